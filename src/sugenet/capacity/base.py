@@ -1,0 +1,166 @@
+"""Monotone set functions: what every family offers. A capacity is one that is worth bottom on no criteria and top on all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sugenet.capacity import transforms
+from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
+from sugenet.capacity.scales import Codes, Scale, Value
+from sugenet.errors import CapacityError, TooLargeError
+
+__all__ = ["TABLE_LIMIT", "FocalSet", "SetFunction", "by_cost", "take_all"]
+
+TABLE_LIMIT = 24
+"""Largest number of criteria for which a table of all 2^n subsets is made."""
+
+LISTING_LIMIT = 2_000_000
+
+Costs: TypeAlias = Sequence[int] | None
+Order: TypeAlias = str | Mapping[Criterion, Any] | Sequence[Any] | None
+
+
+class FocalSet(NamedTuple):
+    """A set worth more than each of its proper subsets, with its worth: one minimal rule."""
+
+    members: frozenset[Criterion]
+    weight: Value
+
+
+class SetFunction(ABC):
+    """A set function that never falls when criteria are added. Call it with a subset: a set, one name, or a bit mask."""
+
+    criteria: Criteria
+    scale: Scale
+
+    @abstractmethod
+    def at(self, mask: int) -> Value:
+        """Worth of the set with this bit mask."""
+
+    def __call__(self, subset: Subset) -> Value:
+        """Worth of a subset."""
+        return self.at(self.criteria.mask(subset))
+
+    @abstractmethod
+    def conjugate(self) -> SetFunction:
+        """The conjugate mu^c(A) = 1 - mu(complement of A); conjugating twice gives the same function back."""
+
+    @property
+    def is_capacity(self) -> bool:
+        """Whether the empty set is worth bottom and the full set top."""
+        return bool(self.at(0) == self.scale.bottom and self.at(self.criteria.full) == self.scale.top)
+
+    @property
+    def constant(self) -> Value | None:
+        """The one value taken on every set, or None when sets differ."""
+        value = self.at(0)
+        return value if value == self.at(self.criteria.full) else None
+
+    def focal_sets(self, by: Order = None) -> Iterator[FocalSet]:
+        """Yield the focal sets lazily.
+
+        Parameters
+        ----------
+        by
+            None: in the order that is fastest. ``"size"``: shortest first. A cost for each criterion (mapping or sequence,
+            nonnegative exact numbers or floats taken as what they are): cheapest total first.
+        """
+        members = self.criteria.members
+        return (FocalSet(members(mask), weight) for mask, weight in self.focal_masks(self._costs(by)))
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """Yield (mask, weight) of the focal sets; `costs` are integers, one for each criterion."""
+        table = self.table()
+        focal = transforms.inner_moebius(table, self.scale.codes([self.scale.bottom])[0])
+        masks = np.flatnonzero(focal != self.scale.codes([self.scale.bottom])[0])
+        if costs is not None:
+            price = np.zeros(1, dtype=object if sum(costs) >= 1 << 62 else np.int64)
+            for cost in costs:
+                price = np.concatenate([price, price + cost])
+            masks = masks[np.argsort(price[masks], kind="stable")]
+        return ((int(mask), self.scale.element(focal[mask])) for mask in masks)
+
+    def focal_count(self) -> int:
+        """Exact number of focal sets; listed only where the family knows no formula."""
+        bottom = self.scale.codes([self.scale.bottom])[0]
+        return int(np.count_nonzero(transforms.inner_moebius(self.table(), bottom) != bottom))
+
+    def is_focal(self, mask: int) -> bool:
+        """Whether the set is worth more than each of its proper subsets."""
+        worth = self.at(mask)
+        return bool(worth > self.scale.bottom) and all(self.at(mask ^ 1 << place) < worth for place in bits(mask))
+
+    def table(self) -> Codes:
+        """The values on all 2^n sets, by mask, as codes of the scale."""
+        self._fits_table()
+        return self.scale.codes([self.at(mask) for mask in range(1 << len(self.criteria))])
+
+    def threshold_form(self) -> tuple[tuple[Any, ...], Any] | None:
+        """Exact weights and theta with mu(A) = [sum of A's weights >= theta], or None where there is no such form at hand."""
+        return None
+
+    def _fits_table(self) -> None:
+        n = len(self.criteria)
+        if n > TABLE_LIMIT:
+            raise TooLargeError(
+                f"{type(self).__name__} over {n} criteria would need a table of 2^{n} values; the limit is {TABLE_LIMIT} criteria. "
+                "Thresholds, symmetric functions, possibility, necessity and focal sets are handled without a table."
+            )
+
+    def _costs(self, by: Order) -> Costs:
+        if by is None:
+            return None
+        if isinstance(by, str):
+            if by != "size":
+                raise CapacityError(f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion.")
+            return [1] * len(self.criteria)
+        given = self.criteria.row(by, "by") if isinstance(by, Mapping) else list(by)
+        if len(given) != len(self.criteria):
+            raise CapacityError(f"by has {len(given)} costs for {len(self.criteria)} criteria. Give one cost for each.")
+        try:
+            exact = [Fraction(cost) for cost in given]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise CapacityError(f"by={given!r}: every cost must be a finite number.") from error
+        if any(cost < 0 for cost in exact):
+            raise CapacityError(f"by={given!r}: costs must not be negative.")
+        unit = lcm(1, *(cost.denominator for cost in exact))
+        return [int(cost * unit) for cost in exact]
+
+    def _phrase(self) -> str:
+        """What the function is, in a few words; `__str__` adds what the values on the empty and the full set say."""
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        phrase = self._phrase()
+        constant = self.constant
+        if constant is not None:
+            word = {self.scale.top: "always", self.scale.bottom: "never"}.get(constant)
+            return f"{phrase}: constant, worth {constant} on every set" + (f" ({word})" if word else "")
+        return (
+            phrase if self.is_capacity else f"{phrase} (not a capacity: {self.at(0)} on no criteria, {self.at(self.criteria.full)} on all)"
+        )
+
+
+def take_all(pairs: Iterator[tuple[int, Value]], what: str) -> list[tuple[int, Value]]:
+    """List focal sets that must be known all at once, up to a limit."""
+    listed: list[tuple[int, Value]] = []
+    for pair in pairs:
+        listed.append(pair)
+        if len(listed) > LISTING_LIMIT:
+            raise TooLargeError(
+                f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,}. Take them lazily in any order: by=None."
+            )
+    return listed
+
+
+def by_cost(pairs: list[tuple[int, Value]], costs: Costs) -> list[tuple[int, Value]]:
+    """Sort listed focal sets by total cost, or leave them in order."""
+    if costs is None:
+        return pairs
+    return sorted(pairs, key=lambda pair: (sum(costs[place] for place in bits(pair[0])), pair[0]))

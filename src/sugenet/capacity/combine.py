@@ -1,0 +1,313 @@
+"""Set functions made of others: the conjugate as a view, pointwise join and meet, nested levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from heapq import merge
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity.base import TABLE_LIMIT, Costs, SetFunction, by_cost, take_all
+from sugenet.capacity.criteria import Criteria, bits
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale
+from sugenet.capacity.transversals import minimal_transversals
+from sugenet.capacity.weights import count_minimal, to_integers
+from sugenet.errors import CapacityError, CriteriaError
+
+__all__ = ["Conjugate", "Join", "Meet", "Nested"]
+
+
+@dataclass(frozen=True)
+class Conjugate(SetFunction):
+    """mu^c(A) = 1 - mu(complement of A), computed from `base` when asked.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import Focal
+    >>> mu = Conjugate(Focal(["a", "b", "c"], {("a", "b"): 1, ("c",): 0.25}))
+    >>> mu({"a"}), sorted(sorted(focal.members) for focal in mu.focal_sets())
+    (0.75, [['a'], ['a', 'c'], ['b'], ['b', 'c']])
+    """
+
+    base: SetFunction
+
+    @property
+    def criteria(self) -> Criteria:  # type: ignore[override]
+        """Those of the base."""
+        return self.base.criteria
+
+    @property
+    def scale(self) -> Scale:  # type: ignore[override]
+        """That of the base."""
+        return self.base.scale
+
+    def at(self, mask: int) -> Value:
+        """1 - mu(complement)."""
+        return self.scale.reverse(self.base.at(self.criteria.full ^ mask))
+
+    def table(self) -> Codes:
+        """The reversed table of the base."""
+        return self.scale.reverse_codes(self.base.table()[::-1])
+
+    def conjugate(self) -> SetFunction:
+        """The base again."""
+        return self.base
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """Minimal transversals, level by level, of the base's focal sets above that level (a strict cut, THEORY 1.1)."""
+        if costs is not None:
+            return iter(by_cost(take_all(self.focal_masks(), "an order by cost"), costs))
+        return self._by_transversals(take_all(self.base.focal_masks(), "the conjugate"))
+
+    def _by_transversals(self, pairs: list[tuple[int, Value]]) -> Iterator[tuple[int, Value]]:
+        full, scale = self.criteria.full, self.scale
+        for level in sorted({scale.bottom, *(weight for _, weight in pairs)}):
+            worth = scale.reverse(level)
+            if worth > scale.bottom:
+                for mask in minimal_transversals(focal for focal, weight in pairs if weight > level):
+                    if self.base.at(full ^ mask) == level:  # else it belongs to a lower level of the base and is yielded there
+                        yield mask, worth
+
+    def focal_count(self) -> int:
+        """Count by a table where one fits, else by listing."""
+        return _count_otherwise(self)
+
+    def _phrase(self) -> str:
+        return f"conjugate of ({self.base})"
+
+
+class _Combined(SetFunction):
+    """What join and meet share: members over the same criteria."""
+
+    members: tuple[SetFunction, ...]
+
+    def _set_members(self, members: Iterable[SetFunction]) -> None:
+        kept = tuple(members)
+        if not kept:
+            raise CapacityError(f"{type(self).__name__} of no set functions. Give at least one.")
+        for other in kept[1:]:
+            if other.criteria != kept[0].criteria:
+                raise CriteriaError(
+                    f"{type(self).__name__} of set functions over different criteria: {kept[0].criteria.show(kept[0].criteria.full)} "
+                    f"and {other.criteria.show(other.criteria.full)}. Build them over one Criteria."
+                )
+        object.__setattr__(self, "members", kept)
+        object.__setattr__(self, "criteria", kept[0].criteria)
+        object.__setattr__(self, "scale", common_scale([member.scale for member in kept]))
+
+    def _tables(self) -> list[Codes]:
+        self._fits_table()
+        return [self.scale.codes(member.scale.decode(member.table())) for member in self.members]
+
+    def focal_count(self) -> int:
+        """Count by a table where one fits, else by listing."""
+        return _count_otherwise(self)
+
+    def _phrase(self) -> str:
+        return f"{type(self).__name__.lower()} of {len(self.members)} set functions over {len(self.criteria)} criteria"
+
+
+@dataclass(frozen=True)
+class Join(_Combined):
+    """Pointwise maximum.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import CardinalityThreshold, Necessity
+    >>> mu = Join([CardinalityThreshold([1, 2, 3], tau=2), Necessity({1: 1, 2: 0, 3: 0})])
+    >>> mu({1}), mu({2}), mu({2, 3}), mu.focal_count()
+    (1, 0, 1, 2)
+    """
+
+    members: tuple[SetFunction, ...]
+    criteria: Criteria
+    scale: Scale
+
+    def __init__(self, members: Iterable[SetFunction]) -> None:
+        self._set_members(members)
+
+    def at(self, mask: int) -> Value:
+        """The best worth that a member gives."""
+        return max(member.at(mask) for member in self.members)
+
+    def table(self) -> Codes:
+        """The maximum of the tables."""
+        return reduce(np.maximum, self._tables())
+
+    def conjugate(self) -> SetFunction:
+        """The meet of the conjugates."""
+        return Meet(member.conjugate() for member in self.members)
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """Those focal sets of the members that are still focal in the join."""
+        if costs is None:
+            merged: Iterator[tuple[int, int]] = (
+                (number, mask) for number, member in enumerate(self.members) for mask, _ in member.focal_masks()
+            )
+        else:
+            merged = _merge_by_cost([member.focal_masks(costs) for member in self.members], costs)
+        for number, mask in merged:
+            if self.is_focal(mask) and not any(earlier.is_focal(mask) for earlier in self.members[:number]):
+                yield mask, self.at(mask)
+
+
+@dataclass(frozen=True)
+class Meet(_Combined):
+    """Pointwise minimum.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import CardinalityThreshold, Possibility
+    >>> mu = Meet([CardinalityThreshold([1, 2, 3], tau=2), Possibility({1: 1, 2: 0.5, 3: 0})])
+    >>> mu({1}), mu({2, 3}), mu({1, 3})
+    (0, 0.5, 1)
+    """
+
+    members: tuple[SetFunction, ...]
+    criteria: Criteria
+    scale: Scale
+
+    def __init__(self, members: Iterable[SetFunction]) -> None:
+        self._set_members(members)
+
+    def at(self, mask: int) -> Value:
+        """The least worth that a member gives."""
+        return min(member.at(mask) for member in self.members)
+
+    def table(self) -> Codes:
+        """The minimum of the tables."""
+        return reduce(np.minimum, self._tables())
+
+    def conjugate(self) -> SetFunction:
+        """The join of the conjugates."""
+        return Join(member.conjugate() for member in self.members)
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """Unions of one focal set of each member, as far as they are focal; every focal set of the meet is such a union."""
+        if costs is not None:
+            return iter(by_cost(take_all(self.focal_masks(), "an order by cost"), costs))
+        return self._unions()
+
+    def _unions(self) -> Iterator[tuple[int, Value]]:
+        seen: set[int] = set()
+        for parts in product(*([mask for mask, _ in take_all(member.focal_masks(), "a meet")] for member in self.members)):
+            mask = reduce(int.__or__, parts)
+            if mask not in seen:
+                seen.add(mask)
+                if self.is_focal(mask):
+                    yield mask, self.at(mask)
+
+
+@dataclass(frozen=True)
+class Nested(SetFunction):
+    """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m (THEORY 3.1).
+
+    Every set function on a finite scale is one of these; it is the natural form of "3 of 5 is ok, all 5 is good". The usual
+    mu_1 >= mu_2 >= ... is not required: a set that reaches a level is taken to reach all lower ones.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import CardinalityThreshold, Ordinal
+    >>> scale = Ordinal(["bad", "ok", "good"])
+    >>> mu = Nested({"ok": CardinalityThreshold(5, tau=3), "good": CardinalityThreshold(5, tau=5)}, scale)
+    >>> mu({1, 2}), mu({1, 2, 4}), mu.focal_count()
+    ('bad', 'ok', 11)
+    """
+
+    levels: tuple[tuple[Value, SetFunction], ...]
+    scale: Scale
+
+    def __init__(self, levels: Mapping[Any, SetFunction], scale: Scale = UNIT) -> None:
+        checked = sorted(((scale.check(level, "a level"), mu) for level, mu in levels.items()), key=lambda pair: pair[0])
+        if not checked:
+            raise CapacityError("Nested without levels. Give at least one: Nested({1: mu}).")
+        if checked[0][0] == scale.bottom:
+            raise CapacityError(f"level {checked[0][0]} is the bottom of the scale, which every set reaches. Leave it out.")
+        for level, mu in checked:
+            if mu.scale != BOOLEAN:
+                raise CapacityError(f"the set function at level {level} has scale {mu.scale}; every level needs a Boolean one.")
+            if mu.criteria != checked[0][1].criteria:
+                raise CriteriaError(f"the set function at level {level} is over other criteria than the first.")
+        object.__setattr__(self, "levels", tuple(checked))
+        object.__setattr__(self, "scale", scale)
+
+    @property
+    def criteria(self) -> Criteria:  # type: ignore[override]
+        """Those of the members."""
+        return self.levels[0][1].criteria
+
+    def at(self, mask: int) -> Value:
+        """The highest level reached."""
+        return next((level for level, mu in reversed(self.levels) if mu.at(mask)), self.scale.bottom)
+
+    def table(self) -> Codes:
+        """The highest level reached, for all sets."""
+        self._fits_table()
+        values = self.scale.codes([self.scale.bottom, *(level for level, _ in self.levels)])
+        highest = np.zeros(1 << len(self.criteria), np.intp)
+        for number, (_, mu) in enumerate(self.levels, start=1):
+            highest[mu.table() == 1] = number
+        return np.asarray(values[highest])
+
+    def conjugate(self) -> SetFunction:
+        """Nested again, with the conjugates in reverse order, where the levels are known to be nested and reach the top; else a view."""
+        if self._gaps() is None or self.levels[-1][0] != self.scale.top:
+            return Conjugate(self)
+        lower = [self.scale.bottom, *(level for level, _ in self.levels[:-1])]
+        return Nested({self.scale.reverse(below): mu.conjugate() for below, (_, mu) in zip(lower, self.levels, strict=True)}, self.scale)
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """The focal sets of each level that reach no higher one."""
+        if costs is None:
+            merged: Iterator[tuple[int, int]] = (
+                (number, mask) for number, (_, mu) in enumerate(self.levels) for mask, _ in mu.focal_masks()
+            )
+        else:
+            merged = _merge_by_cost([mu.focal_masks(costs) for _, mu in self.levels], costs)
+        for number, mask in merged:
+            if not any(mu.at(mask) for _, mu in self.levels[number + 1 :]):
+                yield mask, self.levels[number][0]
+
+    def focal_count(self) -> int:
+        """By formula where all levels are thresholds with the same weights, else by table or listing."""
+        gaps = self._gaps()
+        return _count_otherwise(self) if gaps is None else sum(count_minimal(*gap) for gap in gaps)
+
+    def _gaps(self) -> list[tuple[list[int], int, int | None]] | None:
+        """For thresholds with the same weights and rising thetas: the weights, theta and next theta of each level."""
+        forms = [mu.threshold_form() for _, mu in self.levels]
+        known = [form for form in forms if form is not None]
+        if len(known) < len(forms) or any(weights != known[0][0] for weights, _ in known):
+            return None
+        thetas = [theta for _, theta in known]
+        if thetas != sorted(thetas):
+            return None
+        gaps = []
+        for theta, following in zip(thetas, [*thetas[1:], None], strict=True):
+            exact = to_integers([*known[0][0], 0 if following is None else following], theta)
+            gaps.append((exact[0][:-1], exact[1], None if following is None else exact[0][-1]))
+        return gaps
+
+    def _phrase(self) -> str:
+        return "; ".join(f"{level} if {mu}" for level, mu in self.levels)
+
+
+def _count_otherwise(mu: SetFunction) -> int:
+    """Count focal sets by a table where one fits, else by listing."""
+    if len(mu.criteria) <= TABLE_LIMIT:
+        return SetFunction.focal_count(mu)
+    return sum(1 for _ in mu.focal_masks())
+
+
+def _merge_by_cost(streams: list[Iterator[tuple[int, Value]]], costs: list[int] | Any) -> Iterator[tuple[int, int]]:
+    """Merge streams of focal sets, each already ordered by cost; yields (number of the stream, mask)."""
+
+    def tagged(number: int, stream: Iterator[tuple[int, Value]]) -> Iterator[tuple[int, int, int]]:
+        for mask, _ in stream:
+            yield sum(costs[place] for place in bits(mask)), number, mask
+
+    return ((number, mask) for _, number, mask in merge(*(tagged(number, stream) for number, stream in enumerate(streams))))

@@ -1,0 +1,148 @@
+"""The finite set C of criteria, named or numbered, and its subsets as bit masks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from sugenet.errors import CriteriaError
+
+__all__ = ["Criteria", "Criterion", "Subset", "bits"]
+
+Criterion: TypeAlias = int | str
+"""A name, or a number from 1; in the polarized encoding a literal, `+i` or `-i`."""
+
+Subset: TypeAlias = int | str | Iterable[Criterion]
+"""A bit mask, one name, or several criteria. A bare number is always a mask: write `{3}` for criterion 3."""
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """The criteria in a fixed order; criterion number k (from 0) is bit k of a mask.
+
+    Examples
+    --------
+    >>> criteria = Criteria(["price", "comfort", "safety"])
+    >>> criteria.mask({"price", "safety"}), criteria.mask("comfort"), sorted(criteria.members(6))
+    (5, 2, ['comfort', 'safety'])
+    >>> Criteria(3).names, Criteria.literals(2).names
+    ((1, 2, 3), (1, -1, 2, -2))
+    >>> criteria.mask({"prize"})
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.CriteriaError: unknown criterion 'prize'. The criteria are price, comfort, safety.
+    """
+
+    names: tuple[Criterion, ...]
+
+    def __init__(self, names: Criteria | int | Iterable[Criterion]) -> None:
+        given: Iterable[Any]
+        if isinstance(names, Criteria):
+            given = names.names
+        elif isinstance(names, int):
+            if isinstance(names, bool) or names < 0:
+                raise CriteriaError(f"{names!r} criteria? Give their number, or a list of their names.")
+            given = range(1, names + 1)
+        elif isinstance(names, str):
+            raise CriteriaError(f"criteria is the single text {names!r}. Give a list of names: [{names!r}].")
+        else:
+            given = names
+        checked = tuple(name if isinstance(name, str) else _number(name) for name in given)
+        seen: set[Criterion] = set()
+        for name in checked:
+            if name in seen:
+                raise CriteriaError(f"criterion {name!r} stands twice. Every criterion needs a name of its own.")
+            seen.add(name)
+        object.__setattr__(self, "names", checked)
+
+    @classmethod
+    def literals(cls, n: int) -> Criteria:
+        """The 2n literals of the polarized encoding (paper section 3.1): 1, -1, 2, -2, ..."""
+        return cls(literal for i in range(1, n + 1) for literal in (i, -i))
+
+    @cached_property
+    def _bit(self) -> dict[Criterion, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    @cached_property
+    def full(self) -> int:
+        """The mask of all criteria."""
+        return (1 << len(self.names)) - 1
+
+    def place(self, name: object) -> int:
+        """Position of a criterion, from 0."""
+        try:
+            return self._bit[name]  # type: ignore[index]
+        except (KeyError, TypeError):
+            raise CriteriaError(f"unknown criterion {name!r}. The criteria are {_listing(self.names)}.") from None
+
+    def mask(self, subset: Subset) -> int:
+        """Turn a subset, however given, into its bit mask."""
+        if isinstance(subset, str):
+            return 1 << self.place(subset)
+        if not isinstance(subset, Iterable):
+            try:
+                mask = operator.index(subset)
+            except TypeError:
+                raise CriteriaError(f"{subset!r} is no subset. Give a set of criteria, one name, or a bit mask.") from None
+            if not 0 <= mask <= self.full:
+                raise CriteriaError(f"mask {mask} is not in 0..{self.full}: there are {len(self.names)} criteria.")
+            return mask
+        mask = 0
+        for name in subset:
+            bit = 1 << self.place(name)
+            if mask & bit:
+                raise CriteriaError(f"criterion {name!r} stands twice in {subset!r}.")
+            mask |= bit
+        return mask
+
+    def members(self, mask: int) -> frozenset[Criterion]:
+        """Turn a bit mask into the set of its criteria."""
+        return frozenset(self.names[place] for place in bits(mask))
+
+    def show(self, subset: int | AbstractSet[Criterion]) -> str:
+        """Write a subset as text, in the order of the criteria."""
+        mask = subset if isinstance(subset, int) else self.mask(subset)
+        return "{" + ", ".join(str(self.names[place]) for place in bits(mask)) + "}"
+
+    def row(self, by_name: Mapping[Any, Any], what: str) -> list[Any]:
+        """Put a mapping from criteria to anything into the order of the criteria, with none missing and none extra."""
+        for name in by_name:
+            self.place(name)
+        missing = [name for name in self.names if name not in by_name]
+        if missing:
+            raise CriteriaError(f"{what} has nothing for {_listing(missing)}. Give every criterion exactly once.")
+        return [by_name[name] for name in self.names]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Criterion]:
+        return iter(self.names)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the 1 bits of a mask, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _number(name: object) -> int:
+    try:
+        if isinstance(name, bool):
+            raise TypeError
+        return operator.index(name)  # type: ignore[arg-type]
+    except TypeError:
+        raise CriteriaError(f"{name!r} cannot be the name of a criterion. Use text or whole numbers.") from None
+
+
+def _listing(names: Iterable[object], limit: int = 8) -> str:
+    """Write names after one another, cut off with a count when there are many."""
+    words = [str(name) for name in names]
+    return ", ".join(words) if len(words) <= limit else f"{', '.join(words[:limit])} and {len(words) - limit} more"

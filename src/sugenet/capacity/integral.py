@@ -1,0 +1,272 @@
+"""The Sugeno integral (paper equation 2): by definition, by sorting, by focal sets, by cuts, and in closed form for each family.
+
+All ways give the same answer; tests hold them against each other. ``auto`` takes the closed form where the family has one, and
+sorting elsewhere. Values are only ever compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce, singledispatch
+from typing import Any, Literal
+
+import numpy as np
+
+from sugenet.capacity.base import SetFunction
+from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
+from sugenet.capacity.criteria import bits
+from sugenet.capacity.measures import Necessity, Possibility, Symmetric
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value
+from sugenet.capacity.tables import Dense, Focal
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
+from sugenet.errors import CapacityError, CriteriaError, ScaleError
+
+__all__ = ["Method", "sugeno"]
+
+Method = Literal["auto", "definition", "sorting", "focal", "cuts"]
+CHUNK = 4096  # samples at a time, so that a chunk of 20 criteria stays in the cache
+
+
+def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None = None) -> Any:
+    """Sugeno integral of one sample or of a batch of samples with respect to `mu`.
+
+    Parameters
+    ----------
+    mu
+        Any monotone set function.
+    x
+        One sample, as a mapping from criteria or a sequence in their order, or a batch with one sample a row.
+    method
+        ``auto``, or one way by name: ``definition`` (2^n sets), ``sorting``, ``focal``, ``cuts``.
+    scale
+        The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0 and 1 become bottom
+        and top (THEORY 4, point 14), and numbers in [0, 1] are recognized as such.
+
+    Returns
+    -------
+    One value of the scale, or for a batch an array of them.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import CardinalityThreshold, Criteria, Focal
+    >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4})
+    >>> sugeno(mu, {"price": 0.9, "comfort": 0.2, "safety": 0.7})
+    0.7
+    >>> sugeno(mu, [[0.9, 0.2, 0.7], [0.1, 1, 1]]).tolist()
+    [0.7, 0.4]
+
+    Graded inputs of a neuron: the tau-th largest degree among its literals.
+
+    >>> neuron = CardinalityThreshold({1, -2}, tau=2, criteria=Criteria.literals(2))
+    >>> sugeno(neuron, {1: 0.75, -1: 0.25, 2: 0.5, -2: 0.5})
+    0.5
+    """
+    ways: dict[str, Callable[[SetFunction, list[Value], Scale], Value]] = {
+        "definition": _by_definition,
+        "sorting": _by_sorting,
+        "focal": _by_focal_sets,
+        "cuts": _by_cuts,
+    }
+    if method not in (*ways, "auto"):
+        raise CapacityError(f"method={method!r} is not one of auto, {', '.join(ways)}.")
+    if isinstance(x, Mapping):
+        x = mu.criteria.row(x, "the sample")
+    codes, scale = _read(mu, x, scale)
+    batch = codes[None, :] if codes.ndim == 1 else codes
+    if method == "auto":
+        parts = [_closed(mu, batch[start : start + CHUNK], scale) for start in range(0, len(batch), CHUNK)]
+        found = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
+    else:
+        rows = ([scale.element(code) for code in row] for row in batch)
+        found = scale.codes([ways[method](mu, row, scale) for row in rows])
+    return scale.element(found[0]) if codes.ndim == 1 else scale.decode(found)
+
+
+def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
+    """Check a sample or batch and bring it onto the scale of the integral."""
+    shape = np.shape(x)
+    n = len(mu.criteria)
+    if len(shape) not in (1, 2) or shape[-1] != n:
+        raise CriteriaError(
+            f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a sequence of {n}, "
+            f"or a batch of shape (samples, {n})."
+        )
+    if scale is None:
+        scale = mu.scale
+        if scale == BOOLEAN:
+            try:
+                codes = UNIT.codes(x, "x")
+            except ScaleError as error:
+                raise ScaleError(f"{error} The set function is Boolean: for samples on another scale give scale=...") from None
+            if not np.all((codes == 0) | (codes == 1)):
+                return codes, UNIT
+            return codes.astype(np.int8), BOOLEAN
+    elif mu.scale not in (scale, BOOLEAN):
+        raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")
+    return scale.codes(x, "x"), scale
+
+
+def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
+    """A value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function become bottom and top."""
+    if mu.scale == scale:
+        return value
+    return scale.top if value else scale.bottom
+
+
+def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
+    """Best over all sets of the lesser of the set's worth and its smallest value (equation 2)."""
+    return max(min([_lift(mu, mu.at(mask), scale), *(row[place] for place in bits(mask))]) for mask in range(1 << len(row)))
+
+
+def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
+    """Worth of the best k values rises with k, the k-th value falls: find where they cross by halving (THEORY 1.4)."""
+    falling = sorted(range(len(row)), key=row.__getitem__, reverse=True)
+    best = [0]
+    for place in falling:
+        best.append(best[-1] | 1 << place)
+
+    def worth(k: int) -> Value:
+        return _lift(mu, mu.at(best[k]), scale)
+
+    low, high = 1, len(row) + 1  # the first k with worth(k) >= k-th value is in low..high
+    while low < high:
+        middle = (low + high) // 2
+        if worth(middle) >= row[falling[middle - 1]]:
+            high = middle
+        else:
+            low = middle + 1
+    before = worth(low - 1)
+    return before if low > len(row) else max(before, row[falling[low - 1]])
+
+
+def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
+    """Best over focal sets of the lesser of weight and smallest value."""
+    rated = (min([_lift(mu, weight, scale), *(row[place] for place in bits(mask))]) for mask, weight in mu.focal_masks())
+    return max(rated, default=scale.bottom)
+
+
+def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
+    """Highest level a with mu({x >= a}) >= a; S is always a value of x or of mu on such a cut (THEORY 1.1)."""
+
+    def cut(level: Value) -> Value:
+        return _lift(mu, mu.at(sum(1 << place for place, value in enumerate(row) if value >= level)), scale)
+
+    levels = {scale.bottom, scale.top, *row}
+    levels |= {cut(level) for level in levels} | {_lift(mu, mu.at(0), scale)}
+    return next(level for level in sorted(levels, reverse=True) if level == scale.bottom or cut(level) >= level)
+
+
+@singledispatch
+def _closed(mu: SetFunction, X: Codes, scale: Scale) -> Codes:
+    """Integrals of a batch of codes. Families without a formula are sorted, one sample at a time."""
+    rows = ([scale.element(code) for code in row] for row in X)
+    return scale.codes([_by_sorting(mu, row, scale) for row in rows])
+
+
+@_closed.register
+def _(mu: CardinalityThreshold, X: Codes, scale: Scale) -> Codes:
+    """The tau-th largest value on lam."""
+    n = len(mu.lam)
+    if not 1 <= mu.tau <= n:
+        return _constant(scale.top if mu.tau < 1 else scale.bottom, X, scale)
+    chosen = X if n == X.shape[1] else X[:, list(bits(mu.lam_mask))]
+    ordered = np.sort(chosen, axis=1) if X.dtype == object else np.partition(chosen, n - mu.tau, axis=1)
+    return np.asarray(ordered[:, n - mu.tau])
+
+
+@_closed.register
+def _(mu: WeightedThreshold, X: Codes, scale: Scale) -> Codes:
+    """A weighted quantile: the value at which the weights of the best values reach theta."""
+    weights, theta = mu.integers
+    if not 1 <= theta <= sum(weights):
+        return _constant(scale.top if theta < 1 else scale.bottom, X, scale)
+    falling = np.argsort(X, axis=1)[:, ::-1]
+    row = np.array(weights, dtype=np.int64 if sum(weights) < 1 << 62 else object)
+    reached = np.cumsum(row[falling], axis=1) >= theta
+    crossing = np.take_along_axis(falling, np.argmax(reached, axis=1)[:, None], axis=1)
+    return np.take_along_axis(X, crossing, axis=1)[:, 0]
+
+
+@_closed.register
+def _(mu: Symmetric, X: Codes, scale: Scale) -> Codes:
+    """Best over k of the lesser of the k-th value and g(k)."""
+    g = _values(mu, mu.g, scale)
+    falling = np.sort(X, axis=1)[:, ::-1]
+    return _largest(np.minimum(falling, g[1:]), g[:1])
+
+
+@_closed.register
+def _(mu: Possibility, X: Codes, scale: Scale) -> Codes:
+    """Best over criteria of the lesser of pi and value."""
+    pi = _values(mu, mu.pi, scale)
+    return _largest(np.minimum(X, pi), scale.codes([scale.bottom]))
+
+
+@_closed.register
+def _(mu: Necessity, X: Codes, scale: Scale) -> Codes:
+    """Least over criteria of the greater of 1 - pi and value."""
+    impossible = scale.reverse_codes(_values(mu, mu.pi, scale))
+    return _least(np.maximum(X, impossible), scale.codes([scale.top]))
+
+
+@_closed.register
+def _(mu: Focal, X: Codes, scale: Scale) -> Codes:
+    """Best over focal sets of the lesser of weight and smallest value."""
+    found = _constant(scale.bottom, X, scale)
+    for mask, weight in mu.weights:
+        found = np.maximum(found, _least(X[:, list(bits(mask))], _values(mu, (weight,), scale)))
+    return found
+
+
+@_closed.register
+def _(mu: Join, X: Codes, scale: Scale) -> Codes:
+    """The integral of a maximum is the maximum of the integrals."""
+    return reduce(np.maximum, (_closed(member, X, scale) for member in mu.members))
+
+
+@_closed.register
+def _(mu: Meet, X: Codes, scale: Scale) -> Codes:
+    """The integral of a minimum is the minimum of the integrals."""
+    return reduce(np.minimum, (_closed(member, X, scale) for member in mu.members))
+
+
+@_closed.register
+def _(mu: Nested, X: Codes, scale: Scale) -> Codes:
+    """Best over levels of the lesser of level and Boolean integral."""
+    rated = (np.minimum(_closed(member, X, scale), _values(mu, (level,), scale)) for level, member in mu.levels)
+    return reduce(np.maximum, rated)
+
+
+@_closed.register
+def _(mu: Conjugate, X: Codes, scale: Scale) -> Codes:
+    """1 - S_mu(1 - x)."""
+    return scale.reverse_codes(_closed(mu.base, scale.reverse_codes(X), scale))
+
+
+@_closed.register
+def _(mu: Dense, X: Codes, scale: Scale) -> Codes:
+    """Sort, collect the masks of the best k values, and look all of them up."""
+    table = mu.table() if mu.scale == scale else _values(mu, (0, 1), scale)[mu.table()]
+    rising = np.argsort(X, axis=1)
+    masks = np.cumsum((1 << rising.astype(np.int32))[:, ::-1], axis=1, dtype=np.int32)
+    worth = table[masks]
+    values = np.take_along_axis(X, rising, axis=1)[:, ::-1]
+    return _largest(np.minimum(values, worth), table[:1])
+
+
+def _values(mu: SetFunction, values: tuple[Value, ...], scale: Scale) -> Codes:
+    return scale.codes([_lift(mu, value, scale) for value in values])
+
+
+def _constant(value: Value, X: Codes, scale: Scale) -> Codes:
+    return np.repeat(scale.codes([value]), len(X))
+
+
+def _largest(X: Codes, floor: Codes) -> Codes:
+    """Largest value of each row, at least the one in `floor`."""
+    return np.asarray(np.maximum(np.max(X, axis=1), floor)) if X.shape[1] else np.repeat(floor, len(X))
+
+
+def _least(X: Codes, ceiling: Codes) -> Codes:
+    """Least value of each row, at most the one in `ceiling`."""
+    return np.asarray(np.minimum(np.min(X, axis=1), ceiling)) if X.shape[1] else np.repeat(ceiling, len(X))

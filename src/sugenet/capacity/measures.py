@@ -1,0 +1,203 @@
+"""Symmetric set functions, possibility and necessity measures: families that one number for each size or criterion describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
+from itertools import pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity import transforms
+from sugenet.capacity.base import Costs, SetFunction, by_cost
+from sugenet.capacity.criteria import Criteria, Criterion, bits
+from sugenet.capacity.scales import UNIT, Codes, Scale, Value
+from sugenet.capacity.thresholds import CardinalityThreshold
+from sugenet.errors import CriteriaError, NotMonotoneError
+
+__all__ = ["Necessity", "Possibility", "Symmetric"]
+
+
+@dataclass(frozen=True)
+class Symmetric(SetFunction):
+    """A set is worth `g[k]` when it has k members.
+
+    Examples
+    --------
+    >>> mu = Symmetric(["a", "b", "c"], [0, 0.2, 0.2, 1])
+    >>> mu({"b"}), mu({"a", "c"}), mu.focal_count()
+    (0.2, 0.2, 4)
+    """
+
+    criteria: Criteria
+    g: tuple[Value, ...]
+    scale: Scale
+
+    def __init__(self, criteria: Criteria | int | Iterable[Criterion], g: Sequence[Any], scale: Scale = UNIT) -> None:
+        criteria = Criteria(criteria)
+        values = tuple(scale.check(value, f"g[{size}]") for size, value in enumerate(g))
+        if len(values) != len(criteria) + 1:
+            raise CriteriaError(
+                f"g has {len(values)} values; {len(criteria)} criteria need {len(criteria) + 1}, for sizes 0 to {len(criteria)}."
+            )
+        for size, (low, high) in enumerate(pairwise(values)):
+            if low > high:
+                raise NotMonotoneError(f"not monotone: sets of {size} are worth {low}, sets of {size + 1} only {high}.")
+        object.__setattr__(self, "criteria", criteria)
+        object.__setattr__(self, "g", values)
+        object.__setattr__(self, "scale", scale)
+
+    def at(self, mask: int) -> Value:
+        """Look up the size."""
+        return self.g[mask.bit_count()]
+
+    def table(self) -> Codes:
+        """Look up all sizes at once."""
+        self._fits_table()
+        return np.asarray(self.scale.codes(list(self.g))[transforms.sizes(len(self.criteria))])
+
+    def conjugate(self) -> Symmetric:
+        """Symmetric again."""
+        return Symmetric(self.criteria, [self.scale.reverse(value) for value in reversed(self.g)], self.scale)
+
+    def _steps(self) -> list[int]:
+        """The sizes at which the worth rises."""
+        below = [self.scale.bottom, *self.g[:-1]]
+        return [size for size, (low, high) in enumerate(zip(below, self.g, strict=True)) if low < high]
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """All sets of a size at which the worth rises."""
+        streams = [(size, CardinalityThreshold(self.criteria.names, size).focal_masks(costs)) for size in self._steps()]
+        if costs is None:
+            return ((mask, self.g[size]) for size, stream in streams for mask, _ in stream)
+        priced = [((sum(costs[place] for place in bits(mask)), mask) for mask, _ in stream) for _, stream in streams]
+        return ((mask, self.g[mask.bit_count()]) for _, mask in merge(*priced))
+
+    def focal_count(self) -> int:
+        """A sum of binomials."""
+        return sum(comb(len(self.criteria), size) for size in self._steps())
+
+    def _phrase(self) -> str:
+        return "by size: " + ", ".join(f"{size}: {value}" for size, value in enumerate(self.g))
+
+
+class _Distributed(SetFunction):
+    """What possibility and necessity share: a distribution pi over the criteria."""
+
+    pi: tuple[Value, ...]
+
+    def _set_pi(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale, criteria: Any) -> None:
+        named = list(pi) if isinstance(pi, Mapping) else len(pi)
+        universe = Criteria(named if criteria is None else criteria)
+        row = universe.row(pi, "pi") if isinstance(pi, Mapping) else list(pi)
+        if len(row) != len(universe):
+            raise CriteriaError(f"pi has {len(row)} values for {len(universe)} criteria. Give one for each.")
+        checked = tuple(scale.check(value, f"pi of {name}") for name, value in zip(universe, row, strict=True))
+        object.__setattr__(self, "pi", checked)
+        object.__setattr__(self, "criteria", universe)
+        object.__setattr__(self, "scale", scale)
+
+    def _phrase(self) -> str:
+        shown = ", ".join(f"{name}: {value}" for name, value in list(zip(self.criteria, self.pi, strict=True))[:12])
+        return f"{type(self).__name__.lower()} of {{{shown}{', ...' if len(self.pi) > 12 else ''}}}"
+
+
+@dataclass(frozen=True)
+class Possibility(_Distributed):
+    """Worth of a set: the largest pi in it. A capacity when some pi is the top.
+
+    Examples
+    --------
+    >>> mu = Possibility({"a": 1, "b": 0.5})
+    >>> mu({"b"}), mu({"a", "b"}), mu.conjugate()({"a"})
+    (0.5, 1, 0.5)
+    """
+
+    pi: tuple[Value, ...]
+    criteria: Criteria
+    scale: Scale
+
+    def __init__(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None) -> None:
+        self._set_pi(pi, scale, criteria)
+
+    def at(self, mask: int) -> Value:
+        """Largest pi in the set."""
+        return max((self.pi[place] for place in bits(mask)), default=self.scale.bottom)
+
+    def table(self) -> Codes:
+        """Largest pi, for all sets, by doubling."""
+        self._fits_table()
+        values = self.scale.codes([self.scale.bottom, *self.pi])
+        table = values[:1]
+        for value in values[1:]:
+            table = np.concatenate([table, np.maximum(table, value)])
+        return table
+
+    def conjugate(self) -> Necessity:
+        """The necessity measure of the same distribution."""
+        return Necessity(self.pi, self.scale, self.criteria)
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """The single criteria with positive pi."""
+        return iter(by_cost([(1 << place, value) for place, value in enumerate(self.pi) if value > self.scale.bottom], costs))
+
+    def focal_count(self) -> int:
+        """Number of positive pi."""
+        return sum(value > self.scale.bottom for value in self.pi)
+
+
+@dataclass(frozen=True)
+class Necessity(_Distributed):
+    """Worth of a set: 1 - pi of the most possible criterion outside it. A capacity when some pi is the top.
+
+    Examples
+    --------
+    >>> mu = Necessity({"a": 1, "b": 0.5, "c": 0.25})
+    >>> mu({"b", "c"}), mu({"a"}), mu({"a", "b"}), mu({"a", "b", "c"})
+    (0, 0.5, 0.75, 1)
+    >>> [(sorted(focal.members), focal.weight) for focal in mu.focal_sets(by="size")]
+    [(['a'], 0.5), (['a', 'b'], 0.75), (['a', 'b', 'c'], 1)]
+    """
+
+    pi: tuple[Value, ...]
+    criteria: Criteria
+    scale: Scale
+
+    def __init__(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None) -> None:
+        self._set_pi(pi, scale, criteria)
+
+    def at(self, mask: int) -> Value:
+        """1 - the largest pi outside the set."""
+        outside = (self.pi[place] for place in bits(self.criteria.full ^ mask))
+        return self.scale.reverse(max(outside, default=self.scale.bottom))
+
+    def table(self) -> Codes:
+        """The reversed table of the possibility measure."""
+        return self.scale.reverse_codes(self.conjugate().table()[::-1])
+
+    def conjugate(self) -> Possibility:
+        """The possibility measure of the same distribution."""
+        return Possibility(self.pi, self.scale, self.criteria)
+
+    @cached_property
+    def _chain(self) -> list[tuple[int, Value]]:
+        """The focal sets: the sets of criteria more possible than each level, from large to small level."""
+        bottom = self.scale.bottom
+        chain = []
+        for level in sorted({bottom, *self.pi}, reverse=True):
+            worth = self.scale.reverse(level)
+            if worth > bottom:
+                chain.append((sum(1 << place for place, value in enumerate(self.pi) if value > level), worth))
+        return chain
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """A chain, at most one set for each level of pi."""
+        return iter(by_cost(self._chain, costs))
+
+    def focal_count(self) -> int:
+        """Length of the chain."""
+        return len(self._chain)

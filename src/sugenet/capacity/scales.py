@@ -1,0 +1,439 @@
+"""Bounded totally ordered scales with an order reversal: the L of paper section 2.2.
+
+Only comparisons are ever made between values, so nothing depends on rounding. The one place where arithmetic could creep in is
+the order reversal of the unit interval: `1 - 0.3` is not a float, so it is kept as the exact number it is (`Complement`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from math import isnan
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import ScaleError
+
+__all__ = ["BOOLEAN", "UNIT", "Boolean", "Complement", "Level", "Ordinal", "Scale", "UnitInterval", "Value", "common_scale"]
+
+Value: TypeAlias = Any
+"""An element of a scale: 0 or 1; a float or Fraction in [0, 1]; a `Level`. Two values of one scale compare exactly."""
+
+Codes: TypeAlias = npt.NDArray[Any]
+"""Values of one scale as an array whose own order is the order of the scale (ranks for ordinal scales)."""
+
+
+class Scale(ABC):
+    """A bounded totally ordered set with bottom, top and an order-reversing involution."""
+
+    bottom: Value
+    top: Value
+
+    @property
+    @abstractmethod
+    def levels(self) -> tuple[Value, ...] | None:
+        """All values from bottom to top, or None where there are infinitely many."""
+
+    @abstractmethod
+    def check(self, value: object, what: str = "value") -> Value:
+        """Return `value` as an element of the scale, or raise `ScaleError` naming `what`."""
+
+    @abstractmethod
+    def reverse(self, value: Value) -> Value:
+        """Return the order reversal of an element, the paper's `1 - value`; applied twice it is the identity."""
+
+    @abstractmethod
+    def codes(self, values: object, what: str = "values") -> Codes:
+        """Check many values at once and return them as an array ordered like the scale."""
+
+    @abstractmethod
+    def reverse_codes(self, codes: Codes) -> Codes:
+        """Order reversal on codes."""
+
+    @abstractmethod
+    def parse(self, text: str) -> Value:
+        """Read an element from the text that `str` gives for it."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Describe the scale as JSON data; `Scale.from_json` reads it back."""
+
+    def decode(self, codes: Codes) -> npt.NDArray[Any]:
+        """Turn codes back into elements."""
+        return codes
+
+    def element(self, code: Any) -> Value:
+        """Turn one code back into an element."""
+        return code.item() if isinstance(code, np.generic) else code
+
+    def value_to_json(self, value: Value) -> Any:
+        """One element as JSON data: a number where that is exact, else the text of `str`."""
+        return value if isinstance(value, int | float) else str(value)
+
+    def value_from_json(self, data: Any) -> Value:
+        """Read one element from JSON data."""
+        return self.parse(data) if isinstance(data, str) else self.check(data)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Scale:
+        """Read a scale from the data that `to_json` gave."""
+        match data:
+            case {"kind": "boolean"}:
+                return BOOLEAN
+            case {"kind": "unit"}:
+                return UNIT
+            case {"kind": "ordinal", "levels": list(names)}:
+                return Ordinal(names)
+        raise ScaleError(f"{data!r} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': ['bad', 'good']}}.")
+
+
+@dataclass(frozen=True)
+class Boolean(Scale):
+    """The two-element scale, written 0 and 1.
+
+    Examples
+    --------
+    >>> BOOLEAN.reverse(0), BOOLEAN.check(True)
+    (1, 1)
+    """
+
+    bottom = 0
+    top = 1
+
+    @property
+    def levels(self) -> tuple[Value, ...]:
+        """0 and 1."""
+        return (0, 1)
+
+    def check(self, value: object, what: str = "value") -> Value:
+        """Accept 0, 1 and whatever equals them."""
+        try:
+            if value == 0 or value == 1:  # noqa: PLR1714 a set would need a hashable value
+                return int(value)
+        except (TypeError, ValueError):
+            pass
+        raise ScaleError(f"{what} is {value!r}, but the scale is Boolean: give 0 or 1.")
+
+    def reverse(self, value: Value) -> Value:
+        """Swap 0 and 1."""
+        return 1 - value
+
+    def codes(self, values: object, what: str = "values") -> Codes:
+        """Give the values as int8."""
+        array = np.asarray(values)
+        try:
+            wrong = ~((array == 0) | (array == 1))
+        except TypeError:
+            wrong = np.ones(array.shape, bool)
+        _refuse(array, np.asarray(wrong), f"{what}: the scale is Boolean, give 0 or 1")
+        return array.astype(np.int8)
+
+    def reverse_codes(self, codes: Codes) -> Codes:
+        """Swap 0 and 1."""
+        return 1 - codes
+
+    def parse(self, text: str) -> Value:
+        """Read ``0`` or ``1``."""
+        return self.check({"0": 0, "1": 1}.get(text.strip(), text))
+
+    def to_json(self) -> dict[str, Any]:
+        """Give ``{"kind": "boolean"}``."""
+        return {"kind": "boolean"}
+
+    def __str__(self) -> str:
+        return "{0, 1}"
+
+
+class Complement(Fraction):
+    """The exact number `1 - x` of a float `x` for which the float subtraction would round; prints as ``1 - 0.3``."""
+
+    origin: float
+
+    @classmethod
+    def of(cls, origin: float) -> Complement:
+        """Make the complement of a float."""
+        exact = 1 - Fraction(origin)
+        self = cls(exact.numerator, exact.denominator)
+        self.origin = origin
+        return self
+
+    def __str__(self) -> str:
+        return f"1 - {self.origin!r}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Complement.of, (self.origin,)
+
+    def __copy__(self) -> Complement:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Complement:
+        return self
+
+
+@dataclass(frozen=True)
+class UnitInterval(Scale):
+    """The interval [0, 1] in floats and exact fractions, which compare exactly with each other.
+
+    Examples
+    --------
+    >>> UNIT.reverse(0.25), UNIT.reverse(0.3), UNIT.reverse(UNIT.reverse(0.3))
+    (0.75, 1 - 0.3, 0.3)
+    >>> UNIT.check(7)
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.ScaleError: value is 7, which is not in [0, 1]. Rescale it, or use an Ordinal scale.
+    """
+
+    bottom = 0
+    top = 1
+
+    @property
+    def levels(self) -> None:
+        """None: there are infinitely many."""
+        return
+
+    def check(self, value: object, what: str = "value") -> Value:
+        """Accept numbers in [0, 1], and text such as ``1/3`` as an exact fraction."""
+        number: Any = value
+        if isinstance(value, str):
+            return self.parse(value)
+        if isinstance(value, Decimal):
+            number = Fraction(value) if value.is_finite() else value
+        elif isinstance(value, np.generic):
+            number = value.item()
+        if isinstance(number, bool):
+            number = int(number)
+        if not isinstance(number, int | float | Fraction):
+            raise ScaleError(f"{what} is {value!r}, which is not a number in [0, 1].")
+        if isinstance(number, float) and isnan(number):
+            raise ScaleError(f"{what} is NaN. Only numbers in [0, 1] can be compared: fill or drop missing values first.")
+        if not 0 <= number <= 1:
+            raise ScaleError(f"{what} is {value!r}, which is not in [0, 1]. Rescale it, or use an Ordinal scale.")
+        return number
+
+    def reverse(self, value: Value) -> Value:
+        """Give `1 - value`, as a float where that is exact, else as an exact number."""
+        if isinstance(value, Complement):
+            return value.origin
+        if not isinstance(value, float):
+            return 1 - value
+        difference = 1.0 - value
+        return difference if (1.0 - difference) - value == 0 else Complement.of(value)
+
+    def codes(self, values: object, what: str = "values") -> Codes:
+        """Give the values as float64 where that is exact, else as an array of numbers."""
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+            with np.errstate(invalid="ignore"):
+                good = (array >= 0) & (array <= 1)
+            _refuse(array, ~good, f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale")
+            return array.astype(np.float64)
+        checked = [self.check(value, what) for value in np.asarray(values, dtype=object).ravel()]
+        dtype = np.float64 if all(isinstance(value, int | float) for value in checked) else object
+        out = np.empty(len(checked), dtype=dtype)
+        out[:] = checked
+        return out.reshape(array.shape)
+
+    def reverse_codes(self, codes: Codes) -> Codes:
+        """Give `1 - codes`, as floats where all of them are exact."""
+        if codes.dtype == object:
+            return np.array([self.reverse(value) for value in codes.ravel()], dtype=object).reshape(codes.shape)
+        difference = 1.0 - codes
+        inexact = (1.0 - difference) - codes != 0  # the exact rounding error of the subtraction, since 1 >= codes
+        if not inexact.any():
+            return np.asarray(difference)
+        out = difference.astype(object)
+        out[inexact] = [Complement.of(value) for value in codes[inexact].tolist()]
+        return np.asarray(out)
+
+    def parse(self, text: str) -> Value:
+        """Read ``0.5`` as a float, ``1/3`` as a fraction, ``1 - 0.3`` as an exact complement."""
+        word = text.strip()
+        try:
+            if word.startswith("1 - "):
+                return self.reverse(self.check(float(word[4:])))
+            if word in ("0", "1"):
+                return int(word)
+            return self.check(Fraction(word) if "/" in word else float(word))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ScaleError(f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3.") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Give ``{"kind": "unit"}``."""
+        return {"kind": "unit"}
+
+    def __str__(self) -> str:
+        return "[0, 1]"
+
+
+class Level(str):
+    """One named level of an `Ordinal` scale: a string, ordered by its place on the scale and not by the alphabet."""
+
+    scale: Ordinal
+    rank: int
+    __slots__ = ("rank", "scale")
+
+    def __new__(cls, name: str, scale: Ordinal, rank: int) -> Level:
+        self = super().__new__(cls, name)
+        self.scale, self.rank = scale, rank
+        return self
+
+    def _rank_of(self, other: object) -> int:
+        if isinstance(other, Level) and other.scale is self.scale:
+            return other.rank
+        return self.scale.rank(other)
+
+    def __lt__(self, other: object) -> bool:
+        return self.rank < self._rank_of(other)
+
+    def __le__(self, other: object) -> bool:
+        return self.rank <= self._rank_of(other)
+
+    def __gt__(self, other: object) -> bool:
+        return self.rank > self._rank_of(other)
+
+    def __ge__(self, other: object) -> bool:
+        return self.rank >= self._rank_of(other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _level, (self.scale.names, self.rank)
+
+
+def _level(names: tuple[str, ...], rank: int) -> Level:
+    return Ordinal(names).levels[rank]
+
+
+@dataclass(frozen=True)
+class Ordinal(Scale):
+    """A finite chain of named levels, worst first.
+
+    Examples
+    --------
+    >>> scale = Ordinal(["bad", "ok", "good"])
+    >>> bad, ok, good = scale.levels
+    >>> bad < ok < good, scale.reverse(bad), max("good", ok, key=scale.check)
+    (True, 'good', 'good')
+    >>> scale.check("great")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.ScaleError: value is 'great', which is not a level. The levels are bad < ok < good.
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: Iterable[object]) -> None:
+        if isinstance(names, str):
+            raise ScaleError(f"names is the single text {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good']).")
+        words = tuple(str(name) for name in names)
+        if len(words) < 2:
+            raise ScaleError(f"an ordinal scale needs at least 2 levels, not {len(words)}: {list(words)}.")
+        doubled = next((word for word in words if words.count(word) > 1), None)
+        if doubled is not None:
+            raise ScaleError(f"level {doubled!r} stands twice in {list(words)}. Every level needs a name of its own.")
+        object.__setattr__(self, "names", words)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Level]:
+        return {name: Level(name, self, rank) for rank, name in enumerate(self.names)}
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, worst first."""
+        return tuple(self._by_name.values())
+
+    @property
+    def bottom(self) -> Value:
+        """The worst level."""
+        return self.levels[0]
+
+    @property
+    def top(self) -> Value:
+        """The best level."""
+        return self.levels[-1]
+
+    def rank(self, value: object) -> int:
+        """Place of a level, 0 for the worst."""
+        return self.check(value).rank  # type: ignore[no-any-return]
+
+    def check(self, value: object, what: str = "value") -> Value:
+        """Accept a level or its name."""
+        level = self._by_name.get(str(value)) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else None
+        if level is None:
+            raise ScaleError(f"{what} is {value!r}, which is not a level. The levels are {self}.")
+        return level
+
+    def reverse(self, value: Value) -> Value:
+        """Give the level as far from the top as `value` is from the bottom."""
+        return self.levels[len(self.names) - 1 - self.rank(value)]
+
+    def codes(self, values: object, what: str = "values") -> Codes:
+        """Give the ranks of the values."""
+        array = np.asarray(values)
+        distinct, places = np.unique(array.astype(str), return_inverse=True)
+        known = np.array([name in self._by_name for name in distinct.tolist()], dtype=bool)
+        if array.dtype.kind not in "UOiu":
+            known[:] = False
+        if array.size == 0:
+            return np.zeros(array.shape, np.int32)
+        _refuse(array, ~known[places].reshape(array.shape), f"{what}: not a level; the levels are {self}")
+        ranks = np.array([self._by_name[name].rank for name in distinct.tolist()], dtype=np.int32)
+        return ranks[places].reshape(array.shape)
+
+    def reverse_codes(self, codes: Codes) -> Codes:
+        """Reverse ranks."""
+        return len(self.names) - 1 - codes
+
+    def decode(self, codes: Codes) -> npt.NDArray[Any]:
+        """Turn ranks into levels."""
+        out = np.empty(len(self.names), dtype=object)
+        out[:] = self.levels
+        return out[codes]
+
+    def element(self, code: Any) -> Value:
+        """Turn one rank into its level."""
+        return self.levels[int(code)]
+
+    def parse(self, text: str) -> Value:
+        """Read the name of a level."""
+        return self.check(text.strip())
+
+    def value_to_json(self, value: Value) -> Any:
+        """Give the name of the level."""
+        return str(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the names of the levels, worst first."""
+        return {"kind": "ordinal", "levels": list(self.names)}
+
+    def __str__(self) -> str:
+        return " < ".join(self.names)
+
+
+def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: str) -> None:
+    """Raise for the first wrong entry, naming its place and value."""
+    if wrong.any():
+        place = tuple(int(index) for index in np.argwhere(wrong)[0])
+        where = f" at {list(place) if len(place) > 1 else place[0]}" if place else ""
+        raise ScaleError(f"{complaint}. Found {array[place]!r}{where}.")
+
+
+BOOLEAN = Boolean()
+UNIT = UnitInterval()
+
+
+def common_scale(scales: Sequence[Scale]) -> Scale:
+    """Return the one scale of several set functions; Boolean ones join a unit interval."""
+    distinct = list(dict.fromkeys(scales))
+    if set(distinct) == {BOOLEAN, UNIT}:
+        return UNIT
+    if len(distinct) != 1:
+        raise ScaleError(f"the set functions have different scales: {', '.join(map(str, distinct))}. Bring them to one scale first.")
+    return distinct[0]

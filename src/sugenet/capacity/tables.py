@@ -1,0 +1,233 @@
+"""Set functions given value by value: a table of all subsets, a list of focal sets, or any Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity import transforms
+from sugenet.capacity.base import TABLE_LIMIT, Costs, FocalSet, SetFunction, by_cost, take_all
+from sugenet.capacity.combine import Conjugate
+from sugenet.capacity.criteria import Criteria, Criterion, Subset
+from sugenet.capacity.scales import UNIT, Codes, Scale, Value
+from sugenet.errors import CapacityError, NotMonotoneError, TooLargeError
+
+__all__ = ["Dense", "Focal", "FromFunction"]
+
+CHECKED_LIMIT = 12
+"""Largest number of criteria for which a Python function is checked for monotonicity when it is wrapped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(SetFunction):
+    """A table of all 2^n subsets, for up to 24 criteria.
+
+    Parameters
+    ----------
+    criteria
+        Names of the criteria, or their number.
+    values
+        The worth of every subset: a sequence indexed by bit mask, or a mapping from subsets.
+    scale
+        The scale of the values; the unit interval unless said.
+
+    Examples
+    --------
+    >>> mu = Dense(["a", "b"], {(): 0, "a": 0.3, "b": 0.8, ("a", "b"): 1})
+    >>> mu({"a"}), mu("b"), mu(0b11)
+    (0.3, 0.8, 1.0)
+    >>> Dense(["a", "b"], [0, 0.5, 0.2, 0.4])
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.NotMonotoneError: not monotone: {a} is worth 0.5 but {a, b}, which contains it, only 0.4.
+    """
+
+    criteria: Criteria
+    scale: Scale
+    _codes: Codes
+
+    def __init__(self, criteria: Criteria | int | Iterable[Criterion], values: Any, scale: Scale = UNIT) -> None:
+        criteria = Criteria(criteria)
+        n = len(criteria)
+        if n > TABLE_LIMIT:
+            raise TooLargeError(
+                f"a table over {n} criteria has 2^{n} values; the limit is {TABLE_LIMIT} criteria. "
+                "Use Focal, a threshold, or FromFunction, which need no table."
+            )
+        if isinstance(values, Mapping):
+            values = _from_mapping(criteria, values)
+        codes = scale.codes(values, "values")
+        if codes.shape != (1 << n,):
+            raise CapacityError(f"values has shape {codes.shape}, but {n} criteria have 2^{n} = {1 << n} subsets, one value for each.")
+        fall = transforms.violation(codes)
+        if fall is not None:
+            small, large = fall
+            raise NotMonotoneError(
+                f"not monotone: {criteria.show(small)} is worth {scale.element(codes[small])} but {criteria.show(large)}, "
+                f"which contains it, only {scale.element(codes[large])}."
+            )
+        codes.flags.writeable = False
+        object.__setattr__(self, "criteria", criteria)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "_codes", codes)
+
+    @classmethod
+    def of(cls, mu: SetFunction) -> Dense:
+        """Write any set function over at most 24 criteria as a table."""
+        return mu if isinstance(mu, Dense) else cls(mu.criteria, mu.scale.decode(mu.table()), mu.scale)
+
+    def at(self, mask: int) -> Value:
+        """Look the value up."""
+        return self.scale.element(self._codes[mask])
+
+    def table(self) -> Codes:
+        """The values by mask, as codes of the scale; read-only."""
+        return self._codes
+
+    def conjugate(self) -> Dense:
+        """The table of the conjugate."""
+        return Dense(self.criteria, self.scale.decode(self.scale.reverse_codes(self._codes[::-1])), self.scale)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dense):
+            return NotImplemented
+        same = self.criteria == other.criteria and self.scale == other.scale
+        return same and bool(np.array_equal(self._codes, other._codes))
+
+    def __hash__(self) -> int:
+        return hash((self.criteria, self.scale, tuple(self._codes.tolist())))
+
+    def _phrase(self) -> str:
+        return f"table over {len(self.criteria)} criteria, scale {self.scale}"
+
+
+def _from_mapping(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
+    by_mask: dict[int, Any] = {}
+    for subset, value in values.items():
+        mask = criteria.mask(subset)
+        if mask in by_mask:
+            raise CapacityError(f"{criteria.show(mask)} has two values, {by_mask[mask]!r} and {value!r}.")
+        by_mask[mask] = value
+    missing = next((mask for mask in range(1 << len(criteria)) if mask not in by_mask), None)
+    if missing is not None:
+        raise CapacityError(
+            f"no value for {criteria.show(missing)}: {len(by_mask)} of {1 << len(criteria)} subsets given. "
+            "Give all of them, or use Focal to give only the sets that count."
+        )
+    return [by_mask[mask] for mask in range(1 << len(criteria))]
+
+
+@dataclass(frozen=True)
+class Focal(SetFunction):
+    """The least set function worth at least the given weights on the given sets: the best weight among the sets contained.
+
+    Sets that another one makes needless are dropped, so the sets kept are its focal sets.
+
+    Examples
+    --------
+    >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4, ("comfort", "price"): 0.3})
+    >>> mu({"comfort", "price"}), mu({"price", "safety"}), mu({"safety"})
+    (0.4, 1, 0)
+    >>> mu.focal_count()
+    2
+    """
+
+    criteria: Criteria
+    scale: Scale
+    weights: tuple[tuple[int, Value], ...]
+
+    def __init__(
+        self, criteria: Criteria | int | Iterable[Criterion], sets: Mapping[Any, Any] | Iterable[FocalSet], scale: Scale = UNIT
+    ) -> None:
+        criteria = Criteria(criteria)
+        pairs: Iterable[tuple[Subset, Any]] = sets.items() if isinstance(sets, Mapping) else sets
+        best: dict[int, Value] = {}
+        for subset, weight in pairs:
+            mask = criteria.mask(subset)
+            value = scale.check(weight, f"the weight of {criteria.show(mask)}")
+            best[mask] = max(best.get(mask, scale.bottom), value)
+        kept: list[tuple[int, Value]] = []
+        for mask, value in sorted(best.items(), key=lambda pair: (pair[0].bit_count(), pair[0])):
+            if value > scale.bottom and not any(other & mask == other and weight >= value for other, weight in kept):
+                kept.append((mask, value))
+        object.__setattr__(self, "criteria", criteria)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "weights", tuple(kept))
+
+    @classmethod
+    def of(cls, mu: SetFunction) -> Focal:
+        """List the focal sets of any set function (at most two million)."""
+        if isinstance(mu, Focal):
+            return mu
+        pairs = take_all(mu.focal_masks(), "Focal.of")
+        return cls(mu.criteria, [FocalSet(mu.criteria.members(mask), weight) for mask, weight in pairs], mu.scale)
+
+    def at(self, mask: int) -> Value:
+        """Best weight among the focal sets contained."""
+        return max((weight for focal, weight in self.weights if focal & mask == focal), default=self.scale.bottom)
+
+    def table(self) -> Codes:
+        """Spread the weights over all supersets."""
+        self._fits_table()
+        values = np.full(1 << len(self.criteria), self.scale.bottom, dtype=object)
+        for mask, weight in self.weights:
+            values[mask] = weight
+        return transforms.max_zeta(self.scale.codes(values.tolist()))
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """The weights themselves."""
+        return iter(by_cost(list(self.weights), costs))
+
+    def focal_count(self) -> int:
+        """How many weights there are."""
+        return len(self.weights)
+
+    def conjugate(self) -> SetFunction:
+        """The conjugate, as a view."""
+        return Conjugate(self)
+
+    def _phrase(self) -> str:
+        return f"best of {len(self.weights)} focal sets over {len(self.criteria)} criteria"
+
+
+@dataclass(frozen=True)
+class FromFunction(SetFunction):
+    """Any Python function from a frozenset of criteria to a value.
+
+    It must be monotone: up to 12 criteria all pairs are checked here, beyond that it is your word (`violating_pair` checks
+    up to 24).
+
+    Examples
+    --------
+    >>> mu = FromFunction([1, 2, 3], lambda held: len(held) / 3)
+    >>> mu({1, 3})
+    0.6666666666666666
+    """
+
+    criteria: Criteria
+    function: Callable[[frozenset[Criterion]], Any]
+    scale: Scale
+
+    def __init__(
+        self, criteria: Criteria | int | Iterable[Criterion], function: Callable[[frozenset[Criterion]], Any], scale: Scale = UNIT
+    ) -> None:
+        object.__setattr__(self, "criteria", Criteria(criteria))
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "scale", scale)
+        if len(self.criteria) <= CHECKED_LIMIT:
+            Dense.of(self)
+
+    def at(self, mask: int) -> Value:
+        """Ask the function."""
+        members = self.criteria.members(mask)
+        return self.scale.check(self.function(members), f"the worth of {self.criteria.show(mask)}")
+
+    def conjugate(self) -> SetFunction:
+        """The conjugate, as a view."""
+        return Conjugate(self)
+
+    def _phrase(self) -> str:
+        return f"function {getattr(self.function, '__name__', self.function)} over {len(self.criteria)} criteria"

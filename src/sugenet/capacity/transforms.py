@@ -1,0 +1,88 @@
+"""Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back (THEORY 1.1).
+
+A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so every transform is n
+sweeps over the whole table, O(n 2^n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity.scales import Codes
+
+__all__ = ["additive_moebius", "additive_zeta", "inner_moebius", "max_zeta", "min_zeta", "outer_moebius", "sizes", "violation"]
+
+
+def _halves(table: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """For each criterion in turn, views of the table without it and with it."""
+    n = table.size.bit_length() - 1
+    for place in range(n):
+        pairs = table.reshape(-1, 2, 1 << place)
+        yield pairs[:, 0], pairs[:, 1]
+
+
+def sizes(n: int) -> Codes:
+    """Number of criteria in each of the 2^n sets."""
+    return np.bitwise_count(np.arange(1 << n, dtype=np.uint32)).astype(np.int8)
+
+
+def violation(table: Codes) -> tuple[int, int] | None:
+    """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None when the table is monotone."""
+    for place, (without, within) in enumerate(_halves(table)):
+        falls = np.argwhere(without > within)
+        if falls.size:
+            rest, step = (int(index) for index in falls[0])
+            mask = (rest << (place + 1)) + step
+            return mask, mask | 1 << place
+    return None
+
+
+def inner_moebius(table: Codes, bottom: Any) -> Codes:
+    """mu_#(A) = mu(A) where it exceeds mu on every proper subset, else bottom. One criterion fewer is enough to compare with."""
+    focal = np.asarray(table != bottom)
+    for (without, within), (_, marks) in zip(_halves(table), _halves(focal), strict=True):
+        marks &= np.asarray(within > without, dtype=bool)
+    return np.asarray(np.where(focal, table, bottom), dtype=table.dtype)
+
+
+def outer_moebius(table: Codes, top: Any) -> Codes:
+    """mu^#(A) = mu(A) where it is below mu on every proper superset, else top."""
+    kept = np.asarray(table != top)
+    for (without, within), (marks, _) in zip(_halves(table), _halves(kept), strict=True):
+        marks &= np.asarray(without < within, dtype=bool)
+    return np.asarray(np.where(kept, table, top), dtype=table.dtype)
+
+
+def max_zeta(table: Codes) -> Codes:
+    """Largest value on the subsets of each set; inverts `inner_moebius`."""
+    out = table.copy()
+    for without, within in _halves(out):
+        np.maximum(within, without, out=within)
+    return out
+
+
+def min_zeta(table: Codes) -> Codes:
+    """Smallest value on the supersets of each set; inverts `outer_moebius`."""
+    out = table.copy()
+    for without, within in _halves(out):
+        np.minimum(without, within, out=without)
+    return out
+
+
+def additive_moebius(table: Codes) -> Codes:
+    """The usual (additive) Moebius transform: sum over subsets B of A of (-1)^(|A| - |B|) mu(B)."""
+    out = table.copy()
+    for without, within in _halves(out):
+        within -= without
+    return out
+
+
+def additive_zeta(table: Codes) -> Codes:
+    """Sum over the subsets of each set; inverts `additive_moebius`."""
+    out = table.copy()
+    for without, within in _halves(out):
+        within += without
+    return out

@@ -1,0 +1,29 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sugenet.capacity import from_inner_moebius, from_outer_moebius, inner_moebius, outer_moebius, transversals
+from tests.capacity.oracles import focal_sets, set_functions
+
+
+@given(set_functions(max_n=4))
+def test_both_transforms_are_the_definition_and_invert(mu):  # THEORY 1.1
+    criteria, scale, full = mu.criteria, mu.scale, mu.criteria.full
+    inner, outer = inner_moebius(mu), outer_moebius(mu)
+    assert inner == {criteria.members(mask): worth for mask, worth in focal_sets(mu.at, len(criteria), scale.bottom).items()}
+    for mask in range(full + 1):
+        above = min((mu.at(other) for other in range(full + 1) if other & mask == mask and other != mask), default=scale.top)
+        kept = mu.at(mask) < above
+        assert (criteria.members(mask) in outer) == kept
+        if kept:
+            assert outer[criteria.members(mask)] == mu.at(mask)
+    for again in (from_inner_moebius(criteria, inner, scale), from_outer_moebius(criteria, outer, scale)):
+        assert [again.at(mask) for mask in range(full + 1)] == [mu.at(mask) for mask in range(full + 1)]
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abcde")), max_size=5))
+def test_transversals_meet_every_set_and_none_can_spare_a_member(sets):
+    for found in transversals(sets):
+        assert all(found & one for one in sets)
+        assert all(any(not (found - {member}) & one for one in sets) for member in found)
+    if frozenset() in sets:
+        assert not list(transversals(sets))

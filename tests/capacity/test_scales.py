@@ -1,0 +1,132 @@
+import copy
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sugenet.capacity import BOOLEAN, UNIT, Complement, Ordinal, Scale
+from sugenet.errors import ScaleError
+from tests.capacity.oracles import GRADES, numbers, scale_values, scales
+
+
+@given(scales, st.data())
+def test_reversal_is_an_order_reversing_involution(scale, data):
+    a, b = data.draw(scale_values(scale)), data.draw(scale_values(scale))
+    assert scale.reverse(scale.reverse(a)) == a
+    assert (a < b) == (scale.reverse(b) < scale.reverse(a))
+    assert scale.reverse(scale.bottom) == scale.top
+
+
+@given(numbers)
+def test_reversal_on_the_unit_interval_is_exactly_one_minus(value):
+    assert Fraction(UNIT.reverse(value)) == 1 - Fraction(value)
+
+
+def test_a_float_complement_that_would_round_keeps_order():
+    tiny = 1e-20
+    assert 1.0 - tiny == 1.0  # what floats would say
+    assert UNIT.reverse(tiny) < 1
+    assert UNIT.reverse(2 * tiny) < UNIT.reverse(tiny)
+
+
+@given(scales, st.data())
+def test_codes_order_like_the_scale_and_decode_back(scale, data):
+    values = data.draw(st.lists(scale_values(scale), min_size=1, max_size=6))
+    codes = scale.codes(values)
+    assert list(scale.decode(codes)) == values
+    assert [scale.element(code) for code in codes] == values
+    assert list(scale.decode(scale.reverse_codes(codes))) == [scale.reverse(value) for value in values]
+    for i, a in enumerate(values):
+        for j, b in enumerate(values):
+            assert (codes[i] < codes[j]) == (a < b)
+
+
+@given(scales, st.data())
+def test_values_and_scales_go_to_text_and_json_and_back(scale, data):
+    value = data.draw(scale_values(scale))
+    for element in (value, scale.reverse(value)):
+        assert scale.parse(str(element)) == element
+        assert scale.value_from_json(scale.value_to_json(element)) == element
+    assert Scale.from_json(scale.to_json()) == scale
+
+
+def test_levels_are_strings_ordered_by_place_and_not_by_the_alphabet():
+    bad, poor, ok, good, top = GRADES.levels
+    assert bad == "bad"
+    assert {bad: 1}["bad"] == 1
+    assert ok < good
+    assert not good < ok  # the alphabet would say so
+    assert ok < "good"
+    assert max(top, poor) is top
+    assert sorted([good, bad, ok]) == ["bad", "ok", "good"]
+    for level in (pickle.loads(pickle.dumps(ok)), copy.deepcopy(ok)):
+        assert level == ok
+        assert level < good
+
+
+def test_complement_survives_pickle_and_copy():
+    value = Complement.of(0.3)
+    for again in (pickle.loads(pickle.dumps(value)), copy.copy(value), copy.deepcopy(value)):
+        assert str(again) == "1 - 0.3"
+        assert again == value
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "message"),
+    [
+        (BOOLEAN, 2, "x is 2, but the scale is Boolean: give 0 or 1"),
+        (BOOLEAN, float("nan"), "give 0 or 1"),
+        (BOOLEAN, "yes", "give 0 or 1"),
+        (UNIT, 7, r"x is 7, which is not in \[0, 1\]. Rescale it, or use an Ordinal scale"),
+        (UNIT, -0.1, r"not in \[0, 1\]"),
+        (UNIT, float("nan"), "x is NaN. .*fill or drop missing values"),
+        (UNIT, None, "x is None, which is not a number"),
+        (UNIT, "1/0", "is not a number in"),
+        (UNIT, 1j, "not a number"),
+        (GRADES, "great", "x is 'great', which is not a level. The levels are bad < poor < ok < good < top"),
+        (GRADES, 0.5, "not a level"),
+        (GRADES, None, "not a level"),
+    ],
+)
+def test_a_value_off_the_scale_is_named(scale, value, message):
+    with pytest.raises(ScaleError, match=message):
+        scale.check(value, "x")
+
+
+@pytest.mark.parametrize(
+    ("scale", "values", "message"),
+    [
+        (BOOLEAN, [[0, 1], [1, 3]], r"Found .*3.* at \[1, 1\]"),
+        (UNIT, [0.5, float("nan")], r"Found .*nan.* at 1"),
+        (UNIT, np.array([[0.5, 1.5]]), r"not in \[0, 1\].*1.5.* at \[0, 1\]"),
+        (UNIT, np.array([2, 0]), "Found"),
+        (UNIT, [Fraction(3, 2), 0.5], "not in"),
+        (GRADES, [["bad", "awful"]], r"not a level; the levels are bad < .*awful.* at \[0, 1\]"),
+        (GRADES, [0.5, 1.0], "not a level"),
+    ],
+)
+def test_a_batch_value_off_the_scale_is_named_with_its_place(scale, values, message):
+    with pytest.raises(ScaleError, match=message):
+        scale.codes(values)
+
+
+def test_unit_accepts_what_is_exactly_a_number():
+    assert UNIT.check(Decimal("0.1")) == Fraction(1, 10)
+    assert UNIT.check("1/3") == Fraction(1, 3)
+    assert UNIT.check(np.float32(0.5)) == 0.5
+    assert UNIT.check(True) == 1
+
+
+@pytest.mark.parametrize("names", [["only"], [], ["a", "b", "a"], "abc"])
+def test_an_ordinal_scale_needs_different_levels(names):
+    with pytest.raises(ScaleError):
+        Ordinal(names)
+
+
+def test_foreign_json_is_refused():
+    with pytest.raises(ScaleError, match="does not describe a scale"):
+        Scale.from_json({"kind": "decimal"})

@@ -1,0 +1,96 @@
+"""The tree keeps the shape that CONTRIBUTING.md describes: rooms, public names, light imports."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sugenet
+
+SOURCE = Path(sugenet.__file__).parent
+ROOMS = ["errors", "capacity", "bits", "bnn", "reason", "levels", "fit", "io", "sweep", "show", "data", "cli", "web"]
+"""Bottom to top: a room imports from itself and from rooms before it."""
+
+KEEP_OUT = {
+    "torch": {"fit", "io"},
+    "numba": {"bits", "reason"},
+    "llvmlite": {"bits", "reason"},
+    "ortools": {"reason"},
+    "pysat": {"reason"},
+    "scipy": {"reason", "fit"},
+    "matplotlib": {"show"},
+}
+"""Heavy third parties and the only rooms that may import them."""
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py" and path.name != "__main__.py")
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import; write it out"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+    return names
+
+
+def complaints(path: Path) -> list[str]:
+    room, found = room_of(path), []
+    if room not in ROOMS:
+        return [f"{path.name}: no room called {room}"]
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "sugenet" and len(parts) > 1 and parts[1] in ROOMS and ROOMS.index(parts[1]) > ROOMS.index(room):
+            found.append(f"{path.name} in {room} imports {name}, a room above it")
+        if parts[0] in KEEP_OUT and room not in KEEP_OUT[parts[0]]:
+            found.append(f"{path.name} in {room} imports {parts[0]}, which belongs to {sorted(KEEP_OUT[parts[0]])}")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_room_imports_only_from_rooms_before_it(path):
+    assert not complaints(path)
+
+
+def test_the_room_test_can_fail(tmp_path, monkeypatch):
+    (tmp_path / "capacity").mkdir()
+    bad = tmp_path / "capacity" / "bad.py"
+    bad.write_text("from sugenet.bnn import Neuron\nimport torch\n")
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
+    assert len(complaints(bad)) == 3
+
+
+MODULES = ["sugenet", *(module.name for module in pkgutil.walk_packages([str(SOURCE)], "sugenet.") if not module.name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_all_names_what_is_importable_and_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    public = getattr(module, "__all__", None)
+    assert public is not None, f"{name} has no __all__"
+    assert list(public) == sorted(set(public), key=public.index)
+    for item in public:
+        value = getattr(module, item)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), f"{name}.{item} has no docstring"
+    own = {item for item, value in vars(module).items() if getattr(value, "__module__", None) == name and not item.startswith("_")}
+    assert own <= set(public), f"{name}: put into __all__ or begin with an underscore"
+
+
+def test_import_is_light():
+    code = "import sugenet, sys; print(*[m for m in ('numba', 'torch', 'ortools', 'pysat', 'scipy', 'matplotlib', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
