@@ -8,7 +8,11 @@
     │   ├── CriteriaError        an unknown, doubled or missing criterion
     │   ├── NotMonotoneError     a larger set worth less than a smaller one
     │   └── TooLargeError        right, but more work than fits: says what to use instead
-    └── RuleSyntaxError          a rule or a base that cannot be read
+    ├── RuleSyntaxError          a rule or a base that cannot be read
+    ├── NetworkError             a neuron, layer, head or network that does not fit together
+    │   └── TieError             a sum of exactly zero can occur and the declared sign(0) has no bipolar meaning
+    ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
+    └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
 All of them are `ValueError`s too, since each names a wrong value and what would be right.
 """
@@ -16,10 +20,14 @@ All of them are `ValueError`s too, since each names a wrong value and what would
 __all__ = [
     "CapacityError",
     "CriteriaError",
+    "EncodingError",
+    "NetworkError",
     "NotMonotoneError",
     "RuleSyntaxError",
     "ScaleError",
+    "SoundnessError",
     "SugenetError",
+    "TieError",
     "TooLargeError",
 ]
 
@@ -50,3 +58,19 @@ class TooLargeError(CapacityError):
 
 class RuleSyntaxError(SugenetError):
     """A rule or a possibilistic base cannot be read."""
+
+
+class NetworkError(SugenetError):
+    """A neuron, layer, head or network does not fit together."""
+
+
+class TieError(NetworkError):
+    """A sum of exactly zero can occur, and the declared sign(0) has no bipolar meaning."""
+
+
+class EncodingError(SugenetError):
+    """The encoder cannot take a raw sample or a bit pattern."""
+
+
+class SoundnessError(SugenetError):
+    """Two ways to the same answer disagree: a bug in sugenet."""

@@ -1,0 +1,271 @@
+"""How one raw feature becomes bits, and what its bits mean: which patterns are possible, what a change costs, words for a bit.
+
+A feature takes one of a few *states*, numbered from 0; a state is a legal bit pattern and a set of raw values. For `Steps`
+(thresholds, thermometers, integers) state t means "t cuts reached" and holds the raw values of one interval; for `OneHot` it is a category.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, isnan, nextafter
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import EncodingError
+
+__all__ = ["Coding", "Move", "OneHot", "Steps", "bit", "integer", "thermometer", "threshold", "unused"]
+
+
+@dataclass(frozen=True)
+class Move:
+    """The nearest raw value of another state, and how far it is from the present one."""
+
+    value: Any
+    distance: Fraction
+    """Exact size of the raw change; 1 for a change of category."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A number compared with rising cuts: bit t is ``x >= cuts[t]`` (a thermometer; a single threshold with one cut).
+
+    Parameters
+    ----------
+    cuts
+        Rising numbers.
+    low, high
+        The raw values that can occur; infinite unless said.
+    whole
+        Whether raw values are whole numbers.
+    bipolar
+        Whether -1 is accepted for 0, as bipolar bits are written.
+
+    Examples
+    --------
+    >>> age = Steps((18.0, 65.0), low=0.0, whole=True)
+    >>> age.bits(1).tolist(), age.describe("age", 1), age.state(70)
+    ([True, False], '18 <= age < 65', 2)
+    >>> age.move(20, 0), age.move(20, 2)
+    (Move(value=17, distance=Fraction(3, 1)), Move(value=65, distance=Fraction(45, 1)))
+    >>> age.words("age", 0, True), age.words("age", 1, False)
+    ('age >= 18', 'age < 65')
+    """
+
+    cuts: tuple[float, ...]
+    low: float = -inf
+    high: float = inf
+    whole: bool = False
+    bipolar: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", tuple(float(cut) for cut in self.cuts))
+        if any(isnan(cut) for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
+            raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
+        if not self.low <= self.high:
+            raise EncodingError(f"low={self.low} is above high={self.high}.")
+
+    @property
+    def width(self) -> int:
+        """Number of bits."""
+        return len(self.cuts)
+
+    @property
+    def states(self) -> int:
+        """Number of bit patterns, reachable or not."""
+        return len(self.cuts) + 1
+
+    def bits(self, state: int) -> npt.NDArray[np.bool_]:
+        """The bits of a state: the first `state` of them are on."""
+        return np.arange(self.width) < state
+
+    def state(self, value: Any) -> int:
+        """The state of a raw value."""
+        return bisect_right(self.cuts, self._checked(value))
+
+    def reachable(self, state: int) -> bool:
+        """Whether some raw value that can occur has this state."""
+        ends = self.interval(state)
+        return ends is not None
+
+    def interval(self, state: int) -> tuple[float, float] | None:
+        """Least and largest raw value of a state, both included; None when no value that can occur has it."""
+        low = self.low if state == 0 else max(self.low, self.cuts[state - 1])
+        high = self.high if state == self.width else min(self.high, nextafter(self.cuts[state], -inf))
+        if self.whole:
+            low, high = _ceil(low), _floor(high)
+        return (low, high) if low <= high else None
+
+    def move(self, value: Any, state: int) -> Move | None:
+        """Nearest raw value of a state; None when no value that can occur has it."""
+        ends, here = self.interval(state), self._checked(value)
+        if ends is None:
+            return None
+        there = min(max(here, ends[0]), ends[1])
+        return Move(int(there) if self.whole else there, abs(Fraction(there) - Fraction(here)))
+
+    def words(self, name: str, place: int, on: bool) -> str:
+        """What a bit says."""
+        cut = self.cuts[place]
+        if self.bipolar:
+            return f"{name} = {'+1' if on else '-1'}"
+        return f"{name} {'>=' if on else '<'} {_short(cut)}"
+
+    def describe(self, name: str, state: int) -> str:
+        """What a state says."""
+        if self.bipolar:
+            return self.words(name, 0, state == 1)
+        low = None if state == 0 else _short(self.cuts[state - 1])
+        high = None if state == self.width else _short(self.cuts[state])
+        if self.whole and (ends := self.interval(state)) and ends[0] == ends[1]:
+            return f"{name} = {_short(ends[0])}"
+        if low is None and high is None:
+            return f"{name} is anything"
+        if low is None:
+            return f"{name} < {high}"
+        return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
+
+    def _checked(self, value: Any) -> float:
+        column = self.read(np.array([value], dtype=object), "the feature")
+        return float(column[0])
+
+    def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+        """Check a column of raw values and give it as float64."""
+        try:
+            numbers = column.astype(np.float64)
+        except (TypeError, ValueError):
+            raise EncodingError(f"{name} needs numbers, but holds {next(v for v in column if not _is_number(v))!r}.") from None
+        if self.bipolar:
+            numbers = np.where(numbers == -1, 0.0, numbers)
+        wrong = np.isnan(numbers) | (numbers < self.low) | (numbers > self.high)
+        if self.whole:
+            wrong |= numbers != np.floor(numbers)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise EncodingError(f"{name} is {column[row]!r} in sample {row}, but it must be {self._domain()}.")
+        return numbers
+
+    def _domain(self) -> str:
+        if self.bipolar:
+            return "-1, 0 or +1 (a bit)"
+        kind = "a whole number" if self.whole else "a number"
+        if self.low == -inf and self.high == inf:
+            return kind
+        return f"{kind} from {_short(self.low)} to {_short(self.high)}"
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A category: bit c is on iff the value is ``categories[c]``; exactly one bit is on.
+
+    Examples
+    --------
+    >>> colour = OneHot(("red", "green", "blue"))
+    >>> colour.state("green"), colour.bits(1).tolist(), colour.describe("colour", 1), colour.move("red", 2)
+    (1, [False, True, False], 'colour = green', Move(value='blue', distance=Fraction(1, 1)))
+    """
+
+    categories: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", tuple(self.categories))
+        if not self.categories or len(set(self.categories)) < len(self.categories):
+            raise EncodingError(f"categories {self.categories} must be different, and at least one.")
+
+    @property
+    def width(self) -> int:
+        """Number of bits."""
+        return len(self.categories)
+
+    @property
+    def states(self) -> int:
+        """Number of categories."""
+        return len(self.categories)
+
+    def bits(self, state: int) -> npt.NDArray[np.bool_]:
+        """Exactly one bit on."""
+        return np.asarray(np.arange(self.width) == state)
+
+    def state(self, value: Any) -> int:
+        """Number of a category."""
+        return int(self.read(np.array([value], dtype=object), "the feature")[0])
+
+    def reachable(self, state: int) -> bool:
+        """Every category can occur."""
+        return 0 <= state < self.states
+
+    def move(self, value: Any, state: int) -> Move | None:
+        """Change to another category, at distance 1."""
+        return Move(self.categories[state], Fraction(int(self.state(value) != state)))
+
+    def words(self, name: str, place: int, on: bool) -> str:
+        """What a bit says."""
+        return f"{name} {'=' if on else '!='} {self.categories[place]}"
+
+    def describe(self, name: str, state: int) -> str:
+        """What a state says."""
+        return self.words(name, state, True)
+
+    def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+        """Check a column of raw values and give the numbers of their categories."""
+        place = {category: number for number, category in enumerate(self.categories)}
+        states = np.empty(len(column), np.float64)
+        for row, value in enumerate(column.tolist()):
+            known = place.get(value)
+            if known is None:
+                shown = ", ".join(map(str, self.categories[:12]))
+                raise EncodingError(f"{name} is {value!r} in sample {row}, which is no category. The categories are {shown}.")
+            states[row] = known
+        return states
+
+
+Coding: TypeAlias = Steps | OneHot
+
+
+def threshold(cut: float, low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
+    """One bit: the value is at least `cut`."""
+    return Steps((cut,), low, high, whole)
+
+
+def thermometer(cuts: Sequence[float], low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
+    """One bit for each cut."""
+    return Steps(tuple(cuts), low, high, whole)
+
+
+def integer(low: int, high: int) -> Steps:
+    """A whole number kept exactly: one bit for each step from `low` to `high` (255 for a uint8 pixel)."""
+    return Steps(tuple(float(cut) for cut in range(low + 1, high + 1)), float(low), float(high), whole=True)
+
+
+def bit() -> Steps:
+    """A bit as it is: -1 or 0 is off, +1 is on."""
+    return Steps((1.0,), 0.0, 1.0, whole=True, bipolar=True)
+
+
+def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
+    """A feature that no bit looks at."""
+    return Steps((), low, high, whole)
+
+
+def _ceil(value: float) -> float:
+    return value if value in (inf, -inf) else float(-(-value // 1))
+
+
+def _floor(value: float) -> float:
+    return value if value in (inf, -inf) else float(value // 1)
+
+
+def _short(value: float) -> str:
+    return str(int(value)) if value == value // 1 and abs(value) < 1e15 else repr(value)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,206 @@
+"""From raw samples to bits, feature by feature, and back to words (DESIGN section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.codings import Coding, OneHot, Steps, bit, integer, threshold
+from sugenet.bnn.layers import Bits, Ints
+from sugenet.errors import EncodingError
+
+__all__ = ["Encoder"]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A coding for each raw feature, in order; the bits of the features stand one after another.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import OneHot, threshold
+    >>> encoder = Encoder([threshold(14.5), OneHot(("left", "right"))], ["radius", "side"])
+    >>> encoder.encode([[15.0, "right"], [3.2, "left"]])
+    array([[ True, False,  True],
+           [False,  True, False]])
+    >>> encoder.words(0), encoder.words(2, on=False), encoder.group(1)
+    ('radius >= 14.5', 'side != right', range(1, 3))
+    """
+
+    codings: tuple[Coding, ...]
+    names: tuple[str, ...]
+
+    def __init__(self, codings: Iterable[Coding], names: Iterable[object] | None = None) -> None:
+        kept = tuple(codings)
+        given = tuple(f"x{i}" for i in range(1, len(kept) + 1)) if names is None else tuple(str(name) for name in names)
+        if len(given) != len(kept):
+            raise EncodingError(f"{len(given)} feature names for {len(kept)} features. Give one for each, or none.")
+        if len(set(given)) < len(given):
+            doubled = next(name for name in given if given.count(name) > 1)
+            raise EncodingError(f"the feature name {doubled!r} stands twice.")
+        object.__setattr__(self, "codings", kept)
+        object.__setattr__(self, "names", given)
+
+    @classmethod
+    def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
+        """Inputs that are bits already: -1 or 0 is off, +1 is on."""
+        return cls([bit()] * n, names)
+
+    @classmethod
+    def of_thresholds(cls, cuts: Sequence[float], names: Iterable[object] | None = None, **domain: Any) -> Encoder:
+        """One threshold a feature, all with the same domain (`low`, `high`, `whole`)."""
+        return cls([threshold(float(cut), **domain) for cut in cuts], names)
+
+    @classmethod
+    def of_integers(cls, n: int, low: int = 0, high: int = 255, names: Iterable[object] | None = None) -> Encoder:
+        """Whole numbers kept exactly, such as uint8 pixels."""
+        return cls([integer(low, high)] * n, names)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts = [0]
+        for coding in self.codings:
+            starts.append(starts[-1] + coding.width)
+        return starts
+
+    @property
+    def features(self) -> int:
+        """Number of raw features."""
+        return len(self.codings)
+
+    @property
+    def width(self) -> int:
+        """Number of bits."""
+        return self._starts[-1]
+
+    @cached_property
+    def tops(self) -> tuple[int, ...] | None:
+        """The largest level of each feature, or None where a feature is a category and has no levels."""
+        if not all(isinstance(coding, Steps) for coding in self.codings):
+            return None
+        return tuple(coding.width for coding in self.codings)
+
+    def group(self, feature: int) -> range:
+        """The bits of a feature, which move together."""
+        return range(self._starts[feature], self._starts[feature + 1])
+
+    @cached_property
+    def feature_of(self) -> tuple[int, ...]:
+        """The feature of each bit."""
+        return tuple(feature for feature in range(self.features) for _ in self.group(feature))
+
+    def words(self, place: int, on: bool = True) -> str:
+        """What a bit says when it is on or off."""
+        feature = self.feature_of[place]
+        return self.codings[feature].words(self.names[feature], place - self._starts[feature], on)
+
+    def encode(self, X: Any) -> Bits:
+        """Bits of raw samples, one row a sample."""
+        columns = self._read(X)
+        if columns is None:
+            return self._raw_bits(np.asarray(X))
+        out = np.zeros((columns.shape[0], self.width), bool)
+        plain = self._plain_cuts
+        if plain is not None:
+            return np.asarray(columns >= plain)
+        for feature, coding in enumerate(self.codings):
+            group, column = self.group(feature), columns[:, feature, None]
+            if isinstance(coding, OneHot):
+                out[:, group.start : group.stop] = column == np.arange(coding.width)
+            else:
+                out[:, group.start : group.stop] = column >= np.array(coding.cuts)
+        return out
+
+    def levels(self, X: Any) -> Ints:
+        """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
+        columns = self._read(X)
+        if columns is None:
+            return self._raw_bits(np.asarray(X)).astype(np.int64)
+        out = np.zeros((len(columns), self.features), np.int64)
+        whole = self._unit_steps
+        if whole is not None:
+            return np.asarray(columns - whole, dtype=np.int64)
+        for feature, coding in enumerate(self.codings):
+            if isinstance(coding, OneHot):
+                out[:, feature] = columns[:, feature]
+            else:
+                out[:, feature] = np.searchsorted(np.array(coding.cuts), columns[:, feature], side="right")
+        return out
+
+    def bits_of_levels(self, levels: Any) -> Bits:
+        """Bits of given states, one row a sample."""
+        rows = np.asarray(levels)
+        out = np.zeros((len(rows), self.width), bool)
+        for feature, coding in enumerate(self.codings):
+            group = self.group(feature)
+            out[:, group.start : group.stop] = [coding.bits(int(state)) for state in rows[:, feature]]
+        return out
+
+    @cached_property
+    def _plain_cuts(self) -> npt.NDArray[np.float64] | None:
+        """The cuts, where every feature has exactly one: the whole encoding is one comparison."""
+        if all(isinstance(coding, Steps) and coding.width == 1 for coding in self.codings):
+            return np.array([coding.cuts[0] for coding in self.codings if isinstance(coding, Steps)])
+        return None
+
+    @cached_property
+    def _unit_steps(self) -> npt.NDArray[np.float64] | None:
+        """Where every feature is a whole number with a cut at every step: its least value, which is level 0."""
+        lows = []
+        for coding in self.codings:
+            if not isinstance(coding, Steps) or not coding.whole or coding != integer(int(coding.low), int(coding.high)):
+                return None
+            lows.append(coding.low)
+        return np.array(lows)
+
+    def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
+        """Check raw samples; one float64 column a feature. None for boolean input of a bits encoder, which needs no reading."""
+        array = np.asarray(X)
+        if array.ndim != 2 or array.shape[1] != self.features:
+            hint = " One sample needs brackets of its own: [[...]]." if array.ndim == 1 else ""
+            raise EncodingError(
+                f"X has shape {array.shape}, but samples have {self.features} features: give (samples, {self.features}).{hint}"
+            )
+        if array.dtype == bool and all(isinstance(coding, Steps) and coding.bipolar for coding in self.codings):
+            return None
+        if array.dtype.kind in "biuf" and self._uniform is not None:
+            return _read_uniform(array, self._uniform, self.names)
+        return (
+            np.stack([coding.read(array[:, feature], self.names[feature]) for feature, coding in enumerate(self.codings)], axis=1)
+            if self.features
+            else np.zeros((len(array), 0))
+        )
+
+    def _raw_bits(self, array: npt.NDArray[Any]) -> Bits:
+        return np.asarray(array, dtype=bool)
+
+    @cached_property
+    def _uniform(self) -> Steps | None:
+        """The common domain, where all features are numbers with the same one: then a batch is checked at once."""
+        kinds = {(coding.low, coding.high, coding.whole, coding.bipolar) if isinstance(coding, Steps) else None for coding in self.codings}
+        if len(kinds) != 1 or None in kinds:
+            return None
+        first = self.codings[0]
+        assert isinstance(first, Steps)
+        return first
+
+
+def _read_uniform(array: npt.NDArray[Any], domain: Steps, names: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    numbers = domain.read(array.reshape(-1), "X") if array.size and _inside(array, domain) else None
+    if numbers is None:
+        for feature, name in enumerate(names):  # find the culprit and name it
+            domain.read(array[:, feature], name)
+        return array.astype(np.float64)
+    return numbers.reshape(array.shape)
+
+
+def _inside(array: npt.NDArray[Any], domain: Steps) -> bool:
+    least = -1 if domain.bipolar else domain.low
+    with np.errstate(invalid="ignore"):
+        good = np.all((array >= least) & (array <= domain.high))
+    return bool(good) and not (domain.whole and array.dtype.kind == "f" and np.any(array != np.floor(array)))

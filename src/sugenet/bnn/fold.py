@@ -1,0 +1,225 @@
+"""Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer threshold a neuron.
+
+Two ways, for two meanings of "what the network computes" (THEORY 4, points 5 to 9):
+
+- `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm exactly, square root included.
+- `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so is bit-exact with it.
+
+Both say for each neuron whether a sum of exactly zero can occur. Where none can, all conventions for sign(0) agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, integer_array
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import NetworkError, TieError
+
+__all__ = ["SignOfZero", "fold", "fold_by_evaluation", "fold_levels", "sign_of_affine"]
+
+SignOfZero = Literal[1, -1, 0]
+_Decide = Callable[[int], tuple[int, Callable[[int], int]]]
+
+
+def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) -> int:
+    """Exact sign of ``linear + root_factor * sqrt(radicand)`` for rationals.
+
+    Examples
+    --------
+    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2)), sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
+    (-1, 0)
+    """
+    signs = _sign(linear), _sign(root_factor) if radicand else 0
+    if signs[0] * signs[1] >= 0:
+        return signs[0] or signs[1]
+    return signs[0] * _sign(linear**2 - root_factor**2 * radicand)
+
+
+def fold(
+    weights: Any,
+    *,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+    zero: SignOfZero = 1,
+) -> DenseLayer:
+    """Fold ``sign(gamma * (scale * s + bias - mean) / sqrt(var + eps) + beta)``, s the bipolar sum, exactly.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, one row a neuron.
+    bias, scale, gamma, beta, mean, var, eps
+        One number for all neurons or one for each; floats (also float32) are taken as the exact numbers they are.
+    zero
+        What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero provably cannot occur.
+
+    Examples
+    --------
+    >>> layer = fold([[+1, -1], [+1, +1]], gamma=[1, -1], beta=[0.5, 0.5], mean=[0, 0])
+    >>> layer.weights.tolist(), layer.tau.tolist(), layer.flipped.tolist(), layer.ties.tolist()
+    ([[1, -1], [-1, -1]], [1, 1], [False, True], [False, False])
+    >>> fold([[+1, -1]], zero=0)
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.
+    """
+    rows = integer_array(weights, 2, "weights")
+    parameters = {"bias": bias, "scale": scale, "gamma": gamma, "beta": beta, "mean": mean, "var": var, "eps": eps}
+    sizes = np.abs(rows).sum(axis=1)
+    decide = _exact_decisions(parameters, [Fraction(2)] * len(rows), [Fraction(-int(size)) for size in sizes])
+    folded, tau, flipped, ties = _thresholds(rows, sizes, decide, zero)
+    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+
+
+def fold_levels(
+    weights: Any,
+    tops: Any,
+    *,
+    step: Any = 1,
+    start: Any = 0,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+    zero: SignOfZero = 1,
+) -> LevelLayer:
+    """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1, K = 256 for uint8).
+
+    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by 255 and moved to
+    [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.
+
+    Examples
+    --------
+    >>> layer = fold_levels([[+1, -1]], tops=[255, 255], bias=-10)  # a_1 - a_2 >= 10
+    >>> layer.tau.tolist(), layer.activity([[20, 10], [20, 11]]).ravel().tolist()
+    ([265], [True, False])
+    """
+    rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
+    if highest.shape != rows.shape[1:]:
+        raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
+    parameters = {"bias": bias, "scale": scale, "gamma": gamma, "beta": beta, "mean": mean, "var": var, "eps": eps}
+    unit, origin = Fraction(exact_number(step, "step")), Fraction(exact_number(start, "start"))
+    below = -np.minimum(rows, 0) @ highest
+    offsets = [origin * int(total) - unit * int(low) for total, low in zip(rows.sum(axis=1), below, strict=True)]
+    decide = _exact_decisions(parameters, [unit] * len(rows), offsets)
+    folded, tau, flipped, ties = _thresholds(rows, np.abs(rows) @ highest, decide, zero)
+    return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
+
+
+def _exact_decisions(parameters: dict[str, Any], steps: list[Fraction], starts: list[Fraction]) -> _Decide:
+    """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``, in exact arithmetic."""
+    columns = {name: _per_neuron(value, len(steps), name) for name, value in parameters.items()}
+
+    def decide(j: int) -> tuple[int, Callable[[int], int]]:
+        bias, scale, gamma, beta, mean, var, eps = (columns[name][j] for name in parameters)
+        if var + eps < 0 or (var + eps == 0 and gamma):
+            raise NetworkError(f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance.")
+        slope = gamma * scale * steps[j]
+        offset = gamma * (scale * starts[j] + bias - mean)
+        return _sign(slope), lambda count: sign_of_affine(slope * count + offset, beta, var + eps)
+
+    return decide
+
+
+def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1) -> DenseLayer:
+    """Fold what a framework computes between the bipolar sum and the sign, by asking it.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, one row a neuron.
+    value
+        Takes an array (sums, neurons) of bipolar sums and returns the values whose sign is taken, of the same shape, in the
+        framework's own arithmetic, for example ``lambda s: batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
+    zero
+        What sign(0) is.
+
+    Examples
+    --------
+    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: np.float32(0.5) * s.astype(np.float32) - np.float32(0.25))
+    >>> layer.tau.tolist()
+    [2]
+    """
+    rows = integer_array(weights, 2, "weights")
+    sizes = np.abs(rows).sum(axis=1)
+    most = int(sizes.max(initial=0))
+    sums = np.arange(most + 1)[:, None] * 2 - sizes  # column j holds -size_j, -size_j + 2, ... and runs past size_j: not used there
+    values = np.asarray(value(np.clip(sums, -sizes, sizes).astype(np.float64)))
+    if values.shape != sums.shape:
+        raise NetworkError(f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape.")
+    if np.isnan(values).any():
+        raise NetworkError(f"neuron {int(np.argwhere(np.isnan(values))[0][1]) + 1}: the framework's value is NaN.")
+
+    def decide(j: int) -> tuple[int, Callable[[int], int]]:
+        column = values[: int(sizes[j]) + 1, j]
+        steps = np.diff(column)
+        if (steps < 0).any() and (steps > 0).any():
+            raise NetworkError(f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold.")
+        signs = np.sign(column).astype(int)
+        return int(np.sign(column[-1] - column[0])), lambda count: int(signs[count])
+
+    folded, tau, flipped, ties = _thresholds(rows, sizes, decide, zero)
+    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+
+
+def _thresholds(rows: Ints, sizes: Ints, decide: _Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
+    """Find each threshold by halving over the match counts; `decide(j)` gives the direction and the sign at a count."""
+    if zero not in (1, -1, 0):
+        raise NetworkError(f"zero={zero!r} is no sign of zero: it is 1, -1 or 0.")
+    if rows.size and np.abs(rows).max() > 1:
+        raise NetworkError("fold reads weights -1, 0 and +1. Put positive scales into `scale`.")
+    folded, taus = rows.copy(), np.zeros(len(rows), np.int64)
+    flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for j, size in enumerate(sizes.tolist()):
+        direction, sign_at = decide(j)
+        falls = direction < 0  # then count the opposite literals: size - M of them hold
+        at_zero, above = (_first(sign_at, least, size, falls) for least in (0, 1))
+        ties[j] = at_zero < above
+        if ties[j] and zero == 0:
+            raise TieError(
+                f"neuron {j + 1}: {size - at_zero if falls else at_zero} matches of {size} give exactly zero, where sign is 0 and "
+                "not -1 or +1. Declare zero=1 or zero=-1."
+            )
+        taus[j] = above if zero == -1 else at_zero
+        if falls:
+            folded[j], flipped[j] = -rows[j], True
+    return folded, taus, flipped, ties
+
+
+def _first(sign_at: Callable[[int], int], least: int, size: int, falls: bool) -> int:
+    """Least count (of opposite literals where the sign falls) at which the sign is at least `least`; size + 1 if none."""
+    low, high = 0, size + 1
+    while low < high:
+        middle = (low + high) // 2
+        if sign_at(size - middle if falls else middle) >= least:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _per_neuron(values: Any, count: int, what: str) -> list[Fraction]:
+    row = np.asarray(values)
+    if row.ndim == 0:
+        return [Fraction(exact_number(values, what))] * count
+    if row.shape != (count,):
+        raise NetworkError(f"{what} has shape {row.shape} for {count} neurons. Give one number for each, or one for all.")
+    return [Fraction(exact_number(value, f"{what} of neuron {j + 1}")) for j, value in enumerate(row.tolist())]
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)

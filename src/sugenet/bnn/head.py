@@ -1,0 +1,162 @@
+"""The last layer (paper section 3.4): match counts of K classes, exact scores, softmax and possibility outside.
+
+The score of class k is ``scale_k * (2 M_k - n_k) + bias_k`` in exact rationals; a tie goes to the lowest class number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.layers import Ints, integer_array, match_counts
+from sugenet.bnn.literals import lam_of
+from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import NetworkError
+
+__all__ = ["Head"]
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """K classes, each voted for by the literals that its row of weights selects.
+
+    Parameters
+    ----------
+    weights
+        One row a class, integers: -1, 0 or +1 in a BNN.
+    bias, scale
+        Exact numbers, one a class or one for all; floats are taken as the numbers they are. Scales must not be negative.
+
+    Examples
+    --------
+    >>> head = Head([[+1, +1, -1], [-1, +1, +1]], bias=[0, 0.5])
+    >>> m = head.match_counts(np.array([[True, True, False]]))
+    >>> m, [float(score) for score in head.scores(m)[0]], head.classes(m)
+    (array([[3, 1]]), [3.0, -0.5], array([0]))
+    >>> head.possibility(m, temperature=1)[0].round(3).tolist()
+    [1.0, 0.03]
+    """
+
+    weights: Ints
+    bias: tuple[Fraction, ...]
+    scale: tuple[Fraction, ...]
+
+    def __init__(self, weights: Any, bias: Any = 0, scale: Any = 1) -> None:
+        rows = integer_array(weights, 2, "head weights")
+        if not len(rows):
+            raise NetworkError("the head has no class. Give one row of weights for each class.")
+        object.__setattr__(self, "weights", rows)
+        object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
+        object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
+        negative = next((k for k, value in enumerate(self.scale) if value < 0), None)
+        if negative is not None:
+            raise NetworkError(f"scale of class {negative} is {float(self.scale[negative])}: negate its weights and use a positive scale.")
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.weights.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """Number of classes."""
+        return len(self.weights)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """n_k: the largest match count of each class."""
+        return np.asarray(np.abs(self.weights).sum(axis=1))
+
+    def capacity(self, k: int) -> SetFunction:
+        """nu of class k: |A & Lam| / n, written as nested thresholds (THEORY 4, point 10)."""
+        row = self.weights[k]
+        if np.abs(row).max(initial=0) > 1:
+            raise NetworkError(f"class {k} counts a literal more than once; nu is defined for weights -1, 0, +1.")
+        lam, literals = lam_of(row.tolist()), Criteria.literals(self.inputs)
+        return Nested({Fraction(m, len(lam)): CardinalityThreshold(lam, m, literals) for m in range(1, len(lam) + 1)})
+
+    def match_counts(self, bits: Any) -> Ints:
+        """M of every sample and class."""
+        array = np.asarray(bits)
+        if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
+            raise NetworkError(f"the head reads bits of shape (samples, {self.inputs}), not {array.dtype} of shape {array.shape}.")
+        return match_counts(self.weights, array)
+
+    @cached_property
+    def _integers(self) -> tuple[list[int], list[int], int]:
+        """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit: scores compare as integers."""
+        slopes = [2 * scale for scale in self.scale]
+        offsets = [bias - scale * int(size) for bias, scale, size in zip(self.bias, self.scale, self.sizes, strict=True)]
+        unit = lcm(1, *(number.denominator for number in slopes + offsets))
+        return [int(slope * unit) for slope in slopes], [int(offset * unit) for offset in offsets], unit
+
+    def _ranked(self, counts: Ints) -> npt.NDArray[Any]:
+        """Scores times a common unit: int64 where all of them fit, else Python integers."""
+        slopes, offsets, _ = self._integers
+        largest = max(abs(a) * int(n) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
+        dtype = np.int64 if largest < 1 << 62 else object
+        return np.asarray(counts.astype(dtype) * np.array(slopes, dtype) + np.array(offsets, dtype))
+
+    def scores(self, counts: Ints) -> npt.NDArray[Any]:
+        """Exact scores as Fractions, an object array."""
+        unit = self._integers[2]
+        ranked = self._ranked(counts).astype(object)
+        out = np.empty(ranked.shape, dtype=object)
+        out.ravel()[:] = [Fraction(int(value), unit) for value in ranked.ravel()]
+        return out
+
+    def logits(self, counts: Ints) -> npt.NDArray[np.float64]:
+        """Scores as floats, each the one nearest to the exact score."""
+        return self._floats(self._ranked(counts))
+
+    def _floats(self, ranked: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        unit = self._integers[2]
+        if ranked.dtype != object and unit <= 1 << 52 and np.abs(ranked).max(initial=0) <= 1 << 52:
+            return np.asarray(ranked / unit)  # both are exact floats, so the quotient is correctly rounded
+        return np.array([int(value) / unit for value in ranked.ravel()], dtype=np.float64).reshape(ranked.shape)
+
+    def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
+        """The class with the largest exact score; of equal ones the lowest number."""
+        ranked = self._ranked(counts)
+        return np.asarray(np.argmax(ranked, axis=1))
+
+    def tied(self, counts: Ints) -> npt.NDArray[np.bool_]:
+        """Where several classes share the largest score."""
+        ranked = self._ranked(counts)
+        return np.asarray((ranked == ranked.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+
+    def possibility(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
+        """pi_k = exp((s_k - max s) / temperature): 1 for the best class or classes."""
+        ranked = self._ranked(counts)
+        if not temperature > 0:
+            raise NetworkError(f"temperature={temperature} must be positive; larger values make the distribution flatter.")
+        return np.asarray(np.exp(self._floats(ranked - ranked.max(axis=1, keepdims=True)) / temperature))
+
+    def probability(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
+        """Softmax of the scores, computed so that it cannot overflow."""
+        pi = self.possibility(counts, temperature)
+        return np.asarray(pi / pi.sum(axis=1, keepdims=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Head):
+            return NotImplemented
+        return np.array_equal(self.weights, other.weights) and self.bias == other.bias and self.scale == other.scale
+
+    def __hash__(self) -> int:
+        return hash((self.weights.tobytes(), self.bias, self.scale))
+
+
+def _per_class(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
+    many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
+    row = list(values) if many else [values] * count
+    if len(row) != count:
+        raise NetworkError(f"{what} has {len(row)} values for {count} classes. Give one for each, or one for all.")
+    return tuple(Fraction(exact_number(value, f"{what} of class {k}")) for k, value in enumerate(row))

@@ -1,0 +1,224 @@
+"""Layers of threshold neurons over one input space (paper section 3.3), evaluated as the definition says, in exact integers.
+
+`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (THEORY 3.1): a feature with levels 0..t stands for its
+t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255 bits that are never written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.neuron import Neuron
+from sugenet.errors import NetworkError
+
+__all__ = ["Bits", "DenseLayer", "Ints", "Layer", "LevelLayer", "integer_array", "match_counts"]
+
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+def integer_array(values: Any, ndim: int, what: str) -> Ints:
+    """Check whole numbers and return them as a read-only int64 array."""
+    array = np.asarray(values)
+    if array.ndim != ndim:
+        raise NetworkError(f"{what} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed.")
+    if array.dtype.kind not in "biuf":
+        raise NetworkError(f"{what} has dtype {array.dtype}, but whole numbers are needed.")
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.int64)
+    if not np.array_equal(whole, array):
+        place = tuple(int(index) for index in np.argwhere(whole != array)[0])
+        raise NetworkError(f"{what}{list(place)} is {array[place]}, which is not a whole number.")
+    if np.shares_memory(whole, array):
+        whole = whole.copy()
+    whole.flags.writeable = False
+    return whole
+
+
+def match_counts(weights: Ints, bits: Bits) -> Ints:
+    """M of every sample and neuron: the weight sizes of the literals that hold."""
+    signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
+    return np.asarray((signed + np.abs(weights).sum(axis=1)) // 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Thresholds:
+    """What both kinds of layer share: integer weights, thresholds, and what folding noticed about each neuron."""
+
+    weights: Ints
+    tau: Ints
+    flipped: Bits | None = None
+    """Where a negative batch-norm scale reversed the weights; None when unknown."""
+    ties: Bits | None = None
+    """Where a sum of exactly zero can occur; None when unknown."""
+
+    def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
+        rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
+        if len(rows) != len(taus):
+            raise NetworkError(f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each.")
+        if rows.size and int(np.abs(rows).max()) * max(rows.shape[1], 1) >= 1 << 31:
+            raise NetworkError(f"a weight of size {int(np.abs(rows).max())} is too large: match counts must stay below 2^31.")
+        object.__setattr__(self, "weights", rows)
+        object.__setattr__(self, "tau", taus)
+        for name, marks in (("flipped", flipped), ("ties", ties)):
+            kept = None if marks is None else np.array(marks, dtype=bool)
+            if kept is not None:
+                if kept.shape != taus.shape:
+                    raise NetworkError(f"{name} has shape {kept.shape}, but there are {len(taus)} neurons.")
+                kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.weights.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """Number of neurons."""
+        return len(self.tau)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, _Thresholds)
+        return np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.weights.tobytes(), self.tau.tobytes()))
+
+    def _row(self, j: int) -> int:
+        if not 1 <= j <= self.outputs:
+            raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
+        return j - 1
+
+    def _constant(self, sizes: Ints) -> Bits:
+        return np.asarray((self.tau <= 0) | (self.tau > sizes))
+
+
+class DenseLayer(_Thresholds):
+    """Neurons over the same bits: neuron j is active iff its match count reaches ``tau[j]``.
+
+    Parameters
+    ----------
+    weights
+        One row a neuron, one column an input: -1, 0 or +1 in a BNN.
+    tau
+        One threshold a neuron.
+    flipped, ties
+        Optional marks that folding leaves for `summary`; they do not change what the layer computes.
+
+    Examples
+    --------
+    >>> layer = DenseLayer([[+1, +1, -1, +1], [-1, 0, 0, +1]], tau=[2, 1])
+    >>> layer.match_counts([[True, False, True, False]])
+    array([[1, 0]])
+    >>> layer.activity([[True, True, True, False]])
+    array([[ True, False]])
+    """
+
+    def match_counts(self, bits: Any) -> Ints:
+        """M of every sample (rows) and neuron (columns)."""
+        return match_counts(self.weights, _bits(bits, self.inputs))
+
+    def activity(self, bits: Any) -> Bits:
+        """Which neurons are active in which sample."""
+        return np.asarray(self.match_counts(bits) >= self.tau)
+
+    @property
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron."""
+        return np.asarray(np.abs(self.weights).sum(axis=1))
+
+    @property
+    def constant(self) -> Bits:
+        """Which neurons never change."""
+        return self._constant(self.sizes)
+
+    def neuron(self, j: int) -> Neuron:
+        """Neuron j, numbered from 1 like the literals of the next layer."""
+        row = self._row(j)
+        return Neuron(self.weights[row].tolist(), int(self.tau[row]))
+
+
+class LevelLayer(_Thresholds):
+    """Neurons over integer features: feature i has levels 0..tops[i], each level step one literal with the feature's weight.
+
+    The match count is the level where the weight is positive and what is left to the top where it is negative.
+
+    Examples
+    --------
+    >>> layer = LevelLayer([[+1, -1]], tau=[300], tops=[255, 255])
+    >>> layer.match_counts([[100, 30]]), layer.activity([[100, 30]])
+    (array([[325]]), array([[ True]]))
+    >>> LevelLayer([[+1, -1]], [2], tops=[2, 1]).unrolled()
+    DenseLayer(weights=array([[ 1,  1, -1]]), tau=array([2]), flipped=None, ties=None)
+    """
+
+    tops: Ints
+
+    def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None) -> None:
+        _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
+        highest = integer_array(tops, 1, "tops")
+        if len(highest) != self.inputs:
+            raise NetworkError(f"{len(highest)} tops for {self.inputs} features. Every feature has one.")
+        if (highest < 0).any():
+            raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
+        if highest.size and int(np.abs(self.weights).max(initial=1)) * int(highest.sum()) >= 1 << 31:
+            raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+        object.__setattr__(self, "tops", highest)
+
+    def match_counts(self, levels: Any) -> Ints:
+        """M of every sample and neuron, from the levels of the features."""
+        array = integer_array(levels, 2, "levels")
+        if array.shape[1] != self.inputs:
+            raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {self.inputs} features.")
+        if ((array < 0) | (array > self.tops)).any():
+            row, column = (int(index) for index in np.argwhere((array < 0) | (array > self.tops))[0])
+            raise NetworkError(f"level {array[row, column]} of feature {column} in sample {row} is not in 0..{self.tops[column]}.")
+        return np.asarray(array @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
+
+    def activity(self, levels: Any) -> Bits:
+        """Which neurons are active in which sample."""
+        return np.asarray(self.match_counts(levels) >= self.tau)
+
+    @property
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron."""
+        return np.asarray(np.abs(self.weights) @ self.tops)
+
+    @property
+    def constant(self) -> Bits:
+        """Which neurons never change."""
+        return self._constant(self.sizes)
+
+    def unrolled(self) -> DenseLayer:
+        """The same neurons over thermometer bits, feature by feature, lowest level first."""
+        return DenseLayer(np.repeat(self.weights, self.tops, axis=1), self.tau, flipped=self.flipped, ties=self.ties)
+
+    def neuron(self, j: int) -> Neuron:
+        """Neuron j, numbered from 1, over thermometer bits."""
+        row = self._row(j)
+        return Neuron(np.repeat(self.weights[row], self.tops).tolist(), int(self.tau[row]))
+
+    def __eq__(self, other: object) -> bool:
+        return _Thresholds.__eq__(self, other) and isinstance(other, LevelLayer) and np.array_equal(self.tops, other.tops)
+
+    def __hash__(self) -> int:
+        return hash((_Thresholds.__hash__(self), self.tops.tobytes()))
+
+
+Layer: TypeAlias = DenseLayer | LevelLayer
+
+
+def _bits(bits: Any, n: int) -> Bits:
+    array = np.asarray(bits)
+    if array.dtype != bool:
+        raise NetworkError(f"bits have dtype {array.dtype}, but True and False are needed: write x > 0 for bipolar x.")
+    if array.ndim != 2 or array.shape[1] != n:
+        raise NetworkError(f"bits have shape {array.shape}, but the layer reads samples of {n} bits: give shape (samples, {n}).")
+    return array

@@ -1,0 +1,105 @@
+"""Literals and the polarized encoding of bipolar vectors (paper section 3.1, Remarks 1 and 2).
+
+A literal is a signed coordinate number: `+i` stands for the paper's i^+ ("x_i is +1"), `-i` for i^- ("x_i is -1"), i from 1.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any, TypeAlias
+
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import NetworkError
+
+__all__ = ["Literal", "active_set", "bipolar", "decode", "lam_of", "match_bits", "match_count", "polarize", "tau_of"]
+
+Literal: TypeAlias = int
+
+
+def bipolar(x: Iterable[Any], what: str = "x") -> tuple[int, ...]:
+    """Check a vector of -1 and +1."""
+    values = []
+    for place, value in enumerate(x, start=1):
+        try:
+            number = operator.index(value) if not isinstance(value, float) else int(value)
+        except (TypeError, ValueError, OverflowError):
+            number = 0
+        if number not in (-1, 1) or number != value:
+            raise NetworkError(f"{what}[{place}] is {value!r}, but bipolar vectors hold -1 and +1 only.")
+        values.append(number)
+    return tuple(values)
+
+
+def polarize(x: Iterable[Any]) -> dict[Literal, int]:
+    """The polarized encoding: 1 for the literal of each coordinate that holds, 0 for its opposite.
+
+    Examples
+    --------
+    >>> polarize([+1, -1])
+    {1: 1, -1: 0, 2: 0, -2: 1}
+    """
+    encoded = {}
+    for i, value in enumerate(bipolar(x), start=1):
+        encoded[i], encoded[-i] = int(value == 1), int(value == -1)
+    return encoded
+
+
+def active_set(x: Iterable[Any]) -> frozenset[Literal]:
+    """E(x): the literals that hold in a bipolar vector.
+
+    Examples
+    --------
+    >>> sorted(active_set([+1, -1, +1]), key=abs)
+    [1, -2, 3]
+    """
+    return frozenset(i * value for i, value in enumerate(bipolar(x), start=1))
+
+
+def lam_of(weights: Sequence[Any]) -> frozenset[Literal]:
+    """Lam(w): the literals that the signs of the weights select; a weight of 0 selects none.
+
+    Examples
+    --------
+    >>> sorted(lam_of([+1, +1, -1, 0]), key=abs)
+    [1, 2, -3]
+    """
+    signs = ((weight > 0) - (weight < 0) for weight in weights)
+    return frozenset(i * int(sign) for i, sign in enumerate(signs, start=1) if sign)
+
+
+def match_bits(weights: Sequence[Any], x: Iterable[Any]) -> tuple[int, ...]:
+    """z of Remark 1: 1 where the coordinate equals the weight, in the order of the nonzero weights.
+
+    Examples
+    --------
+    >>> match_bits([+1, +1, -1, +1], [+1, -1, +1, -1])
+    (1, 0, 0, 0)
+    """
+    values = bipolar(x)
+    if len(values) != len(weights):
+        raise NetworkError(f"x has {len(values)} coordinates but there are {len(weights)} weights.")
+    return tuple(int((weight > 0) == (value > 0)) for weight, value in zip(weights, values, strict=True) if weight)
+
+
+def match_count(lam: Iterable[Literal], x: Iterable[Any]) -> int:
+    """M = |E(x) & Lam|."""
+    return len(active_set(x) & frozenset(lam))
+
+
+def tau_of(theta: Any, n: int) -> int:
+    """Least match count that makes the bipolar sum s = 2M - n reach theta: ceil((theta + n) / 2), in exact arithmetic.
+
+    Examples
+    --------
+    >>> tau_of(0, 4), tau_of(0.1 + 0.2 - 0.3, 4)  # 5.6e-17 is more than 0
+    (2, 3)
+    """
+    return ceil(Fraction(exact_number(theta, "theta") + n) / 2)
+
+
+def decode(s: int) -> int:
+    """The bipolar output 2S - 1 of a Boolean Sugeno integral S."""
+    return 2 * s - 1

@@ -1,0 +1,210 @@
+"""A network: encoder, layers, head (paper section 3.3). Frozen; numbers in, numbers out, packed words inside.
+
+Layers are numbered from 1, and so are neurons, like the literals by which the next layer names them; classes from 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.encoder import Encoder
+from sugenet.bnn.head import Head
+from sugenet.bnn.layers import Bits, Ints, Layer, LevelLayer
+from sugenet.bnn.neuron import Neuron
+from sugenet.bnn.packed import Packed
+from sugenet.bnn.trace import Trace, trace
+from sugenet.errors import NetworkError
+
+__all__ = ["EngineChoice", "Network"]
+
+EngineChoice = Literal["auto", "numba", "numpy", "definition"]
+CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
+
+
+@dataclass(frozen=True)
+class Network:
+    """A binarized network over raw features.
+
+    Parameters
+    ----------
+    encoder
+        From raw features to bits. `Encoder.of_bits(n)` for inputs that are bits already.
+    layers
+        Hidden layers, first to last. The first may be a `LevelLayer` over the levels of the encoder.
+    head
+        The last layer.
+    classes
+        Names of the classes; ``"0"``, ``"1"``, ... unless given.
+    notes
+        Anything worth keeping with the model, as text: where it came from, its measured accuracy. Not part of what it is.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer
+    >>> layer = DenseLayer([[+1, +1, -1, +1], [-1, +1, +1, +1]], tau=[2, 3])
+    >>> net = Network(Encoder.of_bits(4), [layer], Head([[+1, -1], [-1, +1]]), ["no", "yes"])
+    >>> net.predict([[+1, -1, +1, -1], [+1, +1, +1, +1]])
+    array([0, 0])
+    >>> net.logits([[+1, -1, +1, -1]])
+    array([[0., 0.]])
+    """
+
+    encoder: Encoder
+    layers: tuple[Layer, ...]
+    head: Head
+    classes: tuple[str, ...]
+    notes: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        layers: Iterable[Layer],
+        head: Head,
+        classes: Iterable[object] | None = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
+        kept = tuple(layers)
+        names = tuple(str(k) for k in range(head.outputs)) if classes is None else tuple(str(name) for name in classes)
+        if len(names) != head.outputs or len(set(names)) < len(names):
+            raise NetworkError(f"class names {list(names)} do not fit {head.outputs} classes: give each a name of its own.")
+        object.__setattr__(self, "encoder", encoder)
+        object.__setattr__(self, "layers", kept)
+        object.__setattr__(self, "head", head)
+        object.__setattr__(self, "classes", names)
+        object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
+        width = encoder.width
+        for number, layer in enumerate(kept, start=1):
+            if isinstance(layer, LevelLayer):
+                if number > 1:
+                    raise NetworkError(f"layer {number} reads levels, but only the first layer can: later ones read bits.")
+                if encoder.tops != tuple(layer.tops.tolist()):
+                    raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
+                width = layer.inputs
+            if layer.inputs != width:
+                source = "the encoder gives" if number == 1 else f"layer {number - 1} has"
+                raise NetworkError(f"layer {number} reads {layer.inputs} inputs, but {source} {width}.")
+            width = layer.outputs
+        if head.inputs != width:
+            source = f"layer {len(kept)} has" if kept else "the encoder gives"
+            raise NetworkError(f"the head reads {head.inputs} inputs, but {source} {width}.")
+
+    @classmethod
+    def of_bits(cls, layers: Iterable[Layer], head: Head, **about: Any) -> Network:
+        """A network whose raw inputs are bits."""
+        kept = tuple(layers)
+        return cls(Encoder.of_bits(kept[0].inputs if kept else head.inputs), kept, head, **about)
+
+    # -- evaluation ------------------------------------------------------------------------------------------------------------
+
+    def match_counts(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> Ints:
+        """Match counts of the classes for raw samples, one row a sample.
+
+        ``engine="definition"`` evaluates layer by layer as the definition says; the others use packed words and give the same.
+        """
+        parts = [self._counts(chunk, engine, threads) for chunk in self._chunks(X)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _counts(self, X: npt.NDArray[Any], engine: EngineChoice, threads: int | None) -> Ints:
+        if engine == "definition":
+            bits = self.inputs(X)
+            for layer in self.layers:
+                bits = layer.activity(bits)
+            return self.head.match_counts(bits)
+        return self.packed(engine).match_counts(self.inputs(X), threads)
+
+    def inputs(self, X: Any) -> npt.NDArray[Any]:
+        """What the first layer reads: levels for a `LevelLayer`, else bits."""
+        levels = self.layers and isinstance(self.layers[0], LevelLayer)
+        return self.encoder.levels(X) if levels else self.encoder.encode(X)
+
+    def hidden(self, X: Any) -> list[Bits]:
+        """Activity of every hidden layer, by definition."""
+        activity, bits = [], self.inputs(X)
+        for layer in self.layers:
+            bits = layer.activity(bits)
+            activity.append(bits)
+        return activity
+
+    def packed(self, engine: EngineChoice = "auto") -> Packed:
+        """The packed form of the network, made once for each engine."""
+        if engine not in self._packed:
+            self._packed[engine] = Packed.of(self.layers, self.head, engine)
+        return self._packed[engine]
+
+    @cached_property
+    def _packed(self) -> dict[str, Packed]:
+        return {}
+
+    def predict(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> npt.NDArray[np.intp]:
+        """Class of each raw sample; a tie goes to the lowest number."""
+        return self.head.classes(self.match_counts(X, engine, threads))
+
+    def logits(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Scores of the classes."""
+        return self.head.logits(self.match_counts(X, engine, threads))
+
+    def probability(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
+        """Softmax of the scores."""
+        return self.head.probability(self.match_counts(X), temperature)
+
+    def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
+        """Possibility distribution over the classes: the best has 1."""
+        return self.head.possibility(self.match_counts(X), temperature)
+
+    def _chunks(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        array = np.asarray(X)
+        if array.ndim != 2:  # the encoder says what is wrong with it
+            yield array
+            return
+        for start in range(0, max(len(array), 1), CHUNK):
+            yield array[start : start + CHUNK]
+
+    # -- looking inside --------------------------------------------------------------------------------------------------------
+
+    def trace(self, x: Any) -> Trace:
+        """Every layer's match counts, thresholds and activity for one raw sample."""
+        return trace(self, x)
+
+    def layer(self, number: int) -> Layer:
+        """Hidden layer by its number, from 1."""
+        if not 1 <= number <= len(self.layers):
+            raise NetworkError(f"there is no layer {number}: the network has {len(self.layers)} hidden layers, numbered from 1.")
+        return self.layers[number - 1]
+
+    def neuron(self, layer: int, j: int) -> Neuron:
+        """Neuron j of a hidden layer, both numbered from 1."""
+        try:
+            return self.layer(layer).neuron(j)
+        except NetworkError as error:
+            raise NetworkError(f"layer {layer}: {error}" if 1 <= layer <= len(self.layers) else str(error)) from None
+
+    def words(self, layer: int, literal: int) -> str:
+        """What an input literal of a layer says, in the words of the encoder or as a neuron of the layer before."""
+        place = abs(literal) - 1
+        if layer == 1:
+            return self.encoder.words(place, literal > 0)
+        return f"neuron {place + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what the network computes and what its inputs and classes are called; notes do not count."""
+        digest = hashlib.sha256(b"sugenet network 1\n")
+        digest.update(json.dumps([[repr(c) for c in self.encoder.codings], self.encoder.names, self.classes]).encode())
+        arrays = [array for layer in self.layers for array in (layer.weights, layer.tau)]
+        for array in [*arrays, self.head.weights]:
+            digest.update(json.dumps(array.shape).encode() + np.ascontiguousarray(array, dtype="<i8").tobytes())
+        digest.update(json.dumps([[type(layer).__name__ for layer in self.layers]]).encode())
+        digest.update(json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode())
+        return digest.hexdigest()
+
+    def __str__(self) -> str:
+        shape = "-".join(str(size) for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs))
+        return f"network {shape} over {self.encoder.features} features, classes {', '.join(self.classes)}"

@@ -1,0 +1,74 @@
+"""The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits import PackedLayer, PackedNetwork, pack
+from sugenet.bnn.head import Head
+from sugenet.bnn.layers import Ints, Layer, LevelLayer
+
+__all__ = ["Packed", "unmerged"]
+
+
+def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
+    """Split weights larger than 1 into several inputs that are copies of one another.
+
+    Returns weights in -1, 0, +1 for each layer, which original input each input of the first one copies, and which original neuron
+    each row of every later layer's inputs copies.
+    """
+    signs: list[npt.NDArray[np.int8]] = []
+    copies: list[npt.NDArray[np.intp]] = []
+    for rows in weights:
+        repeats = np.maximum(np.abs(rows).max(axis=0, initial=0), 1)
+        source = np.repeat(np.arange(rows.shape[1]), repeats)
+        turn = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)  # 0, 1, ... within the copies of an input
+        wide = rows[:, source]
+        signs.append(np.where(np.abs(wide) > turn, np.sign(wide), 0).astype(np.int8))
+        copies.append(source)
+    for number in range(len(signs) - 1):
+        signs[number] = signs[number][copies[number + 1]]
+    return signs, copies[0], copies[1:]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A network compiled for one engine of `sugenet.bits`."""
+
+    first: LevelLayer | None
+    """A first layer that reads levels; it is an exact integer matrix product, and packing starts behind it."""
+    inputs: npt.NDArray[np.intp] | None
+    """Which bit each packed input copies; None when they are the bits themselves."""
+    network: PackedNetwork
+
+    @classmethod
+    def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
+        """Pack the weights of a network."""
+        first = layers[0] if layers and isinstance(layers[0], LevelLayer) else None
+        dense = layers[1:] if first is not None else layers
+        signs, inputs, copies = unmerged([*(layer.weights for layer in dense), head.weights])
+        taus = [layer.tau[source] for layer, source in zip(dense, copies, strict=True)]
+        packed = [PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, taus, strict=False)]
+        last = PackedLayer.from_arrays(signs[-1], np.zeros(len(signs[-1]), np.int64), engine=engine)
+        plain = np.array_equal(inputs, np.arange(signs[0].shape[1]))
+        return cls(first, None if plain else inputs, PackedNetwork(packed, last))
+
+    def match_counts(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Ints:
+        """Match counts of the classes, from bits or, with a first level layer, from levels."""
+        bits = inputs if self.first is None else fast_levels(self.first, inputs)
+        if self.inputs is not None:
+            bits = bits[:, self.inputs]
+        return self.network.match_counts(pack(bits), threads=threads).astype(np.int64)
+
+
+def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Activity of a level layer by a floating-point matrix product that is exact: every partial sum is an integer below 2^24 or 2^53."""
+    largest = int(layer.sizes.max(initial=0))
+    dtype = np.float32 if largest < 1 << 24 else np.float64
+    sums = levels.astype(dtype) @ layer.weights.T.astype(dtype)
+    return np.asarray(sums >= layer.tau + np.minimum(layer.weights, 0) @ layer.tops)
