@@ -8,6 +8,8 @@ from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
+from sugenet.bnn.simplify import simplify
+from sugenet.bnn.summary import LayerSummary, Summary, summary
 from sugenet.bnn.trace import LayerTrace, Trace
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "Encoder",
     "Head",
     "Layer",
+    "LayerSummary",
     "LayerTrace",
     "LevelLayer",
     "Move",
@@ -23,6 +26,7 @@ __all__ = [
     "Neuron",
     "OneHot",
     "Steps",
+    "Summary",
     "Trace",
     "Turn",
     "active_set",
@@ -36,6 +40,8 @@ __all__ = [
     "match_bits",
     "match_count",
     "polarize",
+    "simplify",
+    "summary",
     "tau_of",
     "thermometer",
     "threshold",

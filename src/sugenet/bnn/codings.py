@@ -117,7 +117,7 @@ class Steps:
 
     def describe(self, name: str, state: int) -> str:
         """What a state says."""
-        if self.bipolar:
+        if self.bipolar and self.cuts:
             return self.words(name, 0, state == 1)
         low = None if state == 0 else _short(self.cuts[state - 1])
         high = None if state == self.width else _short(self.cuts[state])

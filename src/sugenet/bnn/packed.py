@@ -13,7 +13,7 @@ from sugenet.bits import PackedLayer, PackedNetwork, pack
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Ints, Layer, LevelLayer
 
-__all__ = ["Packed", "unmerged"]
+__all__ = ["Packed", "fast_levels", "unmerged"]
 
 
 def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
@@ -53,9 +53,11 @@ class Packed:
         dense = layers[1:] if first is not None else layers
         signs, inputs, copies = unmerged([*(layer.weights for layer in dense), head.weights])
         taus = [layer.tau[source] for layer, source in zip(dense, copies, strict=True)]
+        signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]  # kernels need at least one of each
+        taus = [np.pad(tau, (0, int(not len(tau))), constant_values=1) for tau in taus]
         packed = [PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, taus, strict=False)]
         last = PackedLayer.from_arrays(signs[-1], np.zeros(len(signs[-1]), np.int64), engine=engine)
-        plain = np.array_equal(inputs, np.arange(signs[0].shape[1]))
+        plain = np.array_equal(inputs, np.arange(len(inputs)))
         return cls(first, None if plain else inputs, PackedNetwork(packed, last))
 
     def match_counts(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Ints:
@@ -63,6 +65,8 @@ class Packed:
         bits = inputs if self.first is None else fast_levels(self.first, inputs)
         if self.inputs is not None:
             bits = bits[:, self.inputs]
+        if not bits.shape[1]:
+            bits = np.zeros((len(bits), 1), bool)
         return self.network.match_counts(pack(bits), threads=threads).astype(np.int64)
 
 

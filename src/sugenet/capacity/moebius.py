@@ -15,7 +15,7 @@ from sugenet.capacity.transversals import minimal_transversals
 
 __all__ = ["from_inner_moebius", "from_outer_moebius", "inner_moebius", "outer_moebius", "transversals"]
 
-T = TypeVar("T", bound=Hashable)
+_T = TypeVar("_T", bound=Hashable)
 
 
 def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
@@ -71,7 +71,7 @@ def from_outer_moebius(criteria: Criteria | int | Iterable[Criterion], weights: 
     return Conjugate(Focal(universe, sets, scale))
 
 
-def transversals(sets: Iterable[AbstractSet[T]]) -> Iterator[frozenset[T]]:
+def transversals(sets: Iterable[AbstractSet[_T]]) -> Iterator[frozenset[_T]]:
     """Yield, lazily, the minimal sets that meet each of the given sets.
 
     Examples

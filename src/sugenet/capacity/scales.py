@@ -263,6 +263,8 @@ class UnitInterval(Scale):
             if word in ("0", "1"):
                 return int(word)
             return self.check(Fraction(word) if "/" in word else float(word))
+        except ScaleError:
+            raise
         except (ValueError, ZeroDivisionError) as error:
             raise ScaleError(f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3.") from error
 
@@ -403,7 +405,7 @@ class Ordinal(Scale):
 
     def parse(self, text: str) -> Value:
         """Read the name of a level."""
-        return self.check(text.strip())
+        return self._by_name.get(text) or self.check(text.strip())
 
     def value_to_json(self, value: Value) -> Any:
         """Give the name of the level."""

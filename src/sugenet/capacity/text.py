@@ -1,0 +1,186 @@
+"""Names, values and headers as they stand in text, and a reader that says where a line went wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn, TypeVar
+
+from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.scales import BOOLEAN, UNIT, Ordinal, Scale, Value
+from sugenet.errors import RuleSyntaxError, ScaleError, SugenetError
+
+__all__ = ["Reader", "next_line", "read_header", "text_lines", "write_header", "write_name", "write_value"]
+
+_T = TypeVar("_T")
+RESERVED = frozenset({"if", "and", "or", "then", "for", "every", "always", "true", "false", "a", "S"})
+WORD = re.compile(r"[^\W\d]\w*")
+NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+TOKEN = re.compile(
+    r"""\s*(?: (?P<quoted>"(?:[^"\\]|\\.)*") | (?P<sign>>=|<=|≥|≤) | (?P<mark>[:,()\[\]<])"""
+    r"""     | (?P<bare>1\ -\ [0-9.][0-9.eE+-]* | [^\s:,()\[\]"<>=≤≥]+) )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def write_name(name: Criterion) -> str:
+    """A criterion as it stands in a rule: in quotes unless it is a number or a plain word."""
+    if isinstance(name, int):
+        return str(name)
+    return name if WORD.fullmatch(name) and name not in RESERVED else json.dumps(name, ensure_ascii=False)
+
+
+def write_value(value: Value, scale: Scale) -> str:
+    """A value as it stands in a rule: levels in quotes unless they are plain words or numbers, 0.0 and 1.0 as 0 and 1."""
+    if isinstance(scale, Ordinal):
+        return str(value) if NUMBER.fullmatch(value) else write_name(str(value))
+    return str(int(value)) if value in (scale.bottom, scale.top) else str(value)
+
+
+def write_header(criteria: Criteria, scale: Scale) -> list[str]:
+    """The lines that tell the criteria and the scale."""
+    shown = " < ".join(write_value(level, scale) for level in scale.levels) if isinstance(scale, Ordinal) else str(scale)
+    return [f"criteria: {', '.join(map(write_name, criteria))}".rstrip(), f"scale: {shown}"]
+
+
+def text_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers."""
+    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip() and not line.lstrip().startswith("#"))
+
+
+def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
+    """Read the lines that `write_header` gave."""
+    reader = next_line(lines, "criteria: price, comfort, safety")
+    reader.take("criteria")
+    reader.take(":")
+    names: list[Criterion] = []
+    while not reader.at_end:
+        if names:
+            reader.take(",")
+        names.append(reader.name())
+    criteria = _wrapped(lambda: Criteria(names), reader)
+    reader = next_line(lines, "scale: bad < ok < good")
+    reader.take("scale")
+    reader.take(":")
+    rest = reader.rest()
+    if rest in ("{0, 1}", "[0, 1]"):
+        return criteria, BOOLEAN if rest == "{0, 1}" else UNIT
+    levels = [str(reader.name())]
+    while not reader.at_end:
+        reader.take("<")
+        levels.append(str(reader.name()))
+    return criteria, _wrapped(lambda: Ordinal(levels), reader)
+
+
+def next_line(lines: Iterator[tuple[int, str]], example: str) -> Reader:
+    """A reader for the next line, which must be like the example."""
+    number, line = next(lines, (None, ""))
+    return Reader(line, example, number)
+
+
+def _wrapped(make: Callable[[], _T], reader: Reader) -> _T:
+    try:
+        return make()
+    except SugenetError as error:
+        reader.fail(str(error).rstrip("."), back=1, cause=error)
+
+
+class Reader:
+    """The words of one line, taken one after the other; it complains with the place and an example of what would be right."""
+
+    def __init__(self, line: str, example: str, number: int | None = None) -> None:
+        self.line, self.example, self.number = line, example, number
+        self.tokens: list[tuple[str, str, int]] = []  # kind, text, place
+        self.next = 0
+        place = 0
+        while line[place:].strip():
+            found = TOKEN.match(line, place)
+            if found is None:
+                place += len(line[place:]) - len(line[place:].lstrip())
+                self.tokens.append(("mark", line[place], place))
+                self.next = len(self.tokens) - 1
+                self.fail("a quote that is never closed" if line[place] == '"' else f"cannot read {line[place]}")
+            kind = found.lastgroup
+            assert kind is not None
+            text = {"≥": ">=", "≤": "<="}.get(found[kind], found[kind])
+            self.tokens.append((kind, text, found.start(kind)))
+            place = found.end()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all words are taken."""
+        return self.next == len(self.tokens)
+
+    def take(self, *expected: str) -> str:
+        """Take one of the expected words or marks."""
+        kind, text, _ = self._peek(" or ".join(expected))
+        if kind == "quoted" or text not in expected:
+            self.fail(f"found {text}, expected {' or '.join(expected)}")
+        self.next += 1
+        return text
+
+    def sees(self, word: str) -> bool:
+        """Whether the next word or mark is this one."""
+        return not self.at_end and self.tokens[self.next][:2] in {("bare", word), ("mark", word)}
+
+    def name(self) -> Criterion:
+        """Take a name: a word, a number, or text in quotes."""
+        kind, text, _ = self._peek("a name")
+        if kind not in ("bare", "quoted") or (kind == "bare" and text in RESERVED):
+            hint = ', which a name can only be in quotes: "' + text + '"' if kind == "bare" else ""
+            self.fail(f"found {text}, expected a name{hint}")
+        self.next += 1
+        if kind == "quoted":
+            return self._unquoted(text)
+        return int(text) if NUMBER.fullmatch(text) else text
+
+    def criterion(self, criteria: Criteria, taken: Sequence[Criterion]) -> Criterion:
+        """Take the name of a criterion that is not among those taken."""
+        name = self.name()
+        if name not in criteria.names:
+            known = [write_name(known) for known in criteria.names]
+            more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+            self.fail(f"unknown criterion {write_name(name)}; the criteria are {', '.join(known[:8])}{more}", back=1)
+        if name in taken:
+            self.fail(f"criterion {write_name(name)} stands twice", back=1)
+        return name
+
+    def value(self, scale: Scale) -> Value:
+        """Take a value of the scale."""
+        kind, text, _ = self._peek("a value")
+        if kind not in ("bare", "quoted") or (kind == "bare" and text in RESERVED and isinstance(scale, Ordinal)):
+            self.fail(f"found {text}, expected a value of the scale {scale}")
+        self.next += 1
+        try:
+            return scale.check(self._unquoted(text)) if kind == "quoted" else scale.parse(text)
+        except ScaleError as error:
+            self.fail(str(error).rstrip("."), back=1, cause=error)
+
+    def rest(self) -> str:
+        """The text that is not taken yet."""
+        return "" if self.at_end else self.line[self.tokens[self.next][2] :].strip()
+
+    def end(self) -> None:
+        """Insist that nothing is left."""
+        if not self.at_end:
+            self.fail(f"found {self.tokens[self.next][1]} after the end")
+
+    def fail(self, complaint: str, back: int = 0, cause: Exception | None = None) -> NoReturn:
+        """Complain about the next word, or about one `back`."""
+        number = self.next - back
+        place = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
+        where = f"column {place + 1}" if self.number is None else f"line {self.number}, column {place + 1}"
+        shown, mark = self.line.rstrip("\n"), " " * place + "^"
+        raise RuleSyntaxError(f"{where}: {complaint}.\n    {shown}\n    {mark}\nWrite it like this: {self.example}") from cause
+
+    def _peek(self, expected: str) -> tuple[str, str, int]:
+        if self.at_end:
+            self.fail(f"the text ends, expected {expected}")
+        return self.tokens[self.next]
+
+    def _unquoted(self, text: str) -> str:
+        try:
+            return str(json.loads(text, strict=False))
+        except ValueError as error:
+            self.fail(f"{text} has an unknown escape; write \\\\ for a backslash", back=1, cause=error)

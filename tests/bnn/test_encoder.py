@@ -1,0 +1,116 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sugenet.bnn import Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.errors import EncodingError
+from tests.bnn.nets import codings, raw, raw_values
+
+
+@given(st.lists(codings, min_size=1, max_size=5), st.data())
+def test_bits_levels_and_states_agree(kinds, data):
+    encoder = Encoder(kinds)
+    rows = data.draw(st.lists(st.tuples(*map(raw_values, kinds)), min_size=1, max_size=5))
+    bits, levels = encoder.encode(raw(rows)), encoder.levels(raw(rows))
+    for i, row in enumerate(rows):
+        states = [coding.state(value) for coding, value in zip(kinds, row, strict=True)]
+        assert levels[i].tolist() == states
+        assert bits[i].tolist() == [b for coding, state in zip(kinds, states, strict=True) for b in coding.bits(state).tolist()]
+        assert all(coding.reachable(state) for coding, state in zip(kinds, states, strict=True))
+    assert (encoder.bits_of_levels(levels) == bits).all()
+    assert [encoder.feature_of[place] for f in range(encoder.features) for place in encoder.group(f)] == list(encoder.feature_of)
+
+
+@given(codings, st.data())
+def test_a_move_is_the_nearest_raw_value_of_a_state(coding, data):
+    value = data.draw(raw_values(coding))
+    for state in range(coding.states):
+        move = coding.move(value, state)
+        if move is None:
+            assert not coding.reachable(state)
+            continue
+        assert coding.state(move.value) == state
+        if isinstance(coding, OneHot):
+            assert move.distance == (coding.state(value) != state)
+            continue
+        here = Fraction(0 if coding.bipolar and value == -1 else value)
+        assert move.distance == abs(Fraction(move.value) - here)
+        if coding.whole:
+            candidates = [v for v in range(int(coding.low), int(coding.high) + 1) if coding.state(v) == state]
+            assert move.distance == min(abs(v - here) for v in candidates)
+        elif move.distance:
+            nearer = np.nextafter(move.value, float(value))
+            assert coding.state(float(nearer)) != state
+
+
+def test_words_say_what_a_bit_and_a_state_mean():
+    encoder = Encoder(
+        [threshold(14.5), Steps((18, 65), low=0, whole=True), OneHot(("left", "right")), bit()], ["radius", "age", "side", "flag"]
+    )
+    assert [encoder.words(place) for place in range(6)] == [
+        "radius >= 14.5",
+        "age >= 18",
+        "age >= 65",
+        "side = left",
+        "side = right",
+        "flag = +1",
+    ]
+    assert encoder.words(0, on=False) == "radius < 14.5"
+    age = encoder.codings[1]
+    assert [age.describe("age", state) for state in range(3)] == ["age < 18", "18 <= age < 65", "age >= 65"]
+    assert integer(0, 3).describe("pixel", 2) == "pixel = 2"
+    assert unused().describe("x", 0) == "x is anything"
+    assert encoder.codings[3].describe("flag", 0) == "flag = -1"
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65])
+def test_uint8_pixels_keep_every_value(n):
+    encoder = Encoder.of_integers(n)
+    X = np.random.default_rng(n).integers(0, 256, (5, n)).astype(np.uint8)
+    assert (encoder.levels(X) == X).all()
+    assert encoder.width == 255 * n
+    assert (encoder.encode(X).reshape(5, n, 255).sum(axis=2) == X).all()
+
+
+def test_thresholds_at_once_are_thresholds_one_by_one():
+    rng = np.random.default_rng(0)
+    encoder = Encoder.of_thresholds(rng.integers(1, 255, 30), low=0, high=255, whole=True)
+    X = rng.integers(0, 256, (20, 30))
+    assert (encoder.encode(X) == ([c.cuts[0] for c in encoder.codings] <= X)).all()
+    assert (encoder.encode(X) == encoder.encode(X.astype(object))).all()
+
+
+def test_bits_can_be_written_in_three_ways():
+    encoder = Encoder.of_bits(3)
+    expected = [[True, False, True]]
+    for X in ([[1, -1, 1]], [[1, 0, 1]], np.array([[True, False, True]]), [[1.0, -1.0, 1.0]]):
+        assert encoder.encode(X).tolist() == expected
+        assert encoder.levels(X).tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Encoder.of_bits(2).encode([[1, 2]]), r"x2 is .*2.* in sample 0, but it must be -1, 0 or \+1"),
+        (lambda: Encoder.of_bits(2).encode([[1, 0.5]]), "x2 is"),
+        (lambda: Encoder.of_bits(2).encode([1, 1]), r"X has shape \(2,\).*\[\[...\]\]"),
+        (lambda: Encoder.of_bits(2).encode([[1, 1, 1]]), r"samples have 2 features: give \(samples, 2\)"),
+        (lambda: Encoder.of_integers(2).encode([[1, 300]]), "x2 is .*300.* must be a whole number from 0 to 255"),
+        (lambda: Encoder.of_integers(2).encode([[1, 1.5]]), "x2 is .*1.5"),
+        (lambda: Encoder([threshold(0)], ["radius"]).encode([[float("nan")]]), "radius is .*nan.* in sample 0, but it must be a number"),
+        (lambda: Encoder([threshold(0)], ["radius"]).encode([["wide"]]), "radius needs numbers, but holds .*wide"),
+        (lambda: Encoder([threshold(0), OneHot(("a", "b"))]).encode(raw([(1, "c")])), "x2 is 'c' in sample 0, which is no category"),
+        (lambda: thermometer([2, 1]), "do not rise"),
+        (lambda: thermometer([float("nan")]), "do not rise"),
+        (lambda: threshold(0, low=2, high=1), "low=2 is above high=1"),
+        (lambda: OneHot(("a", "a")), "must be different"),
+        (lambda: Encoder([bit()], ["a", "b"]), "2 feature names for 1 features"),
+        (lambda: Encoder([bit(), bit()], ["a", "a"]), "'a' stands twice"),
+    ],
+)
+def test_bad_samples_and_codings_are_named(call, message):
+    with pytest.raises(EncodingError, match=message):
+        call()
