@@ -20,6 +20,7 @@ from sugenet.capacity import (
     Ordinal,
     Symmetric,
     WeightedThreshold,
+    lookup,
     sugeno,
 )
 from sugenet.errors import CapacityError, CriteriaError, ScaleError
@@ -161,3 +162,22 @@ def test_a_function_without_a_table_is_sorted():
 
 def test_places_are_the_bits():
     assert places(0b1010) == [1, 3]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 20])
+@pytest.mark.parametrize("kind", ["any", "ties", "near ties", "ends"])
+def test_the_fast_table_lookup_is_its_plain_twin(n, kind):
+    rng = np.random.default_rng(n)
+    table = Dense.of(Focal(n, {int(m): float(w) for m, w in zip(rng.integers(0, 1 << n, 40), rng.random(40), strict=True)})).table()
+    table = np.maximum(table, 0.05) if kind == "ends" else table  # worth something on the empty set
+    X = rng.random((40_000, n))
+    if kind == "ties":
+        X = np.round(X, 1)
+    if kind == "near ties":  # values that differ in their last bits only
+        X[:, : n // 2] = 0.3 + rng.integers(0, 40, (40_000, n // 2)) * 2.0**-54
+    if kind == "ends":
+        X[rng.random(X.shape) < 0.3] = 0.0
+        X[rng.random(X.shape) < 0.2] = 1.0
+        X[0] = -0.0
+    assert (lookup.integrals_by_table(table, X) == lookup._by_argsort(table, X)).all()
+    assert (lookup._by_halving(table, X[:100]) == lookup._by_argsort(table, X[:100])).all()

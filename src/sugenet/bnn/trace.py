@@ -65,7 +65,7 @@ class Trace:
             If an integral differs from the count. It never should.
         """
         lines, network = [], self.network
-        bits = self._first_bits()
+        bits = self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             dense = layer.unrolled() if isinstance(layer, LevelLayer) else layer
             sample = _polarized(bits)
@@ -88,7 +88,8 @@ class Trace:
         lines.append(f"head: {head.outputs} scores are 2n S_nu - n + b")
         return "\n".join(lines)
 
-    def _first_bits(self) -> Bits:
+    def first_bits(self) -> Bits:
+        """The bits of the sample, thermometer bits where the first layer reads levels."""
         levels = self.network.layers and isinstance(self.network.layers[0], LevelLayer)
         row = self.network.encoder.bits_of_levels(self.inputs)[0] if levels else self.inputs[0]
         return np.asarray(row, dtype=bool)

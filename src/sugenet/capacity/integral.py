@@ -15,6 +15,7 @@ import numpy as np
 from sugenet.capacity.base import SetFunction
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import bits
+from sugenet.capacity.lookup import integrals_by_table
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value
 from sugenet.capacity.tables import Dense, Focal
@@ -74,7 +75,8 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     codes, scale = _read(mu, x, scale)
     batch = codes[None, :] if codes.ndim == 1 else codes
     if method == "auto":
-        parts = [_closed(mu, batch[start : start + CHUNK], scale) for start in range(0, len(batch), CHUNK)]
+        size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables have chunks of their own
+        parts = [_closed(mu, batch[start : start + size], scale) for start in range(0, len(batch), size or 1)]
         found = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
     else:
         rows = ([scale.element(code) for code in row] for row in batch)
@@ -245,13 +247,9 @@ def _(mu: Conjugate, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: Dense, X: Codes, scale: Scale) -> Codes:
-    """Sort, collect the masks of the best k values, and look all of them up."""
+    """Sort, and look the worths of the best k values up in the table."""
     table = mu.table() if mu.scale == scale else _values(mu, (0, 1), scale)[mu.table()]
-    rising = np.argsort(X, axis=1)
-    masks = np.cumsum((1 << rising.astype(np.int32))[:, ::-1], axis=1, dtype=np.int32)
-    worth = table[masks]
-    values = np.take_along_axis(X, rising, axis=1)[:, ::-1]
-    return _largest(np.minimum(values, worth), table[:1])
+    return integrals_by_table(table, X)
 
 
 def _values(mu: SetFunction, values: tuple[Value, ...], scale: Scale) -> Codes:

@@ -232,9 +232,9 @@ class UnitInterval(Scale):
         """Give the values as float64 where that is exact, else as an array of numbers."""
         array = np.asarray(values)
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-            with np.errstate(invalid="ignore"):
+            if array.size and not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
                 good = (array >= 0) & (array <= 1)
-            _refuse(array, ~good, f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale")
+                _refuse(array, ~good, f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale")
             return array.astype(np.float64)
         checked = [self.check(value, what) for value in np.asarray(values, dtype=object).ravel()]
         dtype = np.float64 if all(isinstance(value, int | float) for value in checked) else object

@@ -1,0 +1,464 @@
+"""Importance and interaction of criteria: Shapley, Banzhaf, orness, additive Moebius (THEORY 1.5, 1.6).
+
+All indices here have one form. With T a set of t criteria and D_T(A) the alternating sum of mu(A and R) over the R inside T,
+
+    I(T) = sum over the A outside T of p(|A|) D_T(A),
+
+where Banzhaf gives all 2^(n-t) sets A the same weight and Shapley all sizes, so 1 / ((n-t+1) C(n-t, |A|)) to each set. So what has
+to be known of a family is only the sum of D_T over all sets of one size. Two facts carry over to all families: criteria that never
+matter can be left out, and the indices are linear in mu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache, singledispatch
+from itertools import combinations, pairwise
+from math import comb, gcd, lcm
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.capacity import transforms
+from sugenet.capacity.base import TABLE_LIMIT, SetFunction
+from sugenet.capacity.combine import Conjugate, Nested
+from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
+from sugenet.capacity.measures import Necessity, Possibility, Symmetric
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Complement, Scale
+from sugenet.capacity.tables import Dense, Focal
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
+from sugenet.capacity.weighted_indices import Index, WeightedIndex, mean_of_sizes, sum_work
+from sugenet.errors import CapacityError, ScaleError, TooLargeError
+
+__all__ = ["additive_moebius", "banzhaf", "from_additive_moebius", "interaction", "interactions", "orness", "shapley"]
+
+Number: TypeAlias = Fraction | float
+Floats: TypeAlias = npt.NDArray[Any]
+
+LISTED = 2_000_000
+"""Most subsets that `interactions` lists."""
+
+TABLE_WORK = 1 << 28
+"""Bit operations of a dynamic program over sums beyond which a table, where one fits, is faster."""
+
+SUM_WORK = 1 << 42
+"""Most bit operations of a dynamic program over sums: a minute or two."""
+
+TERM_WORK = 2_000_000
+"""Most steps for writing focal sets as a sum of unanimity games."""
+
+ROUNDING = 1e-9
+"""By how much float sums of Moebius values may miss a monotone table in [0, 1]."""
+
+
+def shapley(mu: SetFunction) -> dict[Criterion, Number]:
+    """Shapley value of each criterion: how much it adds to a set, averaged over all orders in which a full set can grow.
+
+    They sum to mu(full) - mu(empty). Exact fractions, unless mu has float values. For n literals of which tau must hold it is
+    1/n whatever tau is (THEORY 1.5); constant functions give 0.
+
+    Examples
+    --------
+    >>> mu = WeightedThreshold({"price": 3, "comfort": 2, "safety": 2, "colour": 1}, theta=5)
+    >>> {name: str(value) for name, value in shapley(mu).items()}
+    {'price': '5/12', 'comfort': '1/4', 'safety': '1/4', 'colour': '1/12'}
+    >>> str(shapley(CardinalityThreshold(1000, tau=400))[7])
+    '1/1000'
+    """
+    return _by_criterion(mu, "shapley")
+
+
+def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
+    """Banzhaf value of each criterion: how much it adds to a set of others drawn at random, all 2^(n-1) equally likely.
+
+    This is the absolute value, not rescaled to the sum 1: for a Boolean function, the probability that the criterion decides.
+
+    Examples
+    --------
+    >>> mu = CardinalityThreshold({1, 2, -3}, tau=3, criteria=Criteria.literals(3))
+    >>> {literal: str(value) for literal, value in banzhaf(mu).items()}
+    {1: '1/4', -1: '0', 2: '1/4', -2: '0', 3: '0', -3: '1/4'}
+    """
+    return _by_criterion(mu, "banzhaf")
+
+
+def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Number:
+    """Interaction index of a set of criteria: positive where they complement each other, negative where they are redundant.
+
+    For one criterion it is its Shapley or Banzhaf value, for the empty set the mean worth of a set. The Shapley interaction of
+    a pair is 0 for every threshold with 2 <= tau <= n-1, so it tells nothing there: use ``index="banzhaf"``, whose sign is that
+    of 2 tau - n - 1 (THEORY 1.5).
+
+    Examples
+    --------
+    >>> mu = CardinalityThreshold(5, tau=4)
+    >>> interaction(mu, {1, 2}), interaction(mu, {1, 2}, index="banzhaf")
+    (Fraction(0, 1), Fraction(1, 4))
+    """
+    _check(mu, index)
+    return _values(mu, [mu.criteria.mask(subset)], index)[0]
+
+
+def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[frozenset[Criterion], Number]:
+    """Interaction index of every set of `order` criteria.
+
+    Examples
+    --------
+    >>> pairs = interactions(Possibility({"a": 1, "b": 1, "c": 0}), 2)
+    >>> pairs[frozenset({"a", "b"})], pairs[frozenset({"a", "c"})]
+    (Fraction(-1, 1), Fraction(0, 1))
+    """
+    _check(mu, index)
+    n = len(mu.criteria)
+    if not 0 <= order <= n:
+        raise CapacityError(f"order={order} is not in 0..{n}, the number of criteria.")
+    if comb(n, order) > LISTED:
+        raise TooLargeError(
+            f"{comb(n, order):,} sets of {order} among {n} criteria; the limit is {LISTED:,}. Ask for single sets: interaction(mu, subset)."
+        )
+    masks = [sum(1 << place for place in chosen) for chosen in combinations(range(n), order)]
+    return dict(zip(map(mu.criteria.members, masks), _values(mu, masks, index), strict=True))
+
+
+def orness(mu: SetFunction) -> Number:
+    """How close the Choquet integral with `mu` is to the maximum (1) rather than the minimum (0), on average.
+
+    It speaks of the Choquet integral, the mean being taken over inputs uniform in the unit cube; on a Boolean function that is
+    also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (THEORY 1.5).
+
+    Examples
+    --------
+    >>> orness(CardinalityThreshold(5, tau=2)), orness(Possibility([1, 1, 1])), orness(Necessity([1, 1, 1]))
+    (Fraction(3, 4), Fraction(1, 1), Fraction(0, 1))
+    """
+    _check(mu, "shapley")
+    n = len(mu.criteria)
+    if n < 2 or not mu.is_capacity:
+        raise CapacityError(f"orness needs a capacity over at least 2 criteria, where minimum and maximum differ; this is: {mu}.")
+    return ((n + 1) * _values(mu, [0], "shapley")[0] - 1) / (n - 1)
+
+
+def additive_moebius(mu: SetFunction) -> Codes:
+    """Additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B) over the subsets B of A.
+
+    Integers for a Boolean function, fractions where mu has them, else floats; up to 24 criteria. For the qualitative transform,
+    which serves the Sugeno integral, see `SetFunction.focal_sets`.
+
+    Examples
+    --------
+    >>> additive_moebius(CardinalityThreshold(3, tau=2)).tolist()  # (-1)^(k - tau) C(k - 1, tau - 1) on sets of k >= tau (THEORY 1.5)
+    [0, 0, 0, 1, 0, 1, 1, -2]
+    """
+    _check(mu, "shapley")
+    table = mu.table()
+    if table.dtype == object:
+        table = table.astype(np.float64) if _has_floats(table) else np.array([Fraction(value) for value in table], dtype=object)
+    return transforms.additive_moebius(table.astype(np.int64) if table.dtype == np.int8 else table)
+
+
+def from_additive_moebius(criteria: Criteria | int | Iterable[Criterion], table: Any, scale: Scale = UNIT) -> Dense:
+    """Build the set function with the given additive Moebius transform, by mask.
+
+    Sums of floats round, so for floats a table that misses [0, 1] or monotonicity by less than 1e-9 is moved there.
+
+    Examples
+    --------
+    >>> from_additive_moebius(["a", "b"], [0, 0.25, 0.25, 0.5])({"a", "b"})
+    1.0
+    >>> from_additive_moebius(["a", "b"], [0, 1, 1, -2], scale=BOOLEAN)
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.NotMonotoneError: not monotone: {b} is worth 1 but {a, b}, which contains it, only 0.
+    """
+    criteria = Criteria(criteria)
+    given = np.asarray(table)
+    if given.shape != (1 << len(criteria),):
+        raise CapacityError(f"table has shape {given.shape}; {len(criteria)} criteria need 2^{len(criteria)} values, by bit mask.")
+    values = transforms.additive_zeta(given if given.dtype.kind in "fO" else given.astype(np.int64))
+    if values.dtype.kind == "f":
+        near = np.clip(values, 0, 1)
+        near = np.where(np.abs(near - values) <= ROUNDING, near, values)
+        raised = transforms.max_zeta(near)
+        values = np.where(raised - near <= ROUNDING, raised, near)
+    return Dense(criteria, values, scale)
+
+
+def _check(mu: SetFunction, index: str) -> None:
+    if index not in ("shapley", "banzhaf"):
+        raise CapacityError(f"index={index!r} is unknown. Use 'shapley' or 'banzhaf'.")
+    if mu.scale not in (BOOLEAN, UNIT):
+        raise ScaleError(
+            f"indices add and subtract values, and the levels {mu.scale} are no numbers. Say first what each level is worth: "
+            "Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a dictionary from levels to numbers in [0, 1]."
+        )
+
+
+def _by_criterion(mu: SetFunction, index: Index) -> dict[Criterion, Number]:
+    _check(mu, index)
+    return dict(zip(mu.criteria, _values(mu, [1 << place for place in range(len(mu.criteria))], index), strict=True))
+
+
+def _has_floats(values: Iterable[Any]) -> bool:
+    """Whether some value came from a float other than 0 and 1; then the answer is a float too."""
+    return any(isinstance(value, float | Complement) and value not in (0, 1) for value in values)
+
+
+def _plain(values: Iterable[Fraction], given: Iterable[Any]) -> list[Number]:
+    """Exact answers as they are, or as floats where `given` had floats."""
+    return [float(value) for value in values] if _has_floats(given) else list(values)
+
+
+# --- any function over at most 24 criteria: a table ------------------------------------------------------------------------------
+
+
+@singledispatch
+def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]:
+    """Index of each set of criteria in `masks`, all of the same size; here from a table, below by family."""
+    table, unit = _arithmetic(mu.table())
+    n = len(mu.criteria)
+    if masks and masks[0].bit_count() == 1:
+        sums = _member_differences(table, n)
+        rows = [sums[mask.bit_length() - 1] for mask in masks]
+    else:
+        rows = [_by_size(_difference(table, mask), n - mask.bit_count()) for mask in masks]
+    rest = n - masks[0].bit_count() if masks else 0
+    if unit is None:
+        return [float(mean_of_sizes(row.tolist(), rest, index)) for row in rows]
+    return [mean_of_sizes([int(value) for value in row.tolist()], rest, index) / unit for row in rows]
+
+
+def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
+    """Values to add up: floats and None, or integers (as floats while sums stay exact) and the unit they are counted in."""
+    if table.dtype == np.float64:
+        return table, None
+    if table.dtype != object:
+        return table.astype(np.float64), 1
+    if _has_floats(table):
+        return table.astype(np.float64), None
+    fractions = [Fraction(value) for value in table]
+    unit = lcm(1, *{value.denominator for value in fractions})
+    exact = np.array([int(value * unit) for value in fractions], dtype=object)
+    return (exact.astype(np.float64) if unit * table.size < 1 << 53 else exact), unit
+
+
+def _difference(table: Floats, mask: int) -> Floats:
+    """The table of D_T over the criteria outside T."""
+    for place in reversed(list(bits(mask))):
+        pairs = table.reshape(-1, 2, 1 << place)
+        table = (pairs[:, 1] - pairs[:, 0]).ravel()
+    return table
+
+
+def _split(table: Floats, n: int) -> tuple[Floats, Floats, Floats, int, int]:
+    """The table as a matrix, low criteria along rows and high ones down columns, and which sets of each have which size."""
+    low = n // 2
+    high = n - low
+    low_sizes, high_sizes = (
+        (transforms.sizes(m) == np.arange(m + 1)[:, None]).astype(table.dtype if table.dtype == object else np.float64) for m in (low, high)
+    )
+    return table.reshape(1 << high, 1 << low), low_sizes, high_sizes, low, high
+
+
+def _diagonals(sums: Floats) -> Floats:
+    """Add up the last two axes, sizes of a low and of a high part, by total size."""
+    *rest, rows, columns = sums.shape
+    out = np.zeros((*rest, rows + columns - 1), dtype=sums.dtype)
+    for row in range(rows):
+        out[..., row : row + columns] += sums[..., row, :]
+    return out
+
+
+def _by_size(table: Floats, n: int) -> Floats:
+    """Sum of a table over the sets of each size."""
+    matrix, low_sizes, high_sizes, _, _ = _split(table, n)
+    return _diagonals(high_sizes @ matrix @ low_sizes.T)
+
+
+def _member_differences(table: Floats, n: int) -> Floats:
+    """For every criterion the sum of mu(A + i) - mu(A) over the sets A of each size without it, in two passes over the table."""
+    matrix, low_sizes, high_sizes, low, high = _split(table, n)
+    rows, columns = high_sizes @ matrix, matrix @ low_sizes.T
+    everything = _diagonals(rows @ low_sizes.T)
+    within = np.zeros((n, n + 1), dtype=everything.dtype)
+    for place in range(low):
+        holds = (np.arange(1 << low) >> place & 1).astype(bool)
+        within[place] = _diagonals(rows[:, holds] @ low_sizes[:, holds].T)
+    for place in range(high):
+        holds = (np.arange(1 << high) >> place & 1).astype(bool)
+        within[low + place] = _diagonals(high_sizes[:, holds] @ columns[holds])
+    return np.asarray(within[:, 1:] - (everything - within)[:, :-1])
+
+
+# --- families built from "at least tau of n" -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1 << 14)
+def _step(n: int, tau: int, t: int, index: Index) -> Fraction:
+    """Index of t of the n criteria of which at least tau must hold, 1 <= tau <= n (THEORY 1.5)."""
+    if t == 0:
+        return Fraction(n - tau + 1, n + 1) if index == "shapley" else Fraction(sum(comb(n, size) for size in range(tau, n + 1)), 1 << n)
+    terms = ((s, (-1) ** (t - tau + s) * comb(t - 1, tau - s - 1)) for s in range(max(0, tau - t), min(tau - 1, n - t) + 1))
+    if index == "shapley":
+        return Fraction(sum(term for _, term in terms), n - t + 1)
+    return Fraction(sum(comb(n - t, s) * term for s, term in terms), 1 << (n - t))
+
+
+def _constant(mu: SetFunction, masks: Sequence[int]) -> list[Number]:
+    """The indices of a constant: 0, and its value for the empty set of criteria."""
+    return _plain([Fraction(0) if mask else Fraction(mu.at(0)) for mask in masks], [mu.at(0)])
+
+
+@_values.register
+def _(mu: CardinalityThreshold, masks: Sequence[int], index: Index) -> list[Number]:
+    if mu.constant is not None:
+        return _constant(mu, masks)
+    inside = mu.lam_mask
+    return [_step(len(mu.lam), mu.tau, mask.bit_count(), index) if mask & inside == mask else Fraction(0) for mask in masks]
+
+
+@_values.register
+def _(mu: Symmetric, masks: Sequence[int], index: Index) -> list[Number]:
+    n = len(mu.criteria)
+    rises = [Fraction(high) - Fraction(low) for low, high in pairwise(mu.g)]
+
+    @lru_cache
+    def of_size(t: int) -> Fraction:
+        start = Fraction(mu.g[0]) if t == 0 else Fraction(0)
+        return start + sum(rise * _step(n, tau, t, index) for tau, rise in enumerate(rises, start=1) if rise)
+
+    return _plain([of_size(mask.bit_count()) for mask in masks], mu.g)
+
+
+@_values.register
+def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
+    """A sum over the levels of pi of "at least one of the criteria that reach the level"."""
+    if not masks:
+        return []
+    t = masks[0].bit_count()
+    exact = [Fraction(value) for value in mu.pi]
+    rising = sorted(exact)
+    worth, below, total = {Fraction(0): Fraction(0)}, Fraction(0), Fraction(0)
+    for place, level in enumerate(rising):
+        if level > below and len(rising) - place >= t:
+            total += (level - below) * _step(len(rising) - place, 1, t, index)
+            below = level
+        worth[level] = total
+    least = [min((exact[place] for place in bits(mask)), default=rising[-1] if rising else Fraction(0)) for mask in masks]
+    return _plain([worth[level] for level in least], mu.pi)
+
+
+@_values.register
+def _(mu: Necessity, masks: Sequence[int], index: Index) -> list[Number]:
+    return _conjugated(_values(mu.conjugate(), masks, index), masks)
+
+
+@_values.register
+def _(mu: Conjugate, masks: Sequence[int], index: Index) -> list[Number]:
+    return _conjugated(_values(mu.base, masks, index), masks)
+
+
+def _conjugated(values: Sequence[Any], masks: Sequence[int]) -> list[Number]:
+    """I of the conjugate is (-1)^(t+1) I, and 1 - I for the empty set of criteria."""
+    return [1 - value if not mask else value if mask.bit_count() % 2 else -value for value, mask in zip(values, masks, strict=True)]
+
+
+@_values.register
+def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
+    """A sum over levels where all are thresholds on the same weights, so that the functions "reaches level m" are thresholds too."""
+    forms = [level.threshold_form() for _, level in mu.levels]
+    weights = {form[0] for form in forms if form is not None}
+    if len(weights) > 1 or None in forms:
+        return _values.dispatch(SetFunction)(mu, masks, index)
+    total, below, members = [Fraction(0) for _ in masks], Fraction(0), [level for _, level in mu.levels]
+    for number, (height, _) in enumerate(mu.levels):
+        reaches = min(members[number:], key=lambda level: level.threshold_form()[1])  # type: ignore[index]
+        rise, below = Fraction(height) - below, Fraction(height)
+        total = [so_far + rise * Fraction(value) for so_far, value in zip(total, _values(reaches, masks, index), strict=True)]
+    return _plain(total, [height for height, _ in mu.levels])
+
+
+# --- weighted thresholds ---------------------------------------------------------------------------------------------------------
+
+
+@_values.register
+def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]:
+    """Count the sets below theta by sum, and for Shapley by size, then take the criteria of T out again (THEORY 1.6)."""
+    if mu.constant is not None:
+        return _constant(mu, masks)
+    given, theta = mu.integers
+    unit = gcd(*given)
+    weights = [weight // unit for weight in given]
+    theta = -(-theta // unit)
+    positive = [weight for weight in weights if weight]
+    flipped = 2 * theta > sum(weights) + 1  # the conjugate has the smaller theta
+    if flipped:
+        theta = sum(weights) + 1 - theta
+    if len(set(positive)) == 1:
+        index_of: Callable[[tuple[int, ...]], Fraction] = lambda taken: _step(len(positive), theta, len(taken), index)  # noqa: E731
+    else:
+        work = sum_work(positive, theta, index)
+        if work > TABLE_WORK and len(weights) <= TABLE_LIMIT:
+            return _values.dispatch(SetFunction)(mu, masks, index)
+        if work > SUM_WORK:
+            raise TooLargeError(
+                f"exact {index} indices of {len(positive)} weights with theta = {theta} (as integers) take about 2^{work.bit_length()} "
+                f"steps on bits; the limit is 2^{SUM_WORK.bit_length() - 1}. Round the weights to smaller integers"
+                + (", or use banzhaf, which needs far fewer." if index == "shapley" else ".")
+            )
+        index_of = WeightedIndex(positive, theta, index)
+    by_weights: dict[tuple[int, ...], Fraction] = {}
+    for mask in masks:
+        taken = tuple(sorted(weights[place] for place in bits(mask)))
+        if taken not in by_weights:
+            by_weights[taken] = Fraction(0) if 0 in taken else index_of(taken)
+    values = [by_weights[tuple(sorted(weights[place] for place in bits(mask)))] for mask in masks]
+    return _conjugated(values, masks) if flipped else list(values)
+
+
+# --- focal sets ------------------------------------------------------------------------------------------------------------------
+
+
+@_values.register
+def _(mu: Focal, masks: Sequence[int], index: Index) -> list[Number]:
+    """A sum of unanimity games "all of B hold", whose indices are those of at least b of b; a table where these are too many."""
+    terms = _unanimity_terms(mu)
+    if terms is None or len(terms) * len(masks) > 10 * TERM_WORK:
+        return _values.dispatch(SetFunction)(mu, masks, index)
+    total = [Fraction(0) for _ in masks]
+    for number, mask in enumerate(masks):
+        by_size: dict[int, Fraction] = {}
+        for union, weight in terms.items():
+            if mask & union == mask:
+                by_size[union.bit_count()] = by_size.get(union.bit_count(), Fraction(0)) + weight
+        total[number] = sum((weight * _unanimity(size, mask.bit_count(), index) for size, weight in by_size.items()), Fraction(0))
+    return _plain(total, [weight for _, weight in mu.weights])
+
+
+def _unanimity(size: int, t: int, index: Index) -> Fraction:
+    return Fraction(1, size - t + 1 if index == "shapley" else 1 << (size - t))
+
+
+def _unanimity_terms(mu: Focal) -> dict[int, Fraction] | None:
+    """The nonzero additive Moebius weights, or None when they take too many steps.
+
+    From the heaviest focal set down: the next set F adds its weight where F holds and no earlier set does.
+    """
+    terms: dict[int, Fraction] = {}
+    reached: dict[int, int] = {}  # Moebius weights of "some earlier set holds"
+    steps = 0
+    for focal, weight in sorted(mu.weights, key=lambda pair: pair[1], reverse=True):
+        steps += len(reached) + 1
+        if steps > TERM_WORK:
+            return None
+        new = {focal: 1}
+        for union, sign in reached.items():
+            new[union | focal] = new.get(union | focal, 0) - sign
+        exact = Fraction(weight)
+        for union, sign in new.items():
+            if sign:
+                terms[union] = terms.get(union, Fraction(0)) + sign * exact
+                reached[union] = reached.get(union, 0) + sign
+        reached = {union: sign for union, sign in reached.items() if sign}
+    return {union: weight for union, weight in terms.items() if weight}

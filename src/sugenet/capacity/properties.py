@@ -1,0 +1,410 @@
+"""What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, submodular; and whether two are the same.
+
+Families answer by formula, for any number of criteria (THEORY 1.1, 1.5); any other function over at most 24 criteria by its table.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
+from itertools import accumulate, pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from sugenet.capacity import transforms
+from sugenet.capacity.base import TABLE_LIMIT, SetFunction, take_all
+from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
+from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.measures import Necessity, Possibility, Symmetric
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes
+from sugenet.capacity.tables import Focal
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
+from sugenet.errors import CapacityError, TooLargeError
+
+__all__ = [
+    "equal",
+    "is_k_maxitive",
+    "is_k_minitive",
+    "is_necessity",
+    "is_possibility",
+    "is_self_conjugate",
+    "is_symmetric",
+    "maxitivity",
+    "minitivity",
+    "violating_pair",
+]
+
+SUM_CELLS = 1 << 33
+"""Most steps of a dynamic program over sums."""
+
+Pair = tuple[frozenset[Criterion], frozenset[Criterion]]
+
+
+def violating_pair(function: Any, criteria: Criteria | int | Iterable[Criterion] | None = None) -> Pair | None:
+    """Find a set that is worth more than a set with one criterion more; None where there is none, so the function is monotone.
+
+    Parameters
+    ----------
+    function
+        Values that compare with each other: a sequence by bit mask, a mapping from subsets, a Python function of a frozenset of
+        criteria, or a set function of this package. At most 24 criteria.
+    criteria
+        Names of the criteria, or their number; not needed for a sequence (1..n) or a set function (its own).
+
+    Examples
+    --------
+    >>> small, large = violating_pair([0, 0.5, 0.25, 0.375])
+    >>> sorted(small), sorted(large)
+    ([1], [1, 2])
+    >>> violating_pair(lambda held: len(held) ** 2, criteria=["a", "b", "c"]) is None
+    True
+    """
+    names, table = _raw_table(function, criteria)
+    fall = transforms.violation(table)
+    return None if fall is None else (names.members(fall[0]), names.members(fall[1]))
+
+
+def is_symmetric(mu: SetFunction) -> bool:
+    """Whether all sets of the same size are worth the same.
+
+    Examples
+    --------
+    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8)), is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
+    (True, False)
+    """
+    return mu.constant is not None or _is_symmetric(mu)
+
+
+def is_self_conjugate(mu: SetFunction) -> bool:
+    """Whether mu(A) = 1 - mu(complement of A) for all sets A, as for a strict majority of an odd number.
+
+    Examples
+    --------
+    >>> is_self_conjugate(CardinalityThreshold(5, tau=3)), is_self_conjugate(CardinalityThreshold(4, tau=2))
+    (True, False)
+    """
+    return _is_self_conjugate(mu)
+
+
+def maxitivity(mu: SetFunction) -> int:
+    """Least k for which mu is k-maxitive, the size of its largest focal set: no rule needs more than k criteria.
+
+    Examples
+    --------
+    >>> maxitivity(CardinalityThreshold(7, tau=3)), minitivity(CardinalityThreshold(7, tau=3))
+    (3, 5)
+    """
+    return _maxitivity(mu)
+
+
+def minitivity(mu: SetFunction) -> int:
+    """Least k for which mu is k-minitive: the maxitivity of its conjugate."""
+    return maxitivity(mu.conjugate())
+
+
+def is_k_maxitive(mu: SetFunction, k: int) -> bool:
+    """Whether no focal set has more than k criteria (THEORY 1.1)."""
+    return maxitivity(mu) <= _whole(k)
+
+
+def is_k_minitive(mu: SetFunction, k: int) -> bool:
+    """Whether no focal set of the conjugate has more than k criteria."""
+    return minitivity(mu) <= _whole(k)
+
+
+def is_possibility(mu: SetFunction) -> bool:
+    """Whether each set is worth its best criterion, and the empty set nothing; the full set need not be worth the top.
+
+    About n questions to `mu` are enough for any function: the sets of all criteria up to a level must be worth that level.
+
+    Examples
+    --------
+    >>> is_possibility(WeightedThreshold([5, 6, 1], theta=5)), is_necessity(WeightedThreshold([5, 6, 1], theta=5))
+    (True, False)
+    """
+    if mu.at(0) != mu.scale.bottom:
+        return False
+    singles = sorted(((mu.at(1 << place), 1 << place) for place in range(len(mu.criteria))), key=operator.itemgetter(0))
+    upto = list(accumulate((mask for _, mask in singles), operator.or_))
+    ends = [place for place, (low, high) in enumerate(pairwise(singles)) if low[0] < high[0]]
+    return all(mu.at(upto[place]) == singles[place][0] for place in [*ends, len(singles) - 1] if place >= 0)
+
+
+def is_necessity(mu: SetFunction) -> bool:
+    """Whether the conjugate is a possibility measure."""
+    return is_possibility(mu.conjugate())
+
+
+def equal(mu: SetFunction, nu: SetFunction) -> bool:
+    """Whether both give every set the same worth, however they are written; criteria may stand in different orders.
+
+    Examples
+    --------
+    >>> equal(WeightedThreshold([5, 4, 4], theta=8), CardinalityThreshold(3, tau=2))
+    True
+    """
+    numbers = {BOOLEAN, UNIT}
+    if set(mu.criteria) != set(nu.criteria) or (mu.scale != nu.scale and not {mu.scale, nu.scale} <= numbers):
+        return False
+    full = mu.criteria.full
+    probes = [0, full, *(side for place in range(len(mu.criteria)) for side in (1 << place, full ^ 1 << place))]
+    if any(mu.at(mask) != nu(mu.criteria.members(mask)) for mask in probes):
+        return False
+    if mu.criteria == nu.criteria:
+        if _same_weights(mu, nu):
+            return _same_threshold(mu, nu)
+        if len(mu.criteria) > TABLE_LIMIT and is_symmetric(mu) and is_symmetric(nu):
+            return all(mu.at((1 << size) - 1) == nu.at((1 << size) - 1) for size in range(len(mu.criteria) + 1))
+    if len(mu.criteria) <= TABLE_LIMIT:
+        return bool(np.array_equal(mu.table(), _reordered(nu, mu.criteria)))
+    focal = [{which.criteria.members(mask): weight for mask, weight in take_all(which.focal_masks(), "equal")} for which in (mu, nu)]
+    return focal[0] == focal[1]
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------------------
+
+
+def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
+    if isinstance(function, SetFunction):
+        return function.criteria, function.table()
+    if criteria is None:
+        if callable(function) or isinstance(function, Mapping):
+            raise CapacityError("criteria is missing: name the criteria that the function is about, as a list or their number.")
+        criteria = max(len(function).bit_length() - 1, 0)
+    names = Criteria(criteria)
+    n = len(names)
+    if n > TABLE_LIMIT:
+        raise TooLargeError(f"{n} criteria have 2^{n} subsets to compare; the limit is {TABLE_LIMIT} criteria. Check a part of them.")
+    if callable(function):
+        values: Any = [function(names.members(mask)) for mask in range(1 << n)]
+    elif isinstance(function, Mapping):
+        by_mask = {names.mask(subset): value for subset, value in function.items()}
+        missing = next((mask for mask in range(1 << n) if mask not in by_mask), None)
+        if missing is not None:
+            raise CapacityError(f"no value for {names.show(missing)}: {len(by_mask)} of {1 << n} subsets given. Give all of them.")
+        values = [by_mask[mask] for mask in range(1 << n)]
+    else:
+        values = function
+    if len(values) != 1 << n:
+        raise CapacityError(f"{len(values)} values, but {n} criteria have 2^{n} = {1 << n} subsets. Give one value for each, by bit mask.")
+    table = _comparable(values)
+    unordered = np.flatnonzero(np.asarray(table != table, dtype=bool))  # noqa: PLR0124 true of NaN alone
+    if unordered.size:
+        culprit = int(unordered[0])
+        raise CapacityError(f"the worth of {names.show(culprit)} is {table[culprit]}, which compares with nothing. Give a number.")
+    return names, table
+
+
+def _comparable(values: Any) -> Codes:
+    """The values as an array that compares as they do: of numbers where that is exact, else of the objects themselves."""
+    if isinstance(values, np.ndarray):
+        return values
+    exact = all(isinstance(value, float) or (isinstance(value, int) and abs(value) <= 1 << 53) for value in values)
+    out = np.empty(len(values), dtype=np.float64 if exact else object)
+    out[:] = values
+    return out
+
+
+def _whole(k: int) -> int:
+    try:
+        number = operator.index(k)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise CapacityError(f"k={k!r} must be a whole number of criteria, 0 or more.")
+    return number
+
+
+# --- symmetric -------------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def _is_symmetric(mu: SetFunction) -> bool:
+    table, sizes = mu.table(), transforms.sizes(len(mu.criteria))
+    first = np.array([(1 << size) - 1 for size in range(len(mu.criteria) + 1)])
+    return bool(np.all(table == table[first][sizes]))
+
+
+@_is_symmetric.register
+def _(mu: Symmetric) -> bool:  # noqa: ARG001 the type says it all
+    return True
+
+
+@_is_symmetric.register
+def _(mu: CardinalityThreshold) -> bool:
+    return mu.constant is not None or len(mu.lam) == len(mu.criteria)
+
+
+@_is_symmetric.register
+def _(mu: WeightedThreshold) -> bool:
+    """The lightest and the heaviest sets of each size must be on the same side."""
+    weights, theta = mu.integers
+    rising = sorted(weights)
+    return all((low >= theta) == (high >= theta) for low, high in zip(accumulate(rising), accumulate(reversed(rising)), strict=True))
+
+
+@_is_symmetric.register(Possibility)
+@_is_symmetric.register(Necessity)
+def _(mu: Possibility | Necessity) -> bool:
+    return all(value == mu.pi[0] for value in mu.pi)
+
+
+@_is_symmetric.register
+def _(mu: Conjugate) -> bool:
+    return _is_symmetric(mu.base)
+
+
+@_is_symmetric.register
+def _(mu: Focal) -> bool:
+    """Of each size all sets are focal, with one weight, or none."""
+    by_size: dict[int, list[Any]] = {}
+    for mask, weight in mu.weights:
+        by_size.setdefault(mask.bit_count(), []).append(weight)
+    return all(len(found) == comb(len(mu.criteria), size) and min(found) == max(found) for size, found in by_size.items())
+
+
+@_is_symmetric.register(Join)
+@_is_symmetric.register(Meet)
+@_is_symmetric.register(Nested)
+def _(mu: Join | Meet | Nested) -> bool:
+    parts = [level for _, level in mu.levels] if isinstance(mu, Nested) else mu.members
+    if all(part.constant is not None or (not _needs_table(part) and _is_symmetric(part)) for part in parts):
+        return True
+    return _is_symmetric.dispatch(SetFunction)(mu)
+
+
+def _needs_table(mu: SetFunction) -> bool:
+    return _is_symmetric.dispatch(type(mu)) is _is_symmetric.dispatch(SetFunction)
+
+
+# --- self-conjugate and equal ----------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def _is_self_conjugate(mu: SetFunction) -> bool:
+    table = mu.table()
+    return bool(np.all(table == mu.scale.reverse_codes(table[::-1])))
+
+
+@_is_self_conjugate.register
+def _(mu: CardinalityThreshold) -> bool:
+    return len(mu.lam) == 2 * mu.tau - 1
+
+
+@_is_self_conjugate.register
+def _(mu: WeightedThreshold) -> bool:
+    return _same_threshold(mu, mu.conjugate())
+
+
+@_is_self_conjugate.register
+def _(mu: Symmetric) -> bool:
+    return mu.g == mu.conjugate().g
+
+
+@_is_self_conjugate.register(Possibility)
+@_is_self_conjugate.register(Necessity)
+def _(mu: Possibility | Necessity) -> bool:
+    """One criterion decides: its pi is the top and the others are bottom."""
+    return sorted(mu.pi) == [mu.scale.bottom] * (len(mu.pi) - 1) + [mu.scale.top]
+
+
+@_is_self_conjugate.register
+def _(mu: Conjugate) -> bool:
+    return _is_self_conjugate(mu.base)
+
+
+def _same_weights(mu: SetFunction, nu: SetFunction) -> bool:
+    forms = mu.threshold_form(), nu.threshold_form()
+    return forms[0] is not None and forms[1] is not None and forms[0][0] == forms[1][0]
+
+
+def _same_threshold(mu: SetFunction, nu: SetFunction) -> bool:
+    """Whether no set of weights has its sum between the two thetas; the weights are the same up to a factor."""
+    if mu.constant is not None or nu.constant is not None:
+        return bool(mu.constant == nu.constant)
+    (weights, theta), (others, other) = _integers(mu), _integers(nu)
+    low, high = sorted((theta, -(-other * sum(weights) // sum(others))))
+    if len(weights) * high > SUM_CELLS:
+        if len(weights) <= TABLE_LIMIT:
+            return bool(np.array_equal(mu.table(), nu.table()))
+        raise TooLargeError(
+            f"{len(weights)} weights with thresholds near {high} (as integers) have too many sums to compare. "
+            "Round the weights to smaller integers."
+        )
+    sums, window = 1, (1 << high) - 1
+    for weight in weights:
+        sums |= sums << weight & window
+    return sums >> low == 0
+
+
+def _integers(mu: SetFunction) -> tuple[list[int], int]:
+    form = mu.threshold_form()
+    assert form is not None
+    return WeightedThreshold(form[0], form[1]).integers
+
+
+def _reordered(mu: SetFunction, criteria: Criteria) -> Codes:
+    """The table of `mu` with its criteria in another order."""
+    n = len(criteria)
+    if mu.criteria == criteria or n < 2:
+        return mu.table()
+    axes = [n - 1 - mu.criteria.place(name) for name in reversed(criteria.names)]
+    return np.asarray(mu.table().reshape((2,) * n).transpose(axes).ravel())
+
+
+# --- k-maxitive ------------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def _maxitivity(mu: SetFunction) -> int:
+    if len(mu.criteria) > TABLE_LIMIT:
+        return max((mask.bit_count() for mask, _ in take_all(mu.focal_masks(), "maxitivity")), default=0)
+    bottom = mu.scale.codes([mu.scale.bottom])[0]
+    focal = transforms.inner_moebius(mu.table(), bottom) != bottom
+    return int(transforms.sizes(len(mu.criteria))[focal].max(initial=0))
+
+
+@_maxitivity.register
+def _(mu: CardinalityThreshold) -> int:
+    return mu.tau if 1 <= mu.tau <= len(mu.lam) else 0
+
+
+@_maxitivity.register
+def _(mu: WeightedThreshold) -> int:
+    """Longest minimal set: from the heaviest weight down, the last and lightest member is what makes it reach theta."""
+    weights, theta = mu.integers
+    falling = sorted((weight for weight in weights if weight), reverse=True)
+    if mu.constant is not None:
+        return 0
+    if len(falling) * theta > SUM_CELLS or theta > SUM_CELLS >> 5:
+        if len(weights) <= TABLE_LIMIT:
+            return _maxitivity.dispatch(SetFunction)(mu)
+        raise TooLargeError(
+            f"{len(falling)} weights and theta = {theta} as integers: the longest focal set takes over {SUM_CELLS:,} steps. "
+            "Round the weights to smaller integers."
+        )
+    longest, best = np.full(theta, -1, np.int32), 0  # most members with each sum below theta, -1 where no set has that sum
+    longest[0] = 0
+    for weight in falling:
+        before = int(longest[max(0, theta - weight) :].max())
+        best = max(best, before + 1)  # 0 where nothing was reached
+        if weight < theta:
+            grown = longest[:-weight]
+            longest[weight:] = np.maximum(longest[weight:], np.where(grown >= 0, grown + 1, -1))
+    return best
+
+
+@_maxitivity.register
+def _(mu: Symmetric) -> int:
+    below = (mu.scale.bottom, *mu.g[:-1])
+    return max((size for size, (low, high) in enumerate(zip(below, mu.g, strict=True)) if low < high), default=0)
+
+
+@_maxitivity.register(Possibility)
+@_maxitivity.register(Necessity)
+@_maxitivity.register(Focal)
+def _(mu: SetFunction) -> int:
+    return max((mask.bit_count() for mask, _ in mu.focal_masks()), default=0)

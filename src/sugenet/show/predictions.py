@@ -1,0 +1,134 @@
+"""Predictions and traces as tables and as JSON data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network, Trace
+from sugenet.errors import NetworkError
+
+__all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionView:
+    """Classes of a batch of samples, with how clear each decision was."""
+
+    network: Network
+    first: int
+    """Number of the first sample."""
+    classes: Any
+    logits: Any
+    tied: Any
+    truth: Any = None
+
+    @property
+    def margins(self) -> Any:
+        """Best score less second best; 0 for a tie."""
+        if self.logits.shape[1] < 2:
+            return np.zeros(len(self.logits))
+        ordered = np.sort(self.logits, axis=1)
+        return ordered[:, -1] - ordered[:, -2]
+
+    def data(self) -> dict[str, Any]:
+        """All samples as JSON data."""
+        names, margins = self.network.classes, self.margins
+        rows = []
+        for i, k in enumerate(self.classes.tolist()):
+            row: dict[str, Any] = {"sample": self.first + i, "class": k, "label": names[k], "scores": self.logits[i].tolist()}
+            row |= {"margin": float(margins[i]), "tie": bool(self.tied[i])}
+            if self.truth is not None:
+                row["truth"] = int(self.truth[i])
+            rows.append(row)
+        out: dict[str, Any] = {"predictions": rows}
+        if self.truth is not None:
+            out["accuracy"] = self.accuracy
+        return out
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of right classes, where the truth is known."""
+        return None if self.truth is None or not len(self.truth) else float(np.mean(self.classes == np.asarray(self.truth)))
+
+    def table(self, limit: int | None = None) -> str:
+        """One line a sample, up to a limit, and the accuracy where the truth is known."""
+        rows = self.data()["predictions"]
+        shown = rows if limit is None else rows[:limit]
+        names = self.network.classes
+        width = max([len(name) for name in names] + [5])
+        lines = [f"{'sample':>6}  {'class':<{width}}  {'score':>9}  {'margin':>9}"]
+        for row in shown:
+            wrong = "" if self.truth is None or row["truth"] == row["class"] else f"  wrong: it is {names[row['truth']]}"
+            tie = "  tie" if row["tie"] else ""
+            score = row["scores"][row["class"]]
+            lines.append(f"{row['sample']:>6}  {row['label']:<{width}}  {score:>9.6g}  {row['margin']:>9.6g}{tie}{wrong}")
+        if len(shown) < len(rows):
+            lines.append(f"... and {len(rows) - len(shown):,} more samples")
+        if self.accuracy is not None:
+            right = int(np.sum(self.classes == np.asarray(self.truth)))
+            lines.append(f"{right} of {len(rows)} right: {100 * self.accuracy:.2f} %")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def view_predictions(
+    network: Network, X: Any, truth: Any = None, first: int = 0, engine: Any = "auto", threads: int | None = None
+) -> PredictionView:
+    """Predict a batch of raw samples."""
+    counts = network.match_counts(X, engine=engine, threads=threads)
+    head = network.head
+    return PredictionView(network, first, head.classes(counts), head.logits(counts), head.tied(counts), truth)
+
+
+@dataclass(frozen=True, eq=False)
+class TraceView:
+    """One sample's way through the network, with the neurons of one layer if asked."""
+
+    trace: Trace
+    layer: int | None = None
+    limit: int = 20
+
+    def data(self) -> dict[str, Any]:
+        """Every layer's match counts, thresholds and activity as JSON data."""
+        trace = self.trace
+        layers = [
+            {"matches": seen.matches.tolist(), "tau": seen.tau.tolist(), "size": seen.sizes.tolist(), "active": seen.active.tolist()}
+            for seen in trace.layers
+        ]
+        head = {
+            "matches": trace.matches.tolist(),
+            "size": trace.network.head.sizes.tolist(),
+            "scores": [float(score) for score in trace.scores],
+            "possibility": trace.network.head.possibility(trace.matches[None, :])[0].tolist(),
+        }
+        return {"class": trace.predicted, "label": trace.label, "layers": layers, "head": head}
+
+    def __str__(self) -> str:
+        lines = [f"prediction: {self.trace.label}", str(self.trace)]
+        if self.layer is not None:
+            seen = self.trace.layers[self.layer - 1]
+            lines.append(f"layer {self.layer}, nearest to turning first:")
+            lines.append(f"{'neuron':>6}  {'M':>5}  {'tau':>5}  {'of':>5}  {'M - tau':>7}")
+            order = np.argsort(np.abs(2 * seen.slack + 1), kind="stable")[: self.limit]
+            for j in order.tolist():
+                state = "active" if seen.active[j] else ""
+                lines.append(
+                    f"{j + 1:>6}  {seen.matches[j]:>5}  {seen.tau[j]:>5}  {seen.sizes[j]:>5}  {seen.slack[j]:>7}  {state}".rstrip()
+                )
+            if len(seen.tau) > self.limit:
+                lines.append(f"... and {len(seen.tau) - self.limit} more neurons")
+        return "\n".join(lines)
+
+
+def view_trace(network: Network, x: Any, layer: int | None = None, limit: int = 20) -> TraceView:
+    """Trace one raw sample, optionally with the neurons of one layer."""
+    if layer is not None:
+        network.layer(layer)
+    if limit < 0:
+        raise NetworkError(f"limit={limit} must not be negative.")
+    return TraceView(network.trace(x), layer, limit)
