@@ -12,6 +12,7 @@
     ├── NetworkError             a neuron, layer, head or network that does not fit together
     │   └── TieError             a sum of exactly zero can occur and the declared sign(0) has no bipolar meaning
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
+    ├── FileError                a file that cannot be read or written
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
 All of them are `ValueError`s too, since each names a wrong value and what would be right.
@@ -21,6 +22,7 @@ __all__ = [
     "CapacityError",
     "CriteriaError",
     "EncodingError",
+    "FileError",
     "NetworkError",
     "NotMonotoneError",
     "RuleSyntaxError",
@@ -70,6 +72,10 @@ class TieError(NetworkError):
 
 class EncodingError(SugenetError):
     """The encoder cannot take a raw sample or a bit pattern."""
+
+
+class FileError(SugenetError):
+    """A file cannot be read or written."""
 
 
 class SoundnessError(SugenetError):

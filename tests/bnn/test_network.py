@@ -25,6 +25,8 @@ def test_every_engine_gives_the_definition(network, data):
         assert network.head.scores(counts).tolist() == expected
         assert network.predict(raw(rows), engine=engine).tolist() == [row.index(max(row)) for row in expected]
         assert network.logits(raw(rows), engine=engine).tolist() == [[float(score) for score in row] for row in expected]
+        for one, other in zip(network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True):
+            assert (one == other).all()
     assert network.head.tied(counts).tolist() == [row.count(max(row)) > 1 for row in expected]
 
 
@@ -35,6 +37,8 @@ def test_weights_that_count_more_than_once(network, data):
     expected = [scores_by_hand(network, row) for row in rows]
     for engine in ENGINES:
         assert network.head.scores(network.match_counts(raw(rows), engine=engine)).tolist() == expected
+        for one, other in zip(network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True):
+            assert (one == other).all()
 
 
 @given(st.one_of(networks(), networks(most=2)), st.data())

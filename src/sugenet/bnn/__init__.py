@@ -1,10 +1,13 @@
 """Binarized networks: the definition (paper sections 2.1 and 3). Frozen values, pure functions, exact integers."""
 
 from sugenet.bnn.codings import Coding, Move, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.fold import fold, fold_by_evaluation, fold_levels
+from sugenet.bnn.fold import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
+from sugenet.bnn.fold_conv import fold_conv, fold_conv_by_evaluation
+from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer
+from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
@@ -14,6 +17,7 @@ from sugenet.bnn.trace import LayerTrace, Trace
 
 __all__ = [
     "Coding",
+    "ConvLayer",
     "DenseLayer",
     "Encoder",
     "Head",
@@ -24,16 +28,22 @@ __all__ = [
     "Move",
     "Network",
     "Neuron",
+    "Norm",
     "OneHot",
+    "PoolLayer",
     "Steps",
     "Summary",
     "Trace",
     "Turn",
+    "Window",
     "active_set",
     "bit",
     "decode",
     "fold",
     "fold_by_evaluation",
+    "fold_conv",
+    "fold_conv_by_evaluation",
+    "fold_inputs",
     "fold_levels",
     "integer",
     "lam_of",

@@ -63,7 +63,14 @@ class Steps:
     bipolar: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cuts", tuple(float(cut) for cut in self.cuts))
+        object.__setattr__(self, "cuts", tuple(float(cut) + 0.0 for cut in self.cuts))  # one spelling of zero
+        for name in ("low", "high"):
+            try:
+                object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
+            except (TypeError, ValueError, OverflowError):
+                raise EncodingError(f"{name}={getattr(self, name)!r} is not a number.") from None
+        for name in ("whole", "bipolar"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
         if any(isnan(cut) for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
@@ -172,7 +179,7 @@ class OneHot:
     categories: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", tuple(self.categories))
+        object.__setattr__(self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories))
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +42,7 @@ class Encoder:
         if len(given) != len(kept):
             raise EncodingError(f"{len(given)} feature names for {len(kept)} features. Give one for each, or none.")
         if len(set(given)) < len(given):
-            doubled = next(name for name in given if given.count(name) > 1)
+            doubled = Counter(given).most_common(1)[0][0]
             raise EncodingError(f"the feature name {doubled!r} stands twice.")
         object.__setattr__(self, "codings", kept)
         object.__setattr__(self, "names", given)

@@ -10,21 +10,49 @@ Both say for each neuron whether a sum of exactly zero can occur. Where none can
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, integer_array
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError, TieError
 
-__all__ = ["SignOfZero", "fold", "fold_by_evaluation", "fold_levels", "sign_of_affine"]
+__all__ = [
+    "Decide",
+    "Norm",
+    "SignOfZero",
+    "evaluated_decisions",
+    "exact_decisions",
+    "fold",
+    "fold_by_evaluation",
+    "fold_inputs",
+    "fold_levels",
+    "sign_of_affine",
+    "thresholds",
+]
 
 SignOfZero = Literal[1, -1, 0]
-_Decide = Callable[[int], tuple[int, Callable[[int], int]]]
+Decide = Callable[[int], tuple[int, Callable[[int], int]]]
+
+
+class Norm(TypedDict, total=False):
+    """Bias, scale and batch norm between a sum and its sign: one number for all neurons or one for each."""
+
+    bias: Any
+    scale: Any
+    gamma: Any
+    beta: Any
+    mean: Any
+    var: Any
+    eps: Any
+
+
+DEFAULTS: Norm = {"bias": 0, "scale": 1, "gamma": 1, "beta": 0, "mean": 0, "var": 1, "eps": 0}
 
 
 def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) -> int:
@@ -41,18 +69,7 @@ def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) 
     return signs[0] * _sign(linear**2 - root_factor**2 * radicand)
 
 
-def fold(
-    weights: Any,
-    *,
-    bias: Any = 0,
-    scale: Any = 1,
-    gamma: Any = 1,
-    beta: Any = 0,
-    mean: Any = 0,
-    var: Any = 1,
-    eps: Any = 0,
-    zero: SignOfZero = 1,
-) -> DenseLayer:
+def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLayer:
     """Fold ``sign(gamma * (scale * s + bias - mean) / sqrt(var + eps) + beta)``, s the bipolar sum, exactly.
 
     Parameters
@@ -75,28 +92,13 @@ def fold(
     sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.
     """
     rows = integer_array(weights, 2, "weights")
-    parameters = {"bias": bias, "scale": scale, "gamma": gamma, "beta": beta, "mean": mean, "var": var, "eps": eps}
     sizes = np.abs(rows).sum(axis=1)
-    decide = _exact_decisions(parameters, [Fraction(2)] * len(rows), [Fraction(-int(size)) for size in sizes])
-    folded, tau, flipped, ties = _thresholds(rows, sizes, decide, zero)
+    decide = exact_decisions(norm, [Fraction(2)] * len(rows), [Fraction(-int(size)) for size in sizes])
+    folded, tau, flipped, ties = thresholds(rows, sizes, decide, zero)
     return DenseLayer(folded, tau, flipped=flipped, ties=ties)
 
 
-def fold_levels(
-    weights: Any,
-    tops: Any,
-    *,
-    step: Any = 1,
-    start: Any = 0,
-    bias: Any = 0,
-    scale: Any = 1,
-    gamma: Any = 1,
-    beta: Any = 0,
-    mean: Any = 0,
-    var: Any = 1,
-    eps: Any = 0,
-    zero: SignOfZero = 1,
-) -> LevelLayer:
+def fold_levels(weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> LevelLayer:
     """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1, K = 256 for uint8).
 
     The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by 255 and moved to
@@ -111,21 +113,51 @@ def fold_levels(
     rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
     if highest.shape != rows.shape[1:]:
         raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
-    parameters = {"bias": bias, "scale": scale, "gamma": gamma, "beta": beta, "mean": mean, "var": var, "eps": eps}
     unit, origin = Fraction(exact_number(step, "step")), Fraction(exact_number(start, "start"))
     below = -np.minimum(rows, 0) @ highest
     offsets = [origin * int(total) - unit * int(low) for total, low in zip(rows.sum(axis=1), below, strict=True)]
-    decide = _exact_decisions(parameters, [unit] * len(rows), offsets)
-    folded, tau, flipped, ties = _thresholds(rows, np.abs(rows) @ highest, decide, zero)
+    decide = exact_decisions(norm, [unit] * len(rows), offsets)
+    folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ highest, decide, zero)
     return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
 
 
-def _exact_decisions(parameters: dict[str, Any], steps: list[Fraction], starts: list[Fraction]) -> _Decide:
+def fold_inputs(
+    n: int,
+    top: int = 255,
+    *,
+    step: Any = 1,
+    start: Any = 0,
+    names: Iterable[object] | None = None,
+    zero: SignOfZero = 1,
+    **norm: Unpack[Norm],
+) -> tuple[Encoder, Ints]:
+    """Fold a sign on integer features, such as pixels behind a batch norm: one threshold a feature, and the sign of its bit.
+
+    A feature 0..top has the value ``start + step * feature``. Where the sign falls with the feature, the bit says the opposite
+    and its sign is -1: multiply the columns of the first layer with it.
+
+    Examples
+    --------
+    >>> encoder, signs = fold_inputs(2, step=Fraction(1, 255), gamma=[1, -1], beta=[-0.5, 0.25])
+    >>> [coding.cuts for coding in encoder.codings], signs.tolist()
+    ([(128.0,), (64.0,)], [1, -1])
+    """
+    layer = fold_levels(np.eye(n, dtype=np.int64), [top] * n, step=step, start=start, zero=zero, **norm)
+    assert layer.flipped is not None
+    cuts = np.where(layer.flipped, top - layer.tau + 1, layer.tau)
+    return Encoder.of_thresholds(cuts, names, low=0, high=top, whole=True), np.where(layer.flipped, -1, 1)
+
+
+def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:
     """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``, in exact arithmetic."""
-    columns = {name: _per_neuron(value, len(steps), name) for name, value in parameters.items()}
+    unknown = set(norm) - set(DEFAULTS)
+    if unknown:
+        raise NetworkError(f"unknown parameter {unknown.pop()!r}. Batch norm has {', '.join(DEFAULTS)}.")
+    given: dict[str, Any] = {**DEFAULTS, **norm}
+    columns = [_per_neuron(value, len(steps), name) for name, value in given.items()]
 
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
-        bias, scale, gamma, beta, mean, var, eps = (columns[name][j] for name in parameters)
+        bias, scale, gamma, beta, mean, var, eps = (column[j] for column in columns)
         if var + eps < 0 or (var + eps == 0 and gamma):
             raise NetworkError(f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance.")
         slope = gamma * scale * steps[j]
@@ -156,9 +188,16 @@ def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], 
     """
     rows = integer_array(weights, 2, "weights")
     sizes = np.abs(rows).sum(axis=1)
-    most = int(sizes.max(initial=0))
-    sums = np.arange(most + 1)[:, None] * 2 - sizes  # column j holds -size_j, -size_j + 2, ... and runs past size_j: not used there
-    values = np.asarray(value(np.clip(sums, -sizes, sizes).astype(np.float64)))
+    decide = evaluated_decisions(value, sizes, -sizes)
+    folded, tau, flipped, ties = thresholds(rows, sizes, decide, zero)
+    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+
+
+def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: Ints, starts: Ints) -> Decide:
+    """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``: all of them are asked for."""
+    counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)  # a short column repeats its last sum
+    sums = (starts + 2 * counts).astype(np.float64)
+    values = np.asarray(value(sums))
     if values.shape != sums.shape:
         raise NetworkError(f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape.")
     if np.isnan(values).any():
@@ -172,11 +211,10 @@ def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], 
         signs = np.sign(column).astype(int)
         return int(np.sign(column[-1] - column[0])), lambda count: int(signs[count])
 
-    folded, tau, flipped, ties = _thresholds(rows, sizes, decide, zero)
-    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+    return decide
 
 
-def _thresholds(rows: Ints, sizes: Ints, decide: _Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
+def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
     """Find each threshold by halving over the match counts; `decide(j)` gives the direction and the sign at a count."""
     if zero not in (1, -1, 0):
         raise NetworkError(f"zero={zero!r} is no sign of zero: it is 1, -1 or 0.")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints, integer_array, match_counts
+from sugenet.bnn.layers import Ints, check_size, integer_array, match_counts
 from sugenet.bnn.literals import lam_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
 from sugenet.capacity.thresholds import exact_number
@@ -53,6 +53,7 @@ class Head:
         rows = integer_array(weights, 2, "head weights")
         if not len(rows):
             raise NetworkError("the head has no class. Give one row of weights for each class.")
+        check_size(rows)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
         object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sugenet.bnn.neuron import Neuron
 from sugenet.errors import NetworkError
 
-__all__ = ["Bits", "DenseLayer", "Ints", "Layer", "LevelLayer", "integer_array", "match_counts"]
+__all__ = ["Bits", "DenseLayer", "Ints", "LevelLayer", "check_size", "integer_array", "match_counts"]
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -39,6 +39,13 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
     return whole
 
 
+def check_size(weights: Ints) -> None:
+    """Refuse weights whose match counts could leave 31 bits."""
+    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    if largest * max(weights.shape[1], 1) >= 1 << 31:
+        raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
+
+
 def match_counts(weights: Ints, bits: Bits) -> Ints:
     """M of every sample and neuron: the weight sizes of the literals that hold."""
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
@@ -60,8 +67,7 @@ class _Thresholds:
         rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
         if len(rows) != len(taus):
             raise NetworkError(f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each.")
-        if rows.size and int(np.abs(rows).max()) * max(rows.shape[1], 1) >= 1 << 31:
-            raise NetworkError(f"a weight of size {int(np.abs(rows).max())} is too large: match counts must stay below 2^31.")
+        check_size(rows)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
         for name, marks in (("flipped", flipped), ("ties", ties)):
@@ -205,14 +211,14 @@ class LevelLayer(_Thresholds):
         row = self._row(j)
         return Neuron(np.repeat(self.weights[row], self.tops).tolist(), int(self.tau[row]))
 
+    def __repr__(self) -> str:
+        return f"LevelLayer(weights={self.weights!r}, tau={self.tau!r}, tops={self.tops!r})"
+
     def __eq__(self, other: object) -> bool:
         return _Thresholds.__eq__(self, other) and isinstance(other, LevelLayer) and np.array_equal(self.tops, other.tops)
 
     def __hash__(self) -> int:
         return hash((_Thresholds.__hash__(self), self.tops.tobytes()))
-
-
-Layer: TypeAlias = DenseLayer | LevelLayer
 
 
 def _bits(bits: Any, n: int) -> Bits:

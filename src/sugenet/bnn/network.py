@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer, dense_of, tops_of
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, Ints, Layer, LevelLayer
+from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed
 from sugenet.bnn.trace import Trace, trace
@@ -82,10 +83,11 @@ class Network:
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
         width = encoder.width
         for number, layer in enumerate(kept, start=1):
-            if isinstance(layer, LevelLayer):
+            tops = tops_of(layer)
+            if tops is not None:
                 if number > 1:
                     raise NetworkError(f"layer {number} reads levels, but only the first layer can: later ones read bits.")
-                if encoder.tops != tuple(layer.tops.tolist()):
+                if encoder.tops != tops:
                     raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
                 width = layer.inputs
             if layer.inputs != width:
@@ -122,12 +124,19 @@ class Network:
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
         """What the first layer reads: levels for a `LevelLayer`, else bits."""
-        levels = self.layers and isinstance(self.layers[0], LevelLayer)
-        return self.encoder.levels(X) if levels else self.encoder.encode(X)
+        return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
-    def hidden(self, X: Any) -> list[Bits]:
-        """Activity of every hidden layer, by definition."""
-        activity, bits = [], self.inputs(X)
+    @property
+    def reads_levels(self) -> bool:
+        """Whether the first layer reads levels instead of bits."""
+        return bool(self.layers) and tops_of(self.layers[0]) is not None
+
+    def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[Bits]:
+        """Activity of every hidden layer, by definition unless another engine is asked for."""
+        bits = self.inputs(X)
+        if engine != "definition":
+            return self.packed(engine).hidden(bits)
+        activity = []
         for layer in self.layers:
             bits = layer.activity(bits)
             activity.append(bits)
@@ -173,6 +182,10 @@ class Network:
         """Every layer's match counts, thresholds and activity for one raw sample."""
         return trace(self, x)
 
+    def unrolled(self) -> Network:
+        """The same network with every layer as neurons over bits."""
+        return Network(self.encoder, [dense_of(layer) for layer in self.layers], self.head, self.classes, self.notes)
+
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
         if not 1 <= number <= len(self.layers):
@@ -197,14 +210,29 @@ class Network:
     def fingerprint(self) -> str:
         """SHA-256 of what the network computes and what its inputs and classes are called; notes do not count."""
         digest = hashlib.sha256(b"sugenet network 1\n")
-        digest.update(json.dumps([[repr(c) for c in self.encoder.codings], self.encoder.names, self.classes]).encode())
-        arrays = [array for layer in self.layers for array in (layer.weights, layer.tau)]
-        for array in [*arrays, self.head.weights]:
-            digest.update(json.dumps(array.shape).encode() + np.ascontiguousarray(array, dtype="<i8").tobytes())
-        digest.update(json.dumps([[type(layer).__name__ for layer in self.layers]]).encode())
+        known: dict[Any, bytes] = {}
+        for coding in self.encoder.codings:
+            if coding not in known:
+                known[coding] = hashlib.sha256(repr(coding).encode()).digest()
+            digest.update(known[coding])
+        digest.update(json.dumps([self.encoder.names, self.classes]).encode())
+        for layer in self.layers:
+            digest.update(type(layer).__name__.encode())
+            parts: list[Any] = [layer.every] if isinstance(layer, PoolLayer) else [layer.weights, layer.tau]
+            if isinstance(layer, PoolLayer | ConvLayer):
+                digest.update(repr(layer.window).encode())
+            if isinstance(layer, ConvLayer):
+                digest.update(json.dumps([layer.groups, layer.top]).encode())
+            _digest_arrays(digest, parts)
+        _digest_arrays(digest, [self.head.weights])
         digest.update(json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode())
         return digest.hexdigest()
 
     def __str__(self) -> str:
         shape = "-".join(str(size) for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs))
         return f"network {shape} over {self.encoder.features} features, classes {', '.join(self.classes)}"
+
+
+def _digest_arrays(digest: Any, arrays: list[Any]) -> None:
+    for array in arrays:
+        digest.update(json.dumps(array.shape).encode() + np.ascontiguousarray(array, dtype="<i8").tobytes())

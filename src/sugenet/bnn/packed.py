@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits import PackedLayer, PackedNetwork, pack
+from sugenet.bits import PackedLayer, PackedNetwork, pack, unpack
+from sugenet.bnn.conv import Layer
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Ints, Layer, LevelLayer
+from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
 
 __all__ = ["Packed", "fast_levels", "unmerged"]
 
@@ -40,17 +41,19 @@ def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.N
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    first: LevelLayer | None
-    """A first layer that reads levels; it is an exact integer matrix product, and packing starts behind it."""
+    front: tuple[Layer, ...]
+    """Layers up to the last that is not dense over bits; packing starts behind them."""
     inputs: npt.NDArray[np.intp] | None
     """Which bit each packed input copies; None when they are the bits themselves."""
+    firsts: tuple[npt.NDArray[np.bool_], ...]
+    """For each packed layer, which of its outputs are the first copy of a neuron."""
     network: PackedNetwork
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        first = layers[0] if layers and isinstance(layers[0], LevelLayer) else None
-        dense = layers[1:] if first is not None else layers
+        split = max((number for number, layer in enumerate(layers, start=1) if not isinstance(layer, DenseLayer)), default=0)
+        dense = [layer for layer in layers[split:] if isinstance(layer, DenseLayer)]
         signs, inputs, copies = unmerged([*(layer.weights for layer in dense), head.weights])
         taus = [layer.tau[source] for layer, source in zip(dense, copies, strict=True)]
         signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]  # kernels need at least one of each
@@ -58,16 +61,32 @@ class Packed:
         packed = [PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, taus, strict=False)]
         last = PackedLayer.from_arrays(signs[-1], np.zeros(len(signs[-1]), np.int64), engine=engine)
         plain = np.array_equal(inputs, np.arange(len(inputs)))
-        return cls(first, None if plain else inputs, PackedNetwork(packed, last))
+        firsts = tuple(np.diff(source, prepend=-1) > 0 for source in copies)
+        return cls(tuple(layers[:split]), None if plain else inputs, firsts, PackedNetwork(packed, last))
 
     def match_counts(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Ints:
-        """Match counts of the classes, from bits or, with a first level layer, from levels."""
-        bits = inputs if self.first is None else fast_levels(self.first, inputs)
+        """Match counts of the classes, from what the first layer reads."""
+        *_, last = self._front(inputs)
+        return self.network.match_counts(self._words(last), threads=threads).astype(np.int64)
+
+    def hidden(self, inputs: npt.NDArray[Any]) -> list[Bits]:
+        """Activity of every hidden layer."""
+        _, *front = seen = list(self._front(inputs))
+        packed = self.network.hidden(self._words(seen[-1]))
+        rear = [unpack(words, len(first))[:, first] for words, first in zip(packed, self.firsts, strict=True)]
+        return front + rear
+
+    def _front(self, inputs: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+        """The inputs, then the activity of each layer in front of the packed ones."""
+        yield inputs
+        for layer in self.front:
+            inputs = fast_levels(layer, inputs) if isinstance(layer, LevelLayer) else layer.activity(inputs)
+            yield inputs
+
+    def _words(self, bits: npt.NDArray[Any]) -> Any:
         if self.inputs is not None:
             bits = bits[:, self.inputs]
-        if not bits.shape[1]:
-            bits = np.zeros((len(bits), 1), bool)
-        return self.network.match_counts(pack(bits), threads=threads).astype(np.int64)
+        return pack(bits if bits.shape[1] else np.zeros((len(bits), 1), bool))
 
 
 def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -7,24 +7,28 @@ Neurons are brought to one sign and one order, so two spellings of a network tha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.codings import Coding, Steps
+from sugenet.bnn.conv import dense_of
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, Layer, LevelLayer
+from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
 from sugenet.bnn.network import Network
 
 __all__ = ["simplify"]
+
+_Simple: TypeAlias = DenseLayer | LevelLayer
 
 
 def simplify(network: Network) -> Network:
     """Return a network that computes the same scores, without what does not matter.
 
     Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by no bit. Marks that
-    folding left for `summary` are dropped.
+    folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
 
     Examples
     --------
@@ -34,9 +38,11 @@ def simplify(network: Network) -> Network:
     >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
     ([[1, 1]], [[1], [3]], [1, 1])
     """
+    network = _unrolled(network)
     wires = _of_encoder(network)
-    layers: list[Layer] = []
+    layers: list[_Simple] = []
     for layer in network.layers:
+        assert isinstance(layer, DenseLayer | LevelLayer)
         tops = layer.tops if isinstance(layer, LevelLayer) else None
         weights, shift = wires.rewire(layer.weights)
         sizes = _sizes(weights, tops)
@@ -50,6 +56,14 @@ def simplify(network: Network) -> Network:
         votes = np.zeros((network.head.outputs, network.encoder.width), np.int64)
     encoder, layers, votes = _drop_inputs(network.encoder, layers, votes)
     return Network(encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes)
+
+
+def _unrolled(network: Network) -> Network:
+    """Convolutions and pooling as neurons; a dense layer over levels stays one."""
+    if all(isinstance(layer, DenseLayer | LevelLayer) for layer in network.layers):
+        return network
+    layers = [layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers]
+    return Network(network.encoder, layers, network.head, network.classes, network.notes)
 
 
 @dataclass(frozen=True)
@@ -108,9 +122,9 @@ def _canonical(weights: Ints, tau: Ints, sizes: Ints) -> tuple[Ints, Ints, _Wire
     return rows, np.array([least for _, least in kept], np.int64), _Wires(constant, source, sign, len(kept))
 
 
-def _drop_unread(layers: list[Layer], votes: Ints) -> tuple[list[Layer], Ints]:
+def _drop_unread(layers: list[_Simple], votes: Ints) -> tuple[list[_Simple], Ints]:
     """From the head backwards, drop neurons whose output has no weight; nothing is left when a layer has none."""
-    kept: list[Layer] = []
+    kept: list[_Simple] = []
     reader = votes
     for layer in reversed(layers):
         read = reader.any(axis=0)
@@ -126,7 +140,7 @@ def _drop_unread(layers: list[Layer], votes: Ints) -> tuple[list[Layer], Ints]:
     return ([], votes) if any(not layer.outputs for layer in kept) else (kept, votes)
 
 
-def _drop_inputs(encoder: Encoder, layers: list[Layer], votes: Ints) -> tuple[Encoder, list[Layer], Ints]:
+def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[Encoder, list[_Simple], Ints]:
     """Drop the cuts of the encoder that nobody reads; a level feature goes as a whole, a category stays as it is."""
     reader = layers[0].weights if layers else votes
     used: Bits = np.asarray(reader.any(axis=0))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn.layers import Bits, LevelLayer
+from sugenet.bnn.conv import ConvLayer, PoolLayer, tops_of
+from sugenet.bnn.layers import Bits, DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
 
 __all__ = ["LayerSummary", "Summary", "summary"]
@@ -25,7 +26,9 @@ class LayerSummary:
     zeros: int
     """Weights that are 0."""
     thresholds: int
-    """Parameters kept as 32-bit numbers: one threshold or bias an output."""
+    """Parameters kept as 32-bit numbers: one threshold or bias an output, for a convolution one a channel and kind of border."""
+    products: int
+    """Multiply-adds of one bit that one sample takes."""
     constant: int | None
     flipped: int | None
     ties: int | None
@@ -34,11 +37,6 @@ class LayerSummary:
     def bytes(self) -> float:
         """Memory of the packed parameters."""
         return (self.one_bit + self.zeros) / 8 + 4 * self.thresholds
-
-    @property
-    def products(self) -> int:
-        """Multiply-adds of one bit that one sample takes."""
-        return self.one_bit * self.input_bits
 
 
 @dataclass(frozen=True)
@@ -99,24 +97,32 @@ def summary(network: Network) -> Summary:
     """
     rows = []
     for number, layer in enumerate(network.layers, start=1):
-        bits = int(layer.tops.max(initial=1)).bit_length() if isinstance(layer, LevelLayer) else 1
-        kind = "levels" if isinstance(layer, LevelLayer) else "dense"
+        tops = tops_of(layer)
+        bits = 1 if tops is None else max(tops, default=1).bit_length()
+        constant = int(layer.constant.sum())
+        if isinstance(layer, PoolLayer):
+            rows.append(LayerSummary(f"{number} pool", bits, layer.outputs, 0, 0, 0, 0, constant, None, None))
+            continue
+        kind = {DenseLayer: "dense", LevelLayer: "levels", ConvLayer: "conv"}[type(layer)]
+        used = int(np.count_nonzero(layer.weights))
+        products = (used if not isinstance(layer, ConvLayer) else used * len(layer.window.taps)) * bits
         rows.append(
             LayerSummary(
                 f"{number} {kind}",
                 bits,
                 layer.outputs,
-                int(np.count_nonzero(layer.weights)),
-                int(layer.weights.size - np.count_nonzero(layer.weights)),
-                layer.outputs,
-                int(layer.constant.sum()),
+                used,
+                int(layer.weights.size) - used,
+                len(np.unique(layer.tau.reshape(len(layer.weights), -1), axis=1).T) * len(layer.weights),
+                products,
+                constant,
                 _count(layer.flipped),
                 _count(layer.ties),
             )
         )
     head = network.head
     votes = int(np.count_nonzero(head.weights))
-    rows.append(LayerSummary("head", 1, head.outputs, votes, head.weights.size - votes, head.outputs, None, None, None))
+    rows.append(LayerSummary("head", 1, head.outputs, votes, head.weights.size - votes, head.outputs, votes, None, None, None))
     return Summary(str(network), tuple(rows))
 
 

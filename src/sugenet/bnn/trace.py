@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sugenet.bnn.layers import Bits, Ints, LevelLayer
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layers import Bits, Ints
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
@@ -67,7 +68,7 @@ class Trace:
         lines, network = [], self.network
         bits = self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
-            dense = layer.unrolled() if isinstance(layer, LevelLayer) else layer
+            dense = dense_of(layer)
             sample = _polarized(bits)
             method: Method = "definition" if len(bits) <= DEFINITION_LIMIT else "sorting"
             for j in range(dense.outputs):
@@ -90,8 +91,7 @@ class Trace:
 
     def first_bits(self) -> Bits:
         """The bits of the sample, thermometer bits where the first layer reads levels."""
-        levels = self.network.layers and isinstance(self.network.layers[0], LevelLayer)
-        row = self.network.encoder.bits_of_levels(self.inputs)[0] if levels else self.inputs[0]
+        row = self.network.encoder.bits_of_levels(self.inputs)[0] if self.network.reads_levels else self.inputs[0]
         return np.asarray(row, dtype=bool)
 
     def __str__(self) -> str:

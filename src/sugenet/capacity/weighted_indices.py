@@ -31,6 +31,7 @@ def _largest_size(weights: Sequence[int], theta: int) -> int:
 
 
 def sum_work(weights: Sequence[int], theta: int, index: Index) -> int:
+    """Bit operations that the dynamic program takes."""
     width = _largest_size(weights, theta) + 1 if index == "shapley" else 1
     return len(weights) ** 2 * theta * width
 

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from sugenet.bnn import Network, Neuron
-from sugenet.bnn.layers import LevelLayer
 from sugenet.errors import NetworkError
 
 __all__ = ["NeuronView", "magnitude", "view_neuron"]
@@ -119,8 +118,9 @@ def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, s
     """
     if limit < 0:
         raise NetworkError(f"limit={limit} must not be negative.")
-    if isinstance(network.layer(layer), LevelLayer) and network.encoder.width > 100_000:
-        raise NetworkError(f"layer {layer} has {network.encoder.width:,} level literals, too many to show one by one.")
+    network.layer(layer)
+    if layer == 1 and network.encoder.width > 100_000:
+        raise NetworkError(f"layer {layer} has {network.encoder.width:,} literals, too many to show one by one.")
     network.neuron(layer, number)
     return NeuronView(network, layer, number, limit, sample)
 

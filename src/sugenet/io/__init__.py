@@ -1,0 +1,6 @@
+"""Files in and out. The native format keeps a network exactly, and every damaged bit of a file is noticed (docs/format.md)."""
+
+from sugenet.io.native import load, save
+from sugenet.io.samples import read_samples
+
+__all__ = ["load", "read_samples", "save"]

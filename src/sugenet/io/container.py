@@ -1,0 +1,223 @@
+"""The container of a `.sugenet` file: a safetensors file, sealed by a SHA-256 over every one of its bytes (docs/format.md).
+
+The digest stands inside the file that it covers: it is taken with zeros in its own place. So a change of any bit shows, be it in the
+header, in the padding or in a tensor, however the safetensors library lays a file out. A digest tells damage, not forgery.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from math import isfinite, prod
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+
+__all__ = ["Document", "Tensors", "canonical", "seal", "unseal"]
+
+Document: TypeAlias = dict[str, Any]
+Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
+_Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
+
+_VERSION = 1
+_MAX_FILE = 1 << 30
+_MAX_HEADER = 1 << 24
+_MAX_NUMBER = 1 << 40
+"""Above every right size or offset, and small enough for NumPy to hold an empty array with such a side."""
+
+_DTYPES = {
+    "BOOL": "?",
+    "U8": "<u1",
+    "I8": "<i1",
+    "U16": "<u2",
+    "I16": "<i2",
+    "U32": "<u4",
+    "I32": "<i4",
+    "U64": "<u8",
+    "I64": "<i8",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+}
+"""More than version 1 uses, so that a file of a later version is told from a damaged one."""
+_DIGEST = '"sha256":"'
+_MARK = json.dumps(_DIGEST)[1:-1].encode()
+"""What stands before the digest in the raw header: text of a note cannot look like it, since its quotes are escaped twice."""
+_ZEROS = "0" * 64
+_DAMAGED = "The file is damaged: fetch or save it again."
+_FOREIGN = "Give a file that sugenet wrote."
+_KINDS = {
+    b"\x89PNG": "a PNG picture",
+    b"PK\x03\x04": "a zip archive, as Keras, NumPy and PyTorch write them",
+    b"\x89HDF": "an HDF5 file, as Keras and Larq write them",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x80": "a pickle",
+    b"{": "JSON text",
+    b"version ": "a Git LFS pointer, to be replaced by the file itself with `git lfs pull`",
+    b"\x08": "an ONNX model",
+}
+
+
+def canonical(value: Any) -> str:
+    """JSON in the one spelling of the format: ASCII, no spaces, keys in their order; floats in full, never NaN or infinite."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def seal(content: Document, tensors: Tensors) -> bytes:
+    """The bytes of a file that holds a document and tensors.
+
+    Examples
+    --------
+    >>> import io
+    >>> raw = seal({"answer": 42}, {"a": np.array([1, 2], np.int8)})
+    >>> unseal(io.BytesIO(raw), len(raw))
+    ({'answer': 42}, {'a': array([1, 2], dtype=int8)})
+    """
+    from safetensors.numpy import save
+
+    document = {"format": "sugenet", "version": _VERSION, "sha256": _ZEROS, **content}
+    # A single key, since the library writes several in random order; contiguous, since it copies memory as it lies.
+    raw = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"sugenet": canonical(document)})
+    length = int.from_bytes(raw[:8], "little")
+    if length > _MAX_HEADER or len(raw) > _MAX_FILE:
+        raise FileError(
+            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {_MAX_FILE} are the most. Shorten names and notes."
+        )
+    place = raw.index(_MARK) + len(_MARK)
+    return raw[:place] + hashlib.sha256(raw).hexdigest().encode() + raw[place + len(_ZEROS) :]
+
+
+def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
+    """Document and tensors of a file of `size` bytes. The arrays are made last, when everything about them is known to fit."""
+    start = stream.read(8)
+    length = _header_length(start, size)
+    header = stream.read(length)
+    document, layout = _read_header(header, size - 8 - length)
+    data = stream.read(size - 8 - length)
+    if len(start) + len(header) + len(data) != size:
+        raise FileError("it became shorter while it was read. Load it again when nothing writes to it.")
+    _check_seal(document, start + header, data)
+    _check_version(document)
+    content = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
+    return content, {name: _array(data, *place) for name, place in layout.items()}
+
+
+def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> npt.NDArray[Any]:
+    flat = np.frombuffer(data, dtype, prod(shape), begin) if prod(shape) else np.zeros(0, dtype)
+    return flat.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header_length(start: bytes, size: int) -> int:
+    if size == 0:
+        raise FileError("it is empty. Save the network again.")
+    if size > _MAX_FILE:
+        raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}")
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length < 2 or length > _MAX_HEADER:
+        kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")
+        why = f"its header would have {length} bytes, and 2 to {_MAX_HEADER} can be right" if len(start) == 8 else f"it has {size} bytes"
+        raise FileError(f"it is not a sugenet file{kind} ({why}). {_FOREIGN}")
+    if length > size - 8:
+        raise FileError(f"its header should have {length} bytes, but only {size - 8} are there: it is cut off. {_DAMAGED}")
+    return length
+
+
+def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
+    """The document and where each tensor lies: dtype, shape and first byte, checked against the `room` behind the header."""
+    try:
+        header = raw.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(f"its header is not UTF-8 at byte {8 + error.start}. {_DAMAGED}") from None
+    entries = _parse(header, "its header")
+    about = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("sugenet"), str):
+        raise FileError(f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}")
+    if len(about) > 1:
+        raise FileError(f"the metadata in its header hold more than the sugenet document. {_FOREIGN}")
+    document = _parse(about["sugenet"], "the sugenet document in its header")
+    if not isinstance(document, dict) or document.get("format") != "sugenet":
+        raise FileError(f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}")
+    return document, _read_layout(entries, room)
+
+
+def _parse(text: str, what: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise FileError(f"{what} is nested too deeply. {_FOREIGN}") from None
+    except ValueError as error:
+        raise FileError(f"{what} is not JSON as sugenet writes it: {error}. {_DAMAGED}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in known:
+            raise ValueError(f"the key {key[:80]!r} stands twice")
+        known[key] = value
+    return known
+
+
+def _refuse(number: str) -> Any:
+    raise ValueError(f"{number[:80]} is no number of JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if isfinite(value) else _refuse(number)
+
+
+def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
+    layout: _Layout = {}
+    spans: list[tuple[int, int, str]] = []
+    for name, entry in entries.items():
+        what = f"tensor {name[:80]!r}"
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise FileError(f"{what} needs dtype, shape and data_offsets, and nothing else. {_DAMAGED}")
+        kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+        if not isinstance(kind, str) or kind not in _DTYPES:
+            raise FileError(f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}")
+        if not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER:
+            raise FileError(f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}")
+        if not _sizes(offsets) or len(offsets) != 2:
+            raise FileError(f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are needed. {_DAMAGED}")
+        dtype, (begin, end) = np.dtype(_DTYPES[kind]), offsets
+        if end - begin != prod(shape) * dtype.itemsize:
+            raise FileError(f"{what} of shape {shape} takes {prod(shape) * dtype.itemsize} bytes, not {end - begin}. {_DAMAGED}")
+        layout[name] = dtype, tuple(shape), begin
+        spans.append((begin, end, name))
+    reached = 0
+    for begin, end, name in sorted(spans):
+        if begin != reached:
+            raise FileError(f"tensor {name[:80]!r} begins at byte {begin} of the data, but the one before ends at {reached}. {_DAMAGED}")
+        reached = end
+    if reached != room:
+        way = "it is cut off" if reached > room else "something was added"
+        raise FileError(f"its tensors take {reached} bytes, but {room} follow the header: {way}. {_DAMAGED}")
+    return layout
+
+
+def _sizes(values: Any) -> bool:
+    return isinstance(values, list) and 1 <= len(values) <= 8 and all(type(value) is int and 0 <= value < _MAX_NUMBER for value in values)
+
+
+def _check_seal(document: Document, head: bytes, data: bytes) -> None:
+    place = head.find(_MARK) + len(_MARK)
+    end = place + len(_ZEROS)
+    if place < len(_MARK) or document.get("sha256") != head[place:end].decode("ascii", "replace"):
+        raise FileError(f"its header does not state the SHA-256 of the file. {_DAMAGED}")
+    digest = hashlib.sha256(head[:place] + _ZEROS.encode() + head[end:])
+    digest.update(data)
+    if head[place:end] != digest.hexdigest().encode():
+        raise FileError(f"its bytes do not have the SHA-256 that it states. {_DAMAGED}")
+
+
+def _check_version(document: Document) -> None:
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise FileError(f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}")
+    if version > _VERSION:
+        raise FileError(f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet.")
