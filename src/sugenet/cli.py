@@ -162,9 +162,7 @@ def _summary(options: argparse.Namespace) -> int:
 
     network = _network(options.model)
     table = summary(network)
-    text = "\n".join(
-        [str(table), *(f"{key + ':':<15}{value}" for key, value in network.notes.items()), f"fingerprint    {network.fingerprint}"]
-    )
+    text = "\n".join([str(table), *(f"{key}: {value}" for key, value in network.notes.items()), f"fingerprint: {network.fingerprint}"])
     data = {"network": table.title, "layers": [asdict(row) for row in table.layers], "notes": dict(network.notes)}
     return _say(text, data | {"fingerprint": network.fingerprint}, options.json)
 

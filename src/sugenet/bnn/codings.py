@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isnan, nextafter
 from typing import Any, TypeAlias
@@ -136,6 +136,14 @@ class Steps:
             return f"{name} < {high}"
         return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
 
+    def describe_several(self, name: str, states: Sequence[int]) -> str:
+        """What neighbouring states say together."""
+        if self.bipolar and len(states) == 1:
+            return self.describe(name, states[0])
+        return replace(
+            self, cuts=tuple(self.cuts[t - 1] for t in (states[0], states[-1] + 1) if 1 <= t <= self.width), bipolar=False
+        ).describe(name, int(states[0] > 0))
+
     def _checked(self, value: Any) -> float:
         column = self.read(np.array([value], dtype=object), "the feature")
         return float(column[0])
@@ -216,6 +224,13 @@ class OneHot:
     def describe(self, name: str, state: int) -> str:
         """What a state says."""
         return self.words(name, state, True)
+
+    def describe_several(self, name: str, states: Sequence[int]) -> str:
+        """What several categories say together."""
+        left_out = [c for s, c in enumerate(self.categories) if s not in states]
+        if len(states) == 1 or len(left_out) > len(states):
+            return f"{name} = {' or '.join(str(self.categories[s]) for s in states)}"
+        return " and ".join(f"{name} != {category}" for category in left_out) if left_out else f"{name} is anything"
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and give the numbers of their categories."""

@@ -144,7 +144,7 @@ def fold_inputs(
     """
     layer = fold_levels(np.eye(n, dtype=np.int64), [top] * n, step=step, start=start, zero=zero, **norm)
     assert layer.flipped is not None
-    cuts = np.where(layer.flipped, top - layer.tau + 1, layer.tau)
+    cuts = np.where(layer.flipped, top - layer.tau + 1, layer.tau).tolist()
     return Encoder.of_thresholds(cuts, names, low=0, high=top, whole=True), np.where(layer.flipped, -1, 1)
 
 

@@ -110,6 +110,7 @@ def _check_counts(what: str, *counts: int) -> None:
 
 
 def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
+    """Add the tensors of weights, and say in which form they are."""
     if weights.min(initial=0) < -1 or weights.max(initial=0) > 1:
         tensors[f"{name}.weights"] = _smallest(weights)
         return "integer"
@@ -121,6 +122,7 @@ def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
 
 
 def weights_in(name: str, part: Document, tensors: Tensors) -> npt.NDArray[Any]:
+    """The weights of an entry, from their tensors."""
     rows, columns, form = part["outputs"], part["inputs"], part["weights"]
     if form == "integer":
         return tensor(tensors, f"{name}.weights", _INTEGERS, (rows, columns))
@@ -153,6 +155,7 @@ def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """A tensor of one of these kinds and exactly this shape."""
     array = tensors.get(name)
     if array is None or array.dtype.name not in kinds or array.shape != shape:
         found = "there is none" if array is None else f"it is {array.dtype.name} of shape {array.shape}"

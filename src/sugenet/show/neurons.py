@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from sugenet.bnn import Network, Neuron
 from sugenet.errors import NetworkError
 
 __all__ = ["NeuronView", "magnitude", "view_neuron"]
 
+SEARCH_LIMIT = 5_000  # rules or flips looked through for those that a raw sample can meet
 WRITTEN_BITS = 14_000  # larger counts are given as text: Python refuses to write them out
 
 
@@ -42,7 +46,7 @@ class NeuronView:
         """Everything the text says, as JSON data."""
         neuron, words = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
-        rules = [] if neuron.kind == "always" else [sorted(rule, key=abs) for rule in islice(neuron.rules(by="size"), self.limit)]
+        rules = [] if neuron.kind == "always" else list(islice(self._possible_rules(), self.limit))
         out: dict[str, Any] = {
             "layer": self.layer,
             "neuron": self.number,
@@ -53,12 +57,12 @@ class NeuronView:
                 {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)} for lit in literals
             ],
             "rule_count": count if (count := neuron.rule_count()).bit_length() < WRITTEN_BITS else magnitude(count),
-            "rules": [{"literals": rule, "words": [words(self.layer, lit) for lit in rule]} for rule in rules],
+            "rules": [{"literals": sorted(rule, key=abs), "words": said} for rule, said in rules],
         }
         bits = self._bits()
         if bits is not None:
             turn = neuron.turn(bits)
-            flips = [sorted(flips) for flips in islice(neuron.turning_sets(bits), self.limit)]
+            flips = [{"inputs": sorted(places), "words": said} for places, said in islice(self._possible_turns(bits), self.limit)]
             out["sample"] = {
                 "matches": neuron.match_count(bits),
                 "active": neuron.active(bits),
@@ -89,13 +93,27 @@ class NeuronView:
         if seen["flips_to_turn"] is None:
             return [*lines, "  nothing turns it"]
         flips, ways = seen["flips_to_turn"], seen["ways_to_turn"]
-        lines.append(f"  {flips} flip{'s' if flips > 1 else ''} would turn it, in {magnitude(ways)} way{'s' if ways > 1 else ''}")
-        for places in seen["turning_sets"][:3]:
-            bits = self._bits()
-            assert bits is not None
-            changed = " and ".join(self.network.words(self.layer, -bits[place - 1] * place) for place in places)
-            lines.append(f"    if {changed}")
+        lines.append(
+            f"  {flips} flip{'s' if flips > 1 else ''} would turn it, in {magnitude(ways)} way{'s' if ways > 1 else ''} of choosing bits"
+        )
+        lines += [f"    if {' and '.join(turn['words'])}" for turn in seen["turning_sets"][:3]]
         return lines
+
+    def _possible_rules(self) -> Iterator[tuple[frozenset[int], list[str]]]:
+        """Minimal rules, shortest first, as far as some raw sample can meet them, with their words."""
+        for rule in islice(self.neuron.rules(by="size"), SEARCH_LIMIT):
+            said = self.network.conditions(self.layer, rule)
+            if said is not None:
+                yield rule, said
+
+    def _possible_turns(self, bits: list[int]) -> Iterator[tuple[frozenset[int], list[str]]]:
+        """Smallest flips that turn the neuron and lead to a raw sample, with what then holds."""
+        for places in islice(self.neuron.turning_sets(bits), SEARCH_LIMIT):
+            flipped = [-value if place in places else value for place, value in enumerate(bits, start=1)]
+            if self.layer > 1 or self.network.encoder.is_legal(np.array(flipped) > 0):
+                said = self.network.conditions(self.layer, [flipped[place - 1] * place for place in places])
+                assert said is not None
+                yield places, said
 
 
 def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None) -> NeuronView:
@@ -112,7 +130,7 @@ def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, s
       if x1 = +1 and x2 = +1, then the neuron activates
       if x1 = +1 and x3 = -1, then the neuron activates
     on this sample: 1 matches < 2, so it is not active
-      1 flip would turn it, in 3 ways
+      1 flip would turn it, in 3 ways of choosing bits
         if x2 = +1
         if x3 = -1
     """

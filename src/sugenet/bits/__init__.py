@@ -1,0 +1,26 @@
+"""Packed 64-bit words and compiled kernels: the fast twin of `sugenet.bnn`, with the same answers bit for bit.
+
+Feature ``i`` is bit ``i % 64`` of word ``i // 64``; bit 1 stands for +1 and bit 0 for -1. A `PackedLayer` holds many neurons over one
+input space, a `PackedNetwork` a chain of them with a head. Both count matches with one of two engines: ``"numba"`` (compiled, fast) and
+``"numpy"`` (no compiler needed). Importing this package imports neither compiler nor kernels; the first `PackedLayer` does.
+
+Examples
+--------
+>>> import numpy as np
+>>> from sugenet.bits import PackedLayer, pack_signs, unpack
+>>> layer = PackedLayer.from_arrays(np.array([[1, -1, 1], [0, 1, 0]], np.int8), tau=[2, 1])
+>>> words = pack_signs(np.array([[1, 1, 1], [-1, -1, -1]]))
+>>> layer.match_counts(words)
+array([[2, 1],
+       [1, 0]], dtype=int32)
+>>> unpack(layer.activity(words), 2)
+array([[ True,  True],
+       [False, False]])
+"""
+
+from sugenet.bits.engine import EngineName, prepare
+from sugenet.bits.layer import PackedLayer
+from sugenet.bits.network import PackedNetwork
+from sugenet.bits.words import pack, pack_signs, unpack, words_for
+
+__all__ = ["EngineName", "PackedLayer", "PackedNetwork", "pack", "pack_signs", "prepare", "unpack", "words_for"]

@@ -1,0 +1,129 @@
+"""Which engine counts the matches: the interface both engines have, and the one place where one is chosen.
+
+The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and without one it is
+``"numba"``. Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a warning; an engine asked for by name is used or
+refused, never replaced.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.words import Words
+from sugenet.errors import SugenetError
+
+__all__ = ["Counts", "Engine", "EngineName", "Neurons", "Program", "engine_named", "prepare"]
+
+EngineName = Literal["auto", "numba", "numpy"]
+Counts = npt.NDArray[np.int32]
+
+_VARIABLE = "SUGENET_ENGINE"
+
+
+class Neurons(Protocol):
+    """What an engine reads of a layer."""
+
+    @property
+    def positive(self) -> Words: ...
+    @property
+    def negative(self) -> Words: ...
+    @property
+    def tau(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def lam_sizes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def is_dense(self) -> bool: ...
+
+
+class Program(Protocol):
+    """A chain of layers made ready to run; inputs have been checked before."""
+
+    def match_counts(self, words: Words, threads: int | None) -> Counts:
+        """Return the match counts of the last layer, the ones before it having given their activity."""
+
+    def activity(self, words: Words, threads: int | None) -> Words:
+        """Return the packed activity of the last layer."""
+
+    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
+        """Return, for a single layer, how many literals of Lam are missing, from the packed sets of missing literals."""
+
+
+class Engine(Protocol):
+    """One way of counting matches."""
+
+    @property
+    def name(self) -> str:
+        """The word by which the engine is chosen."""
+
+    def program(self, layers: Sequence[Neurons]) -> Program:
+        """Make a chain of layers ready to run."""
+
+    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
+        """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""
+
+
+def engine_named(name: str = "auto") -> Engine:
+    """Return the engine called `name`; ``"auto"`` is decided here."""
+    source = "engine"
+    if name == "auto" and os.environ.get(_VARIABLE):
+        name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
+    if name not in ("auto", "numba", "numpy"):
+        raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
+    if name == "numpy":
+        return _numpy_engine()
+    try:
+        from sugenet.bits import numba_engine
+    except ImportError as error:
+        if name == "numba":
+            raise SugenetError(
+                f'The engine "numba" was asked for by {source}, but numba cannot be imported ({error}). '
+                f'Install it with: pip install numba. Or use engine="numpy", which needs no compiler.'
+            ) from error
+        warnings.warn(
+            f"numba cannot be imported ({error}), so the slower NumPy engine is used. "
+            f"Install numba for speed, or set {_VARIABLE}=numpy to choose this engine without a warning.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return _numpy_engine()
+    return numba_engine.NumbaEngine()
+
+
+def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = None) -> EngineName:
+    """Load the kernels now, and say so before they have to be compiled.
+
+    Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a second. A program with a face
+    calls this at its start, so that a person who waits knows why.
+
+    Parameters
+    ----------
+    engine : {"auto", "numba", "numpy"}
+        The engine to make ready.
+    notify : callable, optional
+        Called with one sentence before a wait of seconds; not called when nothing has to be compiled.
+
+    Returns
+    -------
+    str
+        The name of the engine that "auto" stands for here.
+
+    Examples
+    --------
+    >>> prepare("numpy", notify=print)
+    'numpy'
+    """
+    chosen = engine_named(engine)
+    chosen.prepare(notify)
+    return cast(EngineName, chosen.name)
+
+
+def _numpy_engine() -> Engine:
+    from sugenet.bits.numpy_engine import NumpyEngine
+
+    return NumpyEngine()

@@ -1,0 +1,179 @@
+"""One packed layer: many neurons (Lam, tau) over one input space."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.engine import Counts, EngineName, Program, engine_named
+from sugenet.bits.words import Words, check_words, pack, unpack
+from sugenet.errors import EncodingError, NetworkError
+
+__all__ = ["PackedLayer"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedLayer:
+    """A layer of neurons in packed words; neuron ``j`` is active iff its match count is at least ``tau[j]``.
+
+    Made by `PackedLayer.from_arrays`. A weight of 0 chooses no literal, so it never matches.
+
+    Parameters
+    ----------
+    positive, negative : uint64 arrays of shape (m, words)
+        The literals that each neuron's weights choose: bit ``i`` of `positive` is set where the weight is +1, of `negative` where it is -1.
+    tau : int64 array of shape (m,)
+        In ``0 .. |Lam| + 1``.
+    width : int
+        The number of inputs.
+    engine : {"auto", "numba", "numpy"}
+        Who counts; after construction never "auto", but the engine that it stood for.
+
+    Examples
+    --------
+    >>> layer = PackedLayer.from_arrays([[1, -1, 1], [0, 1, 0]], tau=[2, 5], engine="numpy")
+    >>> layer
+    PackedLayer(3 -> 2, ternary, engine='numpy')
+    >>> layer.match_counts(pack([[1, 1, 1], [0, 0, 0]]))
+    array([[2, 1],
+           [1, 0]], dtype=int32)
+    """
+
+    positive: Words
+    negative: Words
+    tau: npt.NDArray[np.int64]
+    width: int
+    engine: EngineName = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "engine", engine_named(self.engine).name)
+        for array in (self.positive, self.negative, self.tau):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_arrays(cls, signs: npt.ArrayLike, tau: npt.ArrayLike, *, engine: EngineName = "auto") -> Self:
+        """Pack a matrix of weights.
+
+        Parameters
+        ----------
+        signs : array of shape (m, n)
+            The weights of m neurons over n inputs, each -1, 0 or +1.
+        tau : integers of shape (m,)
+            Of any size: ``tau <= 0`` makes a neuron that is always active, ``tau > |Lam|`` one that never is. Kept as the nearest of
+            ``0 .. |Lam| + 1``, which changes no answer.
+        engine : {"auto", "numba", "numpy"}
+            Who counts; see `sugenet.bits.engine`.
+        """
+        weights = np.asarray(signs)
+        if weights.ndim != 2 or 0 in weights.shape:
+            raise NetworkError(
+                f"signs has shape {weights.shape}, but must have one row per neuron and one column per input, at least one each."
+            )
+        up, down = np.asarray(weights == 1, bool), np.asarray(weights == -1, bool)
+        good = up | down | np.asarray(weights == 0, bool)
+        if weights.dtype == np.bool_ or not good.all():
+            j, i = (0, 0) if weights.dtype == np.bool_ else (int(k) for k in np.argwhere(~good)[0])
+            raise NetworkError(f"signs[{j}, {i}] is {weights[j, i]!r}, but a weight must be one of the numbers -1, 0 and +1.")
+        sizes = (up | down).sum(axis=1, dtype=np.int64)
+        return cls(pack(up), pack(down), _clamped(tau, sizes), weights.shape[1], engine)
+
+    def match_counts(self, words: Words, threads: int | None = None) -> Counts:
+        """Return M, how many literals of each neuron's Lam hold, as int32 of shape (batch, m).
+
+        Parameters
+        ----------
+        words : uint64 array of shape (batch, ceil(n / 64))
+            Samples as `pack` gives them. Bits after the last input are ignored.
+        threads : int, optional
+            How many threads may work at once; one per core when not given.
+        """
+        return self._program.match_counts(check_words(words, self.width), threads)
+
+    def activity(self, words: Words, threads: int | None = None) -> Words:
+        """Return which neurons are active, ``M >= tau``, packed to shape (batch, ceil(m / 64))."""
+        return self._program.activity(check_words(words, self.width), threads)
+
+    def match_bounds(self, words: Words, known: Words, threads: int | None = None) -> tuple[Counts, Counts]:
+        """Bound the match counts where some inputs are unknown.
+
+        An unknown input is read as both literals off for the lower bound, and as both on for the upper one; every match count that some
+        choice of the unknown inputs gives lies between the two, and each bound is reached by some choice for each neuron alone.
+
+        Parameters
+        ----------
+        words, known : uint64 arrays of shape (batch, ceil(n / 64))
+            The samples, and a mask with bit 1 where the input is known. Bits of `words` that are not known do not matter.
+        threads : int, optional
+            As in `match_counts`.
+
+        Returns
+        -------
+        lower, upper : int32 arrays of shape (batch, m)
+
+        Examples
+        --------
+        >>> layer = PackedLayer.from_arrays([[1, -1, 1]], tau=[2], engine="numpy")
+        >>> layer.match_bounds(pack([[1, 0, 0]]), known=pack([[1, 0, 1]]))
+        (array([[1]], dtype=int32), array([[2]], dtype=int32))
+        """
+        x, k = check_words(words, self.width), check_words(known, self.width, "known")
+        if x.shape != k.shape:
+            raise EncodingError(f"known has shape {k.shape}, but words has {x.shape}; give one mask for each sample.")
+        sizes = self.lam_sizes.astype(np.int32)
+        most = self._program.missed_counts(~(x & k), x | ~k, threads)
+        least = self._program.missed_counts(~x & k, x & k, threads)
+        return sizes - most, sizes - least
+
+    def with_engine(self, engine: EngineName) -> "PackedLayer":
+        """Return the same layer, counted by another engine."""
+        return PackedLayer(self.positive, self.negative, self.tau, self.width, engine)
+
+    @property
+    def neurons(self) -> int:
+        """The number of neurons, m."""
+        return len(self.tau)
+
+    @cached_property
+    def lam_sizes(self) -> npt.NDArray[np.int64]:
+        """``|Lam|`` of each neuron: how many of its weights are not 0."""
+        sizes: npt.NDArray[np.int64] = np.bitwise_count(self.positive | self.negative).sum(axis=1, dtype=np.int64)
+        return sizes
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """True if no weight is 0."""
+        return bool((self.lam_sizes == self.width).all())
+
+    def signs(self) -> npt.NDArray[np.int8]:
+        """Return the weights as int8 of shape (m, n), the inverse of `from_arrays`."""
+        return unpack(self.positive, self.width).astype(np.int8) - unpack(self.negative, self.width).astype(np.int8)
+
+    @cached_property
+    def _program(self) -> Program:
+        return engine_named(self.engine).program([self])
+
+    def __repr__(self) -> str:
+        kind = "dense" if self.is_dense else "ternary"
+        return f"PackedLayer({self.width} -> {self.neurons}, {kind}, engine={self.engine!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., "PackedLayer"], tuple[Any, ...]]:
+        return PackedLayer, (self.positive, self.negative, self.tau, self.width, self.engine)
+
+
+def _clamped(tau: npt.ArrayLike, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    values = tau if isinstance(tau, np.ndarray) else np.array(tau, object)  # NumPy would round a list of large integers to floats
+    if values.dtype == object:
+        wrong = [t for t in values.flat if not isinstance(t, Integral) or isinstance(t, bool)]
+    else:
+        wrong = [] if values.dtype.kind in "iu" else list(values.flat[:1])
+    if wrong:
+        raise NetworkError(f"tau holds {wrong[0]!r}, but match counts are compared with integers. For a threshold t, tau is ceil(t).")
+    if values.shape != sizes.shape:
+        raise NetworkError(f"tau has shape {values.shape}, but signs has {len(sizes)} rows: give one integer per neuron.")
+    top = int(sizes.max()) + 1
+    small = np.array([min(max(int(t), 0), top) for t in values], np.int64)
+    return cast("npt.NDArray[np.int64]", np.minimum(small, sizes + 1))

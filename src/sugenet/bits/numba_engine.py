@@ -1,0 +1,152 @@
+"""The compiled engine: lays out the words of a chain of layers for the kernels of `sugenet.bits.kernels`, and calls them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, TypeVar
+
+import numba  # noqa: F401  so that a machine without numba fails here, where the engine is chosen
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.engine import Counts, Neurons
+from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, load
+from sugenet.bits.threads import share
+from sugenet.bits.words import Words, tail_mask, words_for
+
+__all__ = ["NumbaEngine", "NumbaProgram"]
+
+_PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
+_LINE = 64  # bytes
+
+_Lane = TypeVar("_Lane", np.uint64, np.int64)
+
+_loaded: dict[str, Any] = {}
+_loading = Lock()
+
+
+@dataclass(frozen=True)
+class NumbaEngine:
+    """Counts with compiled kernels."""
+
+    name: str = "numba"
+
+    def program(self, layers: Sequence[Neurons]) -> "NumbaProgram":
+        """Make a chain of layers ready to run."""
+        return NumbaProgram(tuple(layers))
+
+    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
+        """Load both kernels, and call `notify` before one has to be compiled."""
+        told: list[str] = []
+
+        def once(message: str) -> None:
+            if notify is not None and not told:
+                told.append(message)
+                notify(message)
+
+        for name in ("layers", "polarized"):
+            _kernel(name, once)
+
+
+def _kernel(name: str, notify: Callable[[str], None] | None = None) -> Any:
+    with _loading:
+        if name not in _loaded:
+            _loaded[name] = load(name, notify)
+        return _loaded[name]
+
+
+class NumbaProgram:
+    """A chain of layers as flat arrays, so that one compiled call takes a block of samples through all of them."""
+
+    def __init__(self, layers: tuple[Neurons, ...]) -> None:
+        self._layers = layers
+        self._run = _kernel("layers")
+        self._neurons = len(layers[-1].tau)
+        self._out_words = words_for(self._neurons)
+        weights, rows, first, limit = [], [], 0, 0
+        for layer in layers:
+            words, neurons = words_for(layer.width), len(layer.tau)
+            blocks, kind = -(-neurons // NEURONS), DENSE if layer.is_dense else TERNARY
+            laid = _dense_words(layer) if kind == DENSE else _paired_words(layer)
+            mask = int(np.uint64(tail_mask(layer.width)).view(np.int64))
+            rows.append((kind, words, mask, neurons, blocks, first, limit, words_for(neurons)))
+            weights.append(laid)
+            first, limit = first + laid.size, limit + blocks * NEURONS
+        self._plan = np.array(rows, np.int64)
+        self._weights = _on_a_line(np.concatenate(weights))
+        self._sizes = _on_a_line(np.concatenate([_by_block(layer.lam_sizes, 0) for layer in layers]))
+        self._limits = _on_a_line(np.concatenate([_by_block(layer.lam_sizes - layer.tau, -1) for layer in layers]))
+        self._scratch = SAMPLES * max(max(words_for(layer.width), words_for(len(layer.tau))) for layer in layers)
+        products = sum(layer.width * len(layer.tau) for layer in layers)
+        self._grain = -(-_PRODUCTS_PER_HANDOVER // products)
+        self._no_counts, self._no_activity = np.empty((0, 0), np.int32), np.empty((0, 0), np.uint64)
+
+    def match_counts(self, words: Words, threads: int | None) -> Counts:
+        """Return the match counts of the last layer."""
+        out = np.empty((len(words), self._neurons), np.int32)
+        self._call(words, out, self._no_activity, threads)
+        return out
+
+    def activity(self, words: Words, threads: int | None) -> Words:
+        """Return the packed activity of the last layer."""
+        out = np.empty((len(words), self._out_words), np.uint64)
+        self._call(words, self._no_counts, out, threads)
+        return out
+
+    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
+        """Return how many literals of Lam are missing."""
+        run, weights = self._polarized
+        out = np.empty((len(no_positive), self._neurons), np.int32)
+
+        def task(start: int, stop: int) -> None:
+            wide = np.empty(SAMPLES * NEURONS, np.int32)
+            run(no_positive, no_negative, start, stop, self._neurons, weights, self._limits, wide, out)
+
+        share(task, len(out), self._grain, threads)
+        return out
+
+    @cached_property
+    def _polarized(self) -> tuple[Any, Words]:
+        (layer,) = self._layers
+        return _kernel("polarized"), _on_a_line(_paired_words(layer))
+
+    def _call(self, words: Words, counts: Counts, activity: Words, threads: int | None) -> None:
+        def task(start: int, stop: int) -> None:
+            now, then = np.empty(self._scratch, np.uint64), np.empty(self._scratch, np.uint64)
+            wide = np.empty(SAMPLES * NEURONS, np.int32)
+            self._run(words, start, stop, self._plan, self._weights, self._limits, self._sizes, now, then, wide, counts, activity)
+
+        share(task, len(words), self._grain, threads)
+
+
+def _dense_words(layer: Neurons) -> Words:
+    """Return the running XORs of the weights as [block][word][vector][lane], flat."""
+    return _laid_out(np.bitwise_xor.accumulate(layer.positive, axis=1)[:, :, None])
+
+
+def _paired_words(layer: Neurons) -> Words:
+    """Return the words of both literals as [block][word][positive, negative][vector][lane], flat."""
+    return _laid_out(np.stack([layer.positive, layer.negative], axis=2))
+
+
+def _laid_out(words: Words) -> Words:
+    neurons, count, parts = words.shape
+    blocks = -(-neurons // NEURONS)
+    full = np.zeros((blocks * NEURONS, count, parts), np.uint64)
+    full[:neurons] = words
+    return np.ascontiguousarray(full.reshape(blocks, VECTORS, LANES, count, parts).transpose(0, 3, 4, 1, 2)).reshape(-1)
+
+
+def _by_block(values: npt.NDArray[np.int64], rest: int) -> npt.NDArray[np.int64]:
+    """Fill up to whole blocks with `rest`; a limit of -1 makes a neuron that is never active."""
+    return np.concatenate([values, np.full(-len(values) % NEURONS, rest)]).astype(np.int64)
+
+
+def _on_a_line(values: npt.NDArray[_Lane]) -> npt.NDArray[_Lane]:
+    """Copy to an address that begins a cache line, so that no vector lies across two."""
+    room = np.empty(values.nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    copy: npt.NDArray[_Lane] = room[start : start + values.nbytes].view(values.dtype)
+    copy[:] = values
+    return copy

@@ -1,0 +1,102 @@
+"""The engine that needs no compiler: the same counts with `numpy.bitwise_count`, word by word."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.engine import Counts, Neurons
+from sugenet.bits.threads import share
+from sugenet.bits.words import Words, pack, tail_mask
+
+__all__ = ["NumpyEngine", "NumpyProgram"]
+
+_CELLS = 1 << 15  # samples x neurons counted at once: their words, counts and sums stay in the second cache
+
+
+@dataclass(frozen=True)
+class NumpyEngine:
+    """Counts with `numpy.bitwise_count`."""
+
+    name: str = "numpy"
+
+    def program(self, layers: Sequence[Neurons]) -> "NumpyProgram":
+        """Make a chain of layers ready to run."""
+        return NumpyProgram(tuple(layers))
+
+    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
+        """Do nothing: this engine has nothing to compile."""
+
+
+@dataclass(frozen=True)
+class NumpyProgram:
+    """A chain of layers, run one after the other for a block of samples at a time."""
+
+    layers: tuple[Neurons, ...]
+
+    def match_counts(self, words: Words, threads: int | None) -> Counts:
+        """Return the match counts of the last layer."""
+        *hidden, last = self.layers
+        out = np.empty((len(words), len(last.tau)), np.int32)
+
+        def task(start: int, stop: int) -> None:
+            block = words[start:stop]
+            for layer in hidden:
+                block = _activity(layer, block)
+            out[start:stop] = _match_counts(layer=last, words=block)
+
+        share(task, len(words), self._grain(), threads)
+        return out
+
+    def activity(self, words: Words, threads: int | None) -> Words:
+        """Return the packed activity of the last layer."""
+        last = self.layers[-1]
+        return pack(self.match_counts(words, threads) >= last.tau)
+
+    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
+        """Return how many literals of Lam are missing."""
+        (layer,) = self.layers
+        out = np.empty((len(no_positive), len(layer.tau)), np.int32)
+
+        def task(start: int, stop: int) -> None:
+            out[start:stop] = _missed(layer, no_positive[start:stop], no_negative[start:stop])
+
+        share(task, len(no_positive), self._grain(), threads)
+        return out
+
+    def _grain(self) -> int:
+        return max(1, _CELLS // max(len(layer.tau) for layer in self.layers))
+
+
+def _activity(layer: Neurons, words: Words) -> Words:
+    return pack(_match_counts(layer, words) >= layer.tau)
+
+
+def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
+    if not layer.is_dense:
+        return layer.lam_sizes - _missed(layer, ~words, words)
+    words = words.copy()
+    words[:, -1] &= np.uint64(tail_mask(layer.width))
+    weights = np.ascontiguousarray(layer.positive.T)
+    return layer.width - _summed(len(words), layer, lambda here, k: words[here, k, None] ^ weights[k])
+
+
+def _missed(layer: Neurons, no_positive: Words, no_negative: Words) -> npt.NDArray[np.int64]:
+    positive, negative = np.ascontiguousarray(layer.positive.T), np.ascontiguousarray(layer.negative.T)
+
+    def missing(here: slice, k: int) -> Words:
+        missed: Words = (no_positive[here, k, None] & positive[k]) | (no_negative[here, k, None] & negative[k])
+        return missed
+
+    return _summed(len(no_positive), layer, missing)
+
+
+def _summed(batch: int, layer: Neurons, missing: Callable[[slice, int], Words]) -> npt.NDArray[np.int64]:
+    out = np.zeros((batch, len(layer.tau)), np.int64)
+    rows = max(1, _CELLS // len(layer.tau))
+    for start in range(0, batch, rows):
+        here = slice(start, start + rows)
+        for k in range(layer.positive.shape[1]):
+            out[here] += np.bitwise_count(missing(here, k))
+    return out

@@ -1,0 +1,92 @@
+"""A batch cut into blocks and shared between threads, the calling thread among them.
+
+The work itself releases the interpreter lock, so plain threads use all cores. Blocks are taken from one queue, so a core that is busy with
+something else takes fewer of them. Helpers that have not begun when the queue is empty are cancelled: a call from inside another pool, or
+many calls at once, cannot wait for each other in a circle.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+
+from sugenet.errors import SugenetError
+
+__all__ = ["cores", "share"]
+
+_BLOCKS_PER_THREAD = 8  # enough that a late core costs little, few enough that taking one costs nothing
+_STEP = 64  # blocks begin at multiples of this many samples, the block that the kernels keep in cache
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_lock = Lock()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def share(task: Callable[[int, int], object], total: int, grain: int, threads: int | None) -> None:
+    """Call ``task(start, stop)`` for blocks that make up ``range(total)``.
+
+    Parameters
+    ----------
+    task : callable
+        Does the samples ``start <= s < stop``. Must be safe to call from several threads.
+    total : int
+        The number of samples.
+    grain : int
+        Blocks are at least this large, but for the last one: below it, handing work over costs more than it saves.
+    threads : int or None
+        How many threads may work at once; None for one per core.
+    """
+    if threads is not None and threads < 1:
+        raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
+    if total < 2 * grain or threads == 1:  # asked before the cores are counted, which takes as long as a small network does
+        if total:
+            task(0, total)
+        return
+    count = cores() if threads is None else threads
+    blocks = min(total // grain, count * _BLOCKS_PER_THREAD)
+    size = -(-total // blocks)
+    size = -(-size // _STEP) * _STEP if size > _STEP else size
+    starts = deque(range(0, total, size))
+    helpers = min(count, len(starts)) - 1
+
+    def work() -> None:
+        while starts:
+            try:
+                start = starts.popleft()
+            except IndexError:  # another thread took the last one between the two lines
+                return
+            task(start, min(start + size, total))
+
+    futures = [_pool(helpers).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        begun = [future for future in futures if not future.cancel()]
+        errors = [error for future in begun if (error := future.exception()) is not None]
+    if errors:
+        raise errors[0]
+
+
+def _pool(helpers: int) -> ThreadPoolExecutor:
+    with _lock:
+        if helpers not in _pools:
+            _pools[helpers] = ThreadPoolExecutor(helpers, thread_name_prefix="sugenet-bits")
+        return _pools[helpers]
+
+
+def _forget_pools() -> None:
+    """After a fork the child has no threads, so pools inherited from the parent would wait forever."""
+    global _lock  # noqa: PLW0603
+    _lock = Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)

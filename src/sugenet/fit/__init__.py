@@ -1,0 +1,23 @@
+"""Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly. Importing this room does not import PyTorch."""
+
+from sugenet.fit.compare import Comparison, compare
+from sugenet.fit.encoding import learn_encoder
+from sugenet.fit.module import BinaryModule
+from sugenet.fit.progress import Epoch, print_progress
+from sugenet.fit.settings import Settings
+from sugenet.fit.table import Table, read_table
+from sugenet.fit.trainer import Trained, train
+
+__all__ = [
+    "BinaryModule",
+    "Comparison",
+    "Epoch",
+    "Settings",
+    "Table",
+    "Trained",
+    "compare",
+    "learn_encoder",
+    "print_progress",
+    "read_table",
+    "train",
+]

@@ -1,0 +1,87 @@
+"""The trained module and the exact network side by side, bit for bit: activity, match counts, scores and classes.
+
+Nothing here is compared with a tolerance. The module's sums are whole numbers and its logits are exact in float32 (see `fit.module`), so
+equal scores are true ties, and both sides give a tie to the lowest class number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+from sugenet.errors import SoundnessError
+from sugenet.fit.module import BinaryModule
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Comparison", "compare", "tensor_of"]
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How many samples and bits were compared, and how many bits and classes differ; `first` says where."""
+
+    samples: int
+    bits: int
+    differing: int
+    first: str | None = None
+
+    def check(self) -> None:
+        """Raise `SoundnessError` where anything differs."""
+        if self.first is not None:
+            raise SoundnessError(f"{self.first} {self.differing} of {self.bits} values differ. Please report this network and input.")
+
+    def __str__(self) -> str:
+        return f"{self.samples} samples, {self.bits} values compared, {self.differing} differ"
+
+
+def compare(network: Network, module: BinaryModule, X: Any) -> Comparison:
+    """Evaluate raw samples with both, and count the values that differ.
+
+    Compared are the activity of every hidden neuron, the match counts of the classes, their scores, and the predicted class.
+    """
+    array = np.asarray(X)
+    bits, differing, first = 0, 0, None
+    for start in range(0, len(array), _CHUNK):
+        for place, (ours, theirs) in _pairs(network, module, network.inputs(array[start : start + _CHUNK])).items():
+            wrong = ours != theirs
+            bits += wrong.size
+            differing += int(wrong.sum())
+            if first is None and wrong.any():
+                row, column = (int(index) for index in np.argwhere(wrong)[0])
+                spot = f"{place}, neuron {column + 1}" if place.startswith("layer") else f"{place} of class {column}"
+                spot = f"the {place}" if place == "predicted class" else spot
+                first = f"{spot}: the network has {ours[row, column]}, the module {theirs[row, column]} on sample {start + row}."
+    return Comparison(len(array), bits, differing, first)
+
+
+def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
+    """What the module reads: -1/+1 for bits, levels as they are."""
+    import torch
+
+    if inputs.dtype == bool:
+        return torch.from_numpy(np.where(inputs, np.float32(1), np.float32(-1)))
+    return torch.from_numpy(inputs.astype(np.float32))
+
+
+def _pairs(network: Network, module: BinaryModule, inputs: npt.NDArray[Any]) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    theirs = module.evaluate(tensor_of(inputs))
+    pairs: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
+    bits = inputs
+    for number, layer in enumerate(network.layers):
+        bits = layer.activity(bits)
+        pairs[f"layer {number + 1}"] = bits, theirs.active[number].numpy()
+    counts = network.head.match_counts(bits)
+    sums = theirs.sums.numpy().astype(np.float64)
+    logits = theirs.logits.numpy()
+    pairs["match count"] = counts, (sums + network.head.sizes) / 2
+    pairs["score"] = network.head.logits(counts), logits.astype(np.float64)
+    pairs["predicted class"] = network.head.classes(counts)[:, None], np.argmax(logits, axis=1)[:, None]
+    return pairs

@@ -1,0 +1,165 @@
+"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import cos, pi
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from sugenet.fit.compare import tensor_of
+from sugenet.fit.module import BinaryModule
+from sugenet.fit.progress import Epoch
+from sugenet.fit.settings import Settings
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+    from torch.optim import Adam
+
+__all__ = ["Outcome", "Samples", "generator_of", "run"]
+
+_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits."""
+
+    inputs: npt.NDArray[Any]
+    y: npt.NDArray[np.int64]
+    top: int = 1
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The run's history and the number of the epoch whose module was kept."""
+
+    history: tuple[Epoch, ...]
+    best_epoch: int
+    interrupted: bool
+
+
+def generator_of(seed: int, part: int) -> Generator:
+    """Random numbers of one part of a run: 0 for the start, e for epoch e. A resumed epoch draws the same ones."""
+    import torch
+
+    return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, part]).generate_state(1)[0]))
+
+
+def run(
+    module: BinaryModule,
+    training: Samples,
+    validation: Samples | None,
+    settings: Settings,
+    mark: str,
+    progress: Callable[[Epoch], None] | None = None,
+    checkpoint: Path | None = None,
+) -> Outcome:
+    """Train `module` in place, and leave in it the best epoch.
+
+    Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep, and it is passed on.
+    """
+    from torch.optim import Adam
+
+    optimizer = Adam(module.parameters(), lr=settings.rate)
+    history: list[Epoch] = []
+    best, best_epoch, interrupted = module.state(), 0, False
+    saved = read_checkpoint(checkpoint, mark) if checkpoint is not None else None
+    if saved is not None:
+        module.restore(saved.module)
+        optimizer.load_state_dict(saved.optimizer)
+        history, best, best_epoch = list(saved.history), saved.best, saved.best_epoch
+    try:
+        while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
+            epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
+            history.append(epoch)
+            if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):  # of equals the later
+                best, best_epoch = module.state(), epoch.number
+            if checkpoint is not None:
+                write_checkpoint(checkpoint, Checkpoint(mark, tuple(history), module.state(), optimizer.state_dict(), best, best_epoch))
+            if progress is not None:
+                progress(epoch)
+    except KeyboardInterrupt:
+        if not best_epoch:
+            raise
+        interrupted = True
+    module.restore(best)
+    return Outcome(tuple(history), best_epoch, interrupted)
+
+
+def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
+    """Epochs compare by this: first those that have reached the sparsity asked for, then by validation accuracy."""
+    return _sparsity(epoch.number, settings) == settings.sparsity, epoch.validation or 0.0
+
+
+def _sparsity(number: int, settings: Settings) -> float:
+    """Share of zero weights in an epoch: it grows to its goal, fast at first, over the first half of the run."""
+    done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
+    return settings.sparsity if done >= 1 or number == settings.epochs else settings.sparsity * (1 - (1 - done) ** 3)
+
+
+def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
+    if settings.patience is None or not history or history[-1].validation is None:
+        return False
+    best = _rank(history[best_epoch - 1], settings)
+    risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)  # standing still is not rising
+    return best[0] and len(history) - risen >= settings.patience
+
+
+def _one_epoch(
+    module: BinaryModule, optimizer: Adam, training: Samples, validation: Samples | None, settings: Settings, number: int
+) -> Epoch:
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    generator = generator_of(settings.seed, number)
+    if settings.sparsity:
+        module.prune(_sparsity(number, settings))
+    order = torch.randperm(len(training), generator=generator).numpy()
+    batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
+    if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples
+        batches.pop()
+    total, right, seen = 0.0, 0, 0
+    for step, rows in enumerate(batches):
+        past = (number - 1 + step / len(batches)) / settings.epochs
+        for group in optimizer.param_groups:
+            group["lr"] = settings.rate * (1 + cos(pi * past)) / 2
+        inputs, y = tensor_of(training.inputs[rows]), torch.from_numpy(training.y[rows])
+        logits = module.learn_from(_disturbed(inputs, settings.noise, training, generator))
+        loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+        if settings.tau_decay:
+            loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        module.clip()
+        total += float(loss.detach()) * len(rows)
+        right += int((logits.argmax(dim=1) == y).sum())
+        seen += len(rows)
+    held_out = None if validation is None else _accuracy(module, validation)
+    return Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+
+
+def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
+    import torch
+
+    if not noise:
+        return inputs
+    other = -inputs if training.inputs.dtype == bool else training.top - inputs
+    return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
+
+
+def _accuracy(module: BinaryModule, samples: Samples, chunk: int = 4096) -> float:
+    right = 0
+    for start in range(0, len(samples), chunk):
+        logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()
+        right += int((np.argmax(logits, axis=1) == samples.y[start : start + chunk]).sum())
+    return right / len(samples)

@@ -1,0 +1,99 @@
+"""The settings of a training run: one frozen value, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sugenet.errors import SugenetError
+
+__all__ = ["Settings", "require_torch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train. The same settings, data and number of threads give the same network on the same machine.
+
+    Parameters
+    ----------
+    epochs
+        How often the training data is gone through.
+    batch
+        Samples in one step.
+    rate
+        Step size of Adam at the start; it falls to 0 along a cosine.
+    seed
+        Fixes the first weights, the validation part, the order of the samples and the noise.
+    validation_share
+        Share of the samples held out, of each class alike, to choose the best epoch; 0 keeps the last epoch.
+    patience
+        Stop when validation accuracy has not risen for this many epochs; None goes through all of them.
+    smoothing
+        Label smoothing of the loss; keeps the votes from growing without need.
+    noise
+        Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
+    sparsity
+        Share of the weights of every hidden neuron that are 0. Balanced: all neurons of a layer keep the same number of inputs.
+    tau_decay
+        Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to be decided the
+        rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
+    tau_goal
+        The bound that is low enough.
+    threads
+        Threads of PyTorch. Small layers gain little from more than one, and the order of additions in gradients depends on it.
+
+    Examples
+    --------
+    >>> Settings(epochs=20, sparsity=0.5).rate
+    0.01
+    >>> Settings(sparsity=1.5)
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.SugenetError: sparsity=1.5 must be at least 0 and below 1.
+    """
+
+    epochs: int = 60
+    batch: int = 64
+    rate: float = 0.01
+    seed: int = 0
+    validation_share: float = 0.1
+    patience: int | None = None
+    smoothing: float = 0.1
+    noise: float = 0.0
+    sparsity: float = 0.0
+    tau_decay: float = 0.0
+    tau_goal: int = 4
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 2), ("seed", 0), ("tau_goal", 1), ("threads", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if self.patience is not None:
+            _check_whole("patience", self.patience, 1)
+        for name in ("validation_share", "smoothing", "noise", "sparsity"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SugenetError(f"{name}={getattr(self, name)} must be at least 0 and below 1.")
+        if not self.rate > 0:
+            raise SugenetError(f"rate={self.rate} must be positive; 0.01 is a good start.")
+        if not self.tau_decay >= 0:
+            raise SugenetError(f"tau_decay={self.tau_decay} must not be negative; 0 switches it off.")
+
+    def decisive(self) -> dict[str, Any]:
+        """The settings that decide which network comes out; a checkpoint must agree with them."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "threads"}
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SugenetError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+
+def require_torch() -> None:
+    """Raise an error with the remedy where PyTorch is missing."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise SugenetError(
+            f'training needs PyTorch, which cannot be imported ({error}). Install it with: pip install "sugenet[train]". '
+            "Using a trained network does not need it."
+        ) from error

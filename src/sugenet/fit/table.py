@@ -1,0 +1,145 @@
+"""Reading CSV files into columns of numbers and categories, with the place of whatever is wrong."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import EncodingError
+
+__all__ = ["Table", "read_table"]
+
+_MISSING = {"", "?", "na", "n/a", "nan", "null"}
+_WHOLE = re.compile(r"[+-]?\d{1,15}")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MOST_CLASSES = 100
+_MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The samples of a file: `X` for `train`, with class numbers `y` and the words for both."""
+
+    X: npt.NDArray[Any]
+    """Object array, a column a feature: int, float or str."""
+    y: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """``"whole"``, ``"number"`` or ``"category"`` for each feature."""
+    classes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counts = [f"{self.kinds.count(kind)} {kind}" for kind in ("whole", "number", "category") if kind in self.kinds]
+        return f"{len(self.y)} samples of {len(self.names)} features ({', '.join(counts)}), classes {', '.join(self.classes)}"
+
+
+def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), delimiter: str = ",") -> Table:
+    r"""Read a CSV file whose first line names the columns.
+
+    A column of whole numbers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing value, a stray
+    text in a numeric column or a line of the wrong length is refused, with its place.
+
+    Parameters
+    ----------
+    path
+        The file, UTF-8.
+    target
+        The column that holds the classes.
+    ignore
+        Columns to leave out, such as identifiers.
+    delimiter
+        What stands between the cells.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "fruit.csv"
+    ...     _ = file.write_text("weight,colour,fruit\n150,red,apple\n120.5,yellow,banana\n140,green,apple\n")
+    ...     table = read_table(file, target="fruit")
+    >>> print(table)
+    3 samples of 2 features (1 number, 1 category), classes apple, banana
+    """
+    file, skip = Path(path), set(ignore)
+    header, rows = _read(file, delimiter)
+    for wanted in (target, *sorted(skip)):
+        if wanted not in header:
+            near = get_close_matches(wanted, header, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise EncodingError(f"{file.name} has no column {wanted!r}.{hint} The columns are {', '.join(header[:20])}.")
+    used = [place for place, name in enumerate(header) if name not in skip and name != target]
+    if not used:
+        raise EncodingError(f"{file.name} has no column besides the target {target!r}.")
+    _refuse_missing(file, header, rows, [*used, header.index(target)])
+    X, kinds = np.empty((len(rows), len(used)), dtype=object), []
+    for column, place in enumerate(used):
+        kind, values = _typed(file, header[place], [(line, cells[place]) for line, cells in rows])
+        X[:, column] = values
+        kinds.append(kind)
+    y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
+    return Table(X, y, tuple(header[place] for place in used), tuple(kinds), classes)
+
+
+_Rows = list[tuple[int, list[str]]]  # the number of the line in the file, and its cells
+
+
+def _read(file: Path, delimiter: str) -> tuple[list[str], _Rows]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, delimiter=delimiter, strict=True)
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise EncodingError(f"{file.name} cannot be read: {error}. A CSV file in UTF-8 is needed.") from error
+    if len(rows) < 2:
+        raise EncodingError(f"{file.name} has {len(rows)} lines. A line of column names and one for each sample are needed.")
+    header = rows[0][1]
+    doubled = next((name for name in header if header.count(name) > 1), None)
+    if doubled is not None:
+        raise EncodingError(f"{file.name}: the column name {doubled!r} stands twice in the first line. Give each its own.")
+    for line, cells in rows[1:]:
+        if len(cells) != len(header):
+            raise EncodingError(f"{file.name}, line {line}: {len(cells)} cells, but the first line names {len(header)} columns.")
+    return header, rows[1:]
+
+
+def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int]) -> None:
+    for line, cells in rows:
+        for place in places:
+            if cells[place].lower() in _MISSING:
+                raise EncodingError(
+                    f"{file.name}, line {line}, column {header[place]!r}: the value is missing ({cells[place]!r}). "
+                    "Fill it in, remove the line, or leave the column out with ignore: nothing is guessed."
+                )
+
+
+def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, list[Any]]:
+    texts = [cell for _, cell in cells]
+    if all(_WHOLE.fullmatch(text) for text in texts):
+        return "whole", [int(text) for text in texts]
+    numeric = [_NUMBER.fullmatch(text) is not None for text in texts]
+    if all(numeric):
+        return "number", [float(text) for text in texts]
+    if sum(numeric) >= _MOSTLY * len(texts):
+        line, text = cells[numeric.index(False)]
+        raise EncodingError(f"{file.name}, line {line}, column {name!r}: {text!r} is not a number, as most of the column is.")
+    return "category", texts
+
+
+def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    numbers = all(_NUMBER.fullmatch(cell) for cell in cells)
+    classes = sorted(set(cells), key=(lambda cell: (float(cell), cell)) if numbers else None)
+    if not 2 <= len(classes) <= _MOST_CLASSES:
+        raise EncodingError(
+            f"{file.name}: the target {target!r} has {len(classes)} different values, but 2 to {_MOST_CLASSES} classes are needed. "
+            "Choose another column, or group its values into classes."
+        )
+    place = {name: number for number, name in enumerate(classes)}
+    return np.array([place[cell] for cell in cells], dtype=np.int64), tuple(classes)

@@ -1,0 +1,231 @@
+"""Training from arrays to an exact network: encode, learn, fold, and check the result bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Encoder, Network
+from sugenet.errors import EncodingError, SugenetError
+from sugenet.fit.checkpoint import run_mark
+from sugenet.fit.compare import Comparison, compare
+from sugenet.fit.encoding import learn_encoder, reads_levels
+from sugenet.fit.folding import network_of
+from sugenet.fit.loop import Samples, generator_of, run
+from sugenet.fit.module import BinaryModule
+from sugenet.fit.progress import Epoch
+from sugenet.fit.settings import Settings, require_torch
+
+__all__ = ["Trained", "train"]
+
+_CHUNK = 8192
+_DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """An exact network, and how it came about."""
+
+    network: Network
+    history: tuple[Epoch, ...]
+    accuracy: float
+    """Of the exact network on the validation samples, or on the training samples where none were held out."""
+    best_epoch: int
+    """The epoch that was kept."""
+    interrupted: bool
+    """Whether Ctrl-C ended the run early."""
+    comparison: Comparison
+    """Network against module, on all samples given."""
+    module: BinaryModule
+    """The PyTorch side, for `compare` on further samples."""
+
+    def __str__(self) -> str:
+        ended = " (interrupted)" if self.interrupted else ""
+        return (
+            f"{self.network}; accuracy {self.accuracy:.2%}, epoch {self.best_epoch} of {len(self.history)}{ended}; exact: {self.comparison}"
+        )
+
+
+def train(
+    X: Any,
+    y: Any,
+    hidden: Sequence[int] = (64, 32),
+    *,
+    settings: Settings = _DEFAULTS,
+    encoder: Encoder | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    validation: tuple[Any, Any] | None = None,
+    progress: Callable[[Epoch], None] | None = None,
+    checkpoint: str | Path | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> Trained:
+    """Train a binarized network; needs PyTorch.
+
+    Parameters
+    ----------
+    X, y
+        Samples, one row each, and their classes. Classes are numbered in sorted order, unless `classes` names them.
+    hidden
+        Sizes of the hidden layers.
+    settings
+        Epochs, rate, seed, sparsity and more.
+    encoder
+        From raw features to bits; learned from X by `learn_encoder` unless given.
+    names
+        Names of the features, for a learned encoder.
+    classes
+        Names of the classes; y then holds their numbers from 0.
+    validation
+        Held-out samples and classes that choose the best epoch, in place of a share of X.
+    progress
+        Called after every epoch, for example `print_progress`.
+    checkpoint
+        A file written after every epoch. If it exists, the run goes on from it, provided that data and settings are the same.
+    notes
+        Text to keep with the network.
+
+    Raises
+    ------
+    SugenetError
+        Where PyTorch is missing or an argument is wrong.
+    SoundnessError
+        If the network differs from the module in a single bit on the samples given. It never should.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 6)) < 0.5
+    >>> y = X[:, :3].sum(axis=1) >= 2
+    >>> trained = train(X, y, hidden=(8,), settings=Settings(epochs=20))
+    >>> trained.comparison.differing, trained.network.classes
+    (0, ('False', 'True'))
+    """
+    require_torch()
+    sizes = _sizes(hidden)
+    array = np.array(X, dtype=object) if _is_mixed(X) else np.asarray(X)
+    if encoder is not None and names is not None:
+        raise SugenetError("names are for a learned encoder, but the encoder given has its own. Leave one of them out.")
+    coder = learn_encoder(array, names=names) if encoder is None else encoder
+    labels, kinds = _labels(y, classes)
+    if array.ndim != 2 or len(array) != len(labels):
+        raise EncodingError(f"X has shape {array.shape} and y {len(labels)} entries: one row and one class for each sample are needed.")
+    inside, outside = _parts(labels, settings) if validation is None else (np.arange(len(labels)), np.arange(0))
+    levels = bool(sizes) and reads_levels(coder)
+    training = _encoded(coder, array[inside], labels[inside], levels)
+    if validation is not None:
+        outer = np.array(validation[0], dtype=object) if _is_mixed(validation[0]) else np.asarray(validation[0])
+        outer_labels = _known_labels(validation[1], kinds, classes is not None)
+    else:
+        outer, outer_labels = array[outside], labels[outside]
+    held_out = _encoded(coder, outer, outer_labels, levels) if len(outer) else None
+    mark = run_mark(
+        {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top},
+        *(part for samples in (training, held_out) if samples is not None for part in (samples.inputs, samples.y)),
+    )
+    with _threads(settings.threads):
+        module = BinaryModule.start(
+            (training.inputs.shape[1], *sizes, len(kinds)), generator_of(settings.seed, 0), top=training.top if levels else 1
+        )
+        path = None if checkpoint is None else Path(checkpoint)
+        outcome = run(module, training, held_out, settings, mark, progress, path)
+        network = network_of(module, coder, kinds, notes)
+        comparison = compare(network, module, array)
+        comparison.check()
+        if validation is not None:
+            compare(network, module, outer).check()
+    samples = training if held_out is None else held_out
+    accuracy = _accuracy(network, samples)
+    return Trained(network, outcome.history, accuracy, outcome.best_epoch, outcome.interrupted, comparison, module)
+
+
+def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
+    sizes = tuple(int(size) for size in hidden)
+    if any(size < 1 for size in sizes):
+        raise SugenetError(f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, or () for no hidden layer.")
+    return sizes
+
+
+def _is_mixed(X: Any) -> bool:
+    """Whether X is a list that NumPy would turn into text as a whole."""
+    return isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US"
+
+
+def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    given = np.asarray(y)
+    if given.ndim != 1 or not len(given):
+        raise EncodingError(f"y has shape {given.shape}, but one class for each sample is needed.")
+    if classes is not None:
+        kinds = tuple(str(name) for name in classes)
+        return _known_labels(given, kinds, numbered=True), kinds
+    if given.dtype.kind == "f" and (given != np.floor(given)).any():
+        row = int(np.argmax(given != np.floor(given)))
+        raise EncodingError(f"y[{row}] is {given[row]}, which is no class: whole numbers, booleans or texts are needed.")
+    whole = given.astype(np.int64) if given.dtype.kind == "f" else given
+    seen, labels = np.unique(whole, return_inverse=True)
+    if len(seen) < 2:
+        raise EncodingError(f"y holds one class only, {seen[0]!r}. At least two are needed.")
+    return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
+
+
+def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
+    given = np.asarray(y)
+    place = {str(number) if numbered else name: number for number, name in enumerate(kinds)}
+    whole = given.astype(np.int64) if given.dtype.kind == "f" and (given == np.floor(given)).all() else given
+    for row, value in enumerate(whole.tolist()):
+        if str(value) not in place:
+            wanted = f"a number from 0 to {len(kinds) - 1}" if numbered else f"one of {', '.join(kinds[:12])}"
+            raise EncodingError(f"y[{row}] is {value!r}, but a class is {wanted}.")
+    return np.array([place[str(value)] for value in whole.tolist()], dtype=np.int64)
+
+
+def _parts(labels: npt.NDArray[np.int64], settings: Settings) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows to learn from and rows held out, of each class the same share, in order."""
+    rng = np.random.default_rng([settings.seed, 1])
+    held = np.zeros(len(labels), bool)
+    for kind in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == kind))
+        held[rows[: int(settings.validation_share * len(rows) + 0.5)]] = True
+    inside = np.flatnonzero(~held)
+    if len(inside) < 2:
+        raise EncodingError(f"{len(inside)} samples are left to learn from, but at least 2 are needed.")
+    return inside, np.flatnonzero(held)
+
+
+def _encoded(encoder: Encoder, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], levels: bool) -> Samples:
+    """Bits, or levels in the smallest type that holds them."""
+    if len(X) != len(labels):
+        raise EncodingError(f"{len(X)} validation samples but {len(labels)} classes. Give one class for each.")
+    top = max(encoder.tops or (1,)) if levels else 1
+    kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
+    read = encoder.levels if levels else encoder.encode
+    parts = [read(X[start : start + _CHUNK]).astype(kind) for start in range(0, len(X), _CHUNK)]
+    return Samples(np.concatenate(parts), labels, top)
+
+
+def _accuracy(network: Network, samples: Samples) -> float:
+    right = 0
+    for start in range(0, len(samples), _CHUNK):
+        bits = samples.inputs[start : start + _CHUNK]
+        for layer in network.layers:
+            bits = layer.activity(bits)
+        right += int((network.head.classes(network.head.match_counts(bits)) == samples.y[start : start + _CHUNK]).sum())
+    return right / len(samples)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,164 @@
+"""What a trained file says, operation by operation and in the file's own numbers: every reader makes a `Chain`, `lower` makes it exact.
+
+Values flow as arrays (samples, channels, height, width) or (samples, features). Channel-last files are turned to channel-first by
+their reader; only `Flatten` remembers in which order the pixels are laid out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Affine",
+    "AveragePool",
+    "BatchNorm",
+    "Chain",
+    "Clip",
+    "Convolution",
+    "Flatten",
+    "Floats",
+    "Linear",
+    "MaxPool",
+    "Op",
+    "Pad",
+    "Sign",
+]
+
+Floats: TypeAlias = npt.NDArray[Any]
+"""Parameters as they stand in the file: float32 stays float32, so that each is the exact number it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``y = x @ weights.T + bias``."""
+
+    where: str
+    """Which node or module it comes from, in words for an error message."""
+    weights: Floats
+    """Shape (outputs, inputs), already as used in the forward pass: signs taken, scales multiplied in."""
+    bias: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """A convolution in two dimensions (height 1 for one dimension)."""
+
+    where: str
+    weights: Floats
+    """Shape (outputs, inputs / groups, kernel height, kernel width)."""
+    bias: Floats | None = None
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Top, left, bottom, right."""
+    groups: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``y = scale * x + shift``: one number for all, one a channel, or one a feature of flat values."""
+
+    where: str
+    scale: Floats
+    shift: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNorm:
+    """``y = gamma * (x - mean) / sqrt(var + eps) + beta``, one of each a channel."""
+
+    where: str
+    gamma: Floats
+    beta: Floats
+    mean: Floats
+    var: Floats
+    eps: float
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """``y = min(max(x, low), high)``: hard tanh with -1 and 1, ReLU with 0 and infinity."""
+
+    where: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sign:
+    """Two values: `high` where x > 0, `low` where x < 0, and at 0 as `zero` says (+1: high, -1: low, 0: neither, as torch.sign)."""
+
+    where: str
+    zero: Literal[1, -1, 0] = 1
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPool:
+    """Largest value in a window; padding never counts."""
+
+    where: str
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    """A ceil mode is written as larger pads at the bottom and right."""
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePool:
+    """Mean of a window. `kernel` None: of the whole map (global pooling)."""
+
+    where: str
+    kernel: tuple[int, int] | None = None
+    stride: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    count_pads: bool = False
+    """Whether padding counts as zeros in the mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pad:
+    """Pixels of one value around the maps."""
+
+    where: str
+    pads: tuple[int, int, int, int]
+    value: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Flatten:
+    """Maps to flat features, channel by channel ("CHW") or pixel by pixel ("HWC")."""
+
+    where: str
+    order: Literal["CHW", "HWC"] = "CHW"
+
+
+Op: TypeAlias = Linear | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """All operations from the raw input to the class scores.
+
+    Tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k) are left out by the reader and named in
+    `left_out`.
+    """
+
+    source: str
+    """File or module, for messages."""
+    shape: tuple[int, ...]
+    """Of one sample: (channels, height, width) or (features,)."""
+    ops: tuple[Op, ...]
+    channels_last: bool = False
+    """Whether raw samples come as (height, width, channels)."""
+    left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert len(self.shape) in (1, 3)
+        assert all(isinstance(size, int | np.integer) and size > 0 for size in self.shape)

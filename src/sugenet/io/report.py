@@ -1,0 +1,65 @@
+"""What came out of an import: the exact network, and for each layer what was flipped, what is constant, and whether zero can occur."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+
+__all__ = ["Imported", "LayerReport"]
+
+_NEAR = 1e-4
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """What folding noticed about one layer."""
+
+    where: str
+    kind: str
+    neurons: int
+    flipped: int
+    """Channels whose weights were reversed by a negative scale."""
+    constant: int
+    ties: int
+    """Channels for which a value of exactly zero can occur."""
+    nearest: float = inf
+    """How far the nearest possible sum is from where a sign turns, in units of the file's sum."""
+
+    def __str__(self) -> str:
+        tied = f"zero can occur in {self.ties}" if self.ties else "zero cannot occur"
+        close = f", nearest sum {self.nearest:.2g} from turning" if self.nearest < _NEAR else ""
+        return f"{self.where}: {self.neurons} neurons, {self.flipped} flipped, {self.constant} constant, {tied}{close}"
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """An exact network read from elsewhere, with the report of its import."""
+
+    network: Network
+    layers: tuple[LayerReport, ...]
+    remarks: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    """Shape of one sample as the file has it; the network reads samples flat, channel by channel."""
+    channels_last: bool = False
+
+    def arrange(self, X: Any) -> npt.NDArray[Any]:
+        """Samples in the shape of the file, as the flat rows that the network reads."""
+        array = np.asarray(X)
+        if self.channels_last and len(self.shape) == 3:
+            c, h, w = self.shape
+            return np.ascontiguousarray(array.reshape(-1, h, w, c).transpose(0, 3, 1, 2)).reshape(-1, c * h * w)
+        return array.reshape(len(array), -1)
+
+    def data(self) -> dict[str, Any]:
+        """The report as JSON data."""
+        rows = [{**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest} for layer in self.layers]
+        return {"network": str(self.network), "fingerprint": self.network.fingerprint, "layers": rows, "remarks": list(self.remarks)}
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.network), *(f"  {layer}" for layer in self.layers), *(f"  {remark}" for remark in self.remarks)])

@@ -1,0 +1,49 @@
+"""Weights as whole numbers times one unit a row: -1, 0 and +1 for a binarized layer, whatever scale the file keeps them at."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn.layers import Ints
+from sugenet.errors import FileError
+
+__all__ = ["in_units"]
+
+_LARGEST = 127
+
+
+def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
+    """Write each row of weights as whole numbers times a positive unit, exactly; `FileError` where a row has no such unit.
+
+    Examples
+    --------
+    >>> rows, units = in_units(np.array([[0.5, -0.5, 0.5], [2, 0, -4]]), "layer 1")
+    >>> rows.tolist(), [str(unit) for unit in units]
+    ([[1, -1, 1], [1, 0, -2]], ['1/2', '2'])
+    """
+    array = np.asarray(weights)
+    rows = array.reshape(len(array), -1)
+    found = np.zeros(rows.shape, np.int64)
+    units = []
+    for k, row in enumerate(rows):
+        sizes = np.unique(np.abs(row[row != 0]))
+        if not all(np.isfinite(float(size)) for size in (*sizes[:1], *sizes[-1:])):
+            raise FileError(f"{where}: row {k} of the weights holds a number that is not finite.")
+        if len(sizes) <= 1:
+            units.append(Fraction(sizes[0].item() if isinstance(sizes[0], np.generic) else sizes[0]) if len(sizes) else Fraction(1))
+            found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
+            continue
+        exact = [Fraction(size.item() if isinstance(size, np.generic) else size) for size in sizes[: _LARGEST + 1]]
+        unit = exact[0]
+        ratios = [size / unit for size in exact]
+        if len(sizes) > _LARGEST or any(ratio.denominator > 1 or ratio > _LARGEST for ratio in ratios):
+            raise FileError(
+                f"{where}: row {k} of the weights is not binary: it holds weights of size {float(exact[0]):.6g} and {float(exact[1]):.6g}"
+                f"{' and more' if len(sizes) > 2 else ''}. A binarized layer has one size a row: export the weights as the network uses them."
+            )
+        units.append(unit)
+        found[k] = [int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row]
+    return found.reshape(array.shape), units
