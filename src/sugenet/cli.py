@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--epochs", type=int, default=60, metavar="N", help="passes over the data (default 60)")
     made.add_argument("--sparsity", type=float, default=0.0, metavar="SHARE", help="share of weights that are 0 (default 0)")
     made.add_argument("--checkpoint", metavar="FILE", help="write progress here and go on from it")
-    made.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+    made.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default 1, which is best for small networks)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default 0)")
     made.add_argument("--json", action="store_true", help="write JSON")
     return parser

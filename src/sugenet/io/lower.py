@@ -40,6 +40,7 @@ class _Raw:
     order: npt.NDArray[np.intp]
     """Which raw feature stands at each flat place."""
     steps: tuple[Step, ...] = ()
+    pad: Pad | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +156,14 @@ class _Walk:
 
     def _from_raw(self, raw: _Raw, op: Op) -> _Raw | _Bits | _Sums:
         match op:
-            case Affine() | BatchNorm() | Clip():
+            case Affine() | BatchNorm() | Clip() if raw.pad is None:
                 return replace(raw, steps=(*raw.steps, op))
-            case Flatten():
+            case Flatten() if raw.pad is None:
                 return replace(raw, shape=(prod(raw.shape),), order=_flat(raw.order, raw.shape, op.order))
-            case Sign():
+            case Sign() if raw.pad is None:
                 return self._cut(raw, op)
+            case Pad() if len(raw.shape) == 3:
+                return replace(raw, pad=op)
             case Linear() | Convolution():
                 return self._level_sums(raw, op)
         raise FileError(
@@ -196,7 +199,7 @@ class _Walk:
     def _from_sums(self, sums: _Sums, op: Op) -> _Bits | _Sums:
         match op:
             case Affine() | BatchNorm() | Clip():
-                return replace(sums, steps=(*sums.steps, _in_map_order(op, sums)))
+                return replace(sums, steps=(*sums.steps, _fitted(op, sums)))
             case MaxPool():
                 if sums.pool is not None or sums.flat or len(sums.shape) != 3:
                     raise FileError(f"{op.where}: a second pooling, or pooling of flat values, in front of one sign.")
@@ -326,10 +329,15 @@ class _Walk:
             return _Sums(op.where, rows, units, np.array(offset, dtype=object), (len(rows),), tops=(top,) * len(raw.order))
         if len(raw.shape) != 3:
             raise FileError(f"{op.where}: a convolution of flat inputs.")
-        window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, op.pads)
+        pads, fill = _padding(op, raw.pad)
+        window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, pads)
         inside = window.taps >= 0
-        totals = weights.reshape(*weights.shape[:2], -1).sum(axis=1) @ inside.T
-        constants = [[b + u * start * int(t) for t in row] for b, u, row in zip(bias, unit, totals, strict=True)]
+        taps = weights.reshape(*weights.shape[:2], -1).sum(axis=1)
+        totals, outer = (taps @ inside.T).tolist(), (taps @ ~inside.T).tolist()
+        constants = [
+            [b + u * (start * t + fill * o) for t, o in zip(row, rim, strict=True)]
+            for b, u, row, rim in zip(bias, unit, totals, outer, strict=True)
+        ]
         shape, units = (len(weights), *window.positions), [u * step for u in unit]
         flat = np.array(constants, dtype=object).reshape(-1)
         return _Sums(op.where, weights, units, flat, shape, window, op.groups, (top,) * window.inputs)
@@ -469,16 +477,19 @@ def _dense(where: str, weights: npt.NDArray[Any], bias: Sequence[Fraction], bits
     return _Sums(where, rows, unit, np.array(offset, dtype=object), (len(rows),))
 
 
+def _padding(op: Convolution, before: Pad | None) -> tuple[tuple[int, ...], Fraction]:
+    """The padding of a convolution together with that in front of it, and its value."""
+    if before is None or not any(before.pads):
+        return op.pads, Fraction(0)
+    if any(op.pads) and before.value != 0:
+        raise FileError(f"{op.where}: padded with {before.value} and then with 0. Only one kind of padding can be.")
+    return tuple(a + b for a, b in zip(op.pads, before.pads, strict=True)), Fraction(before.value)
+
+
 def _convolution(bits: _Bits, op: Convolution) -> _Sums:
     if len(bits.shape) != 3 or not np.array_equal(bits.order, np.arange(len(bits.order))):
         raise FileError(f"{op.where}: a convolution of flat or reordered values.")
-    pads, fill = op.pads, Fraction(0)
-    if bits.pad is not None:
-        if any(pads) and any(bits.pad.pads) and bits.pad.value != 0:
-            raise FileError(f"{op.where}: padded with {bits.pad.value} and then with 0. Only one kind of padding can be.")
-        if any(bits.pad.pads):
-            fill = Fraction(bits.pad.value)
-        pads = tuple(a + b for a, b in zip(pads, bits.pad.pads, strict=True))  # type: ignore[assignment]
+    pads, fill = _padding(op, bits.pad)
     values = {(low, high) for low, high in zip(bits.low.tolist(), bits.high.tolist(), strict=True)}
     by_channel = list(zip(_by_channel(bits.low, bits), _by_channel(bits.high, bits), strict=True))
     if any(len(v) != 1 for pair in by_channel for v in pair):
@@ -570,7 +581,7 @@ def _maps_of(bits: _Bits) -> tuple[int, ...]:
 
 def _averaged_sums(sums: _Sums, op: AveragePool) -> _Sums:
     """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
-    if sums.window is None or sums.pool is not None or any(isinstance(step, Clip) for step in sums.steps) or sums.tops is not None:
+    if sums.window is None or sums.pool is not None or any(isinstance(step, Clip) for step in sums.steps):
         raise FileError(f"{op.where}: average pooling of values that are pooled or clipped already.")
     dense = _unrolled(sums)
     channels = sums.shape[0]
@@ -590,7 +601,7 @@ def _averaged_sums(sums: _Sums, op: AveragePool) -> _Sums:
             units.append(dense.unit[c * per] / len(chosen))
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
     shape = (channels, *window.positions)
-    return _Sums(sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, steps=steps)
+    return _Sums(sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps)
 
 
 def _unrolled(sums: _Sums) -> _Sums:
@@ -632,8 +643,10 @@ def _repeated(step: Step, times: int) -> Step:
     return step
 
 
-def _in_map_order(step: Step, sums: _Sums) -> Step:
-    """Numbers given pixel by pixel behind a flatten, put into the order channel by channel."""
+def _fitted(step: Step, sums: _Sums) -> Step:
+    """Numbers of a step in the order of the neurons: one a channel of unrolled maps, or given pixel by pixel behind a flatten."""
+    if sums.window is None and len(sums.shape) == 3 and len(sums.weights) != sums.shape[0]:
+        return _repeated(step, len(sums.weights) // sums.shape[0])
     if sums.flat != "HWC" or sums.maps is None:
         return step
     c, h, w = sums.maps

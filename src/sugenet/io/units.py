@@ -42,7 +42,7 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
         if len(sizes) > _LARGEST or any(ratio.denominator > 1 or ratio > _LARGEST for ratio in ratios):
             raise FileError(
                 f"{where}: row {k} of the weights is not binary: it holds weights of size {float(exact[0]):.6g} and {float(exact[1]):.6g}"
-                f"{' and more' if len(sizes) > 2 else ''}. A binarized layer has one size a row: export the weights as the network uses them."
+                f"{' and more' if len(sizes) > 2 else ''}. A binarized layer has one size a row: export weights as the network uses them."
             )
         units.append(unit)
         found[k] = [int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row]

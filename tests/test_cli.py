@@ -1,0 +1,218 @@
+"""The command line as people use it: real processes for what only a process shows, `main` for the rest."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import sugenet as sg
+from sugenet.cli import main
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def console_examples():
+    blocks = re.findall(r"```console\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    for block in blocks:
+        yield from re.findall(r"^\$ sugenet ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "output"), list(console_examples()))
+def test_readme_commands_print_what_it_says(capsys, command, output):
+    code, out, _ = run(capsys, *command.split())
+    assert code == 0
+    assert out.rstrip() == output.rstrip()
+
+
+def test_the_readme_has_commands():
+    assert len(list(console_examples())) >= 2
+
+
+def test_demo_as_a_process():
+    done = subprocess.run([sys.executable, "-m", "sugenet.cli", "demo"], capture_output=True, text=True, check=True)
+    assert "Example 1 of the paper" in done.stdout
+    assert "1 flip would turn it, in 3 ways" in done.stdout
+    assert "343 of 359 right" in done.stdout
+    assert done.stderr == "" or "compil" in done.stderr
+
+
+def test_summary(capsys):
+    code, out, _ = run(capsys, "summary", "digits")
+    assert code == 0
+    assert "network 192-64-10" in out
+    assert "held-out accuracy: 0.9554" in out
+    code, out, _ = run(capsys, "summary", "digits", "--json")
+    assert json.loads(out)["fingerprint"] == sg.models.digits().fingerprint
+
+
+def test_predict_reads_csv_npy_npz_images_and_standard_input(capsys, tmp_path, monkeypatch):
+    net, (X, y) = sg.models.digits(), sg.models.samples("digits")
+    expected = net.predict(X[:5]).tolist()
+
+    def classes(*arguments):
+        code, out, _ = run(capsys, "predict", "digits", *arguments, "--json")
+        assert code == 0
+        return [row["class"] for row in json.loads(out)["predictions"]]
+
+    np.save(tmp_path / "x.npy", X[:5])
+    np.save(tmp_path / "one.npy", X[0])
+    np.save(tmp_path / "images.npy", X[:5].reshape(5, 8, 8))
+    np.savez(tmp_path / "x.npz", X=X[:5], y=y[:5])
+    with open(tmp_path / "named.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["extra", *net.encoder.names, "digit"])
+        writer.writerows([["?", *row, int(label)] for row, label in zip(X[:5].tolist(), y[:5], strict=True)])
+    np.savetxt(tmp_path / "plain.csv", X[:5], delimiter=",", fmt="%d")
+    for name in ("x.npy", "images.npy", "x.npz", "named.csv", "plain.csv"):
+        assert classes(tmp_path / name) == expected
+    assert classes(tmp_path / "one.npy") == expected[:1]
+    monkeypatch.setattr("sys.stdin", io.StringIO((tmp_path / "plain.csv").read_text()))
+    assert classes("-") == expected
+    _, out, _ = run(capsys, "predict", "digits", tmp_path / "named.csv", "--target", "digit")
+    assert f"{int((net.predict(X[:5]) == y[:5]).sum())} of 5 right" in out
+    image = Image.fromarray((X[3].reshape(8, 8).astype(int) * 255 // 16).astype(np.uint8))
+    image.save(tmp_path / "digit.png")
+    assert classes(tmp_path / "digit.png") == [int(net.predict(X[3:4])[0])]
+
+
+@pytest.mark.parametrize("engine", ["definition", "numpy", "numba"])
+def test_engines_agree(capsys, engine):
+    _, out, _ = run(capsys, "predict", "breast_cancer", "--engine", engine, "--threads", 1)
+    assert "112 of 113 right: 99.12 %" in out
+
+
+def test_trace(capsys):
+    _, out, _ = run(capsys, "trace", "digits", "--index", 7, "--layer", 1, "--limit", 2, "--prove")
+    assert "prediction: 3" in out
+    assert "64 Sugeno integrals by sorting equal the activity" in out
+    _, out, _ = run(capsys, "trace", "digits", "--index", 7, "--json")
+    data = json.loads(out)
+    assert data["label"] == "3"
+    assert sum(data["layers"][0]["active"]) == 24
+
+
+def test_rules_of_example_1(capsys, tmp_path):
+    network = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]))
+    sg.save(network, tmp_path / "example.sugenet")
+    (tmp_path / "x.csv").write_text("1,-1,1,-1\n")
+    _, out, _ = run(capsys, "rules", tmp_path / "example.sugenet", tmp_path / "x.csv", "--neuron", 1)
+    assert out.count("then the neuron activates") == 6
+    assert "1 matches < 2, so it is not active" in out
+    _, out, _ = run(capsys, "rules", tmp_path / "example.sugenet", "--neuron", 1, "--limit", 2, "--json")
+    data = json.loads(out)
+    assert (data["tau"], data["rule_count"], len(data["rules"])) == (2, 6, 2)
+
+
+def test_train_writes_a_model_that_predicts(capsys, tmp_path):
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    rows = [["size", "colour", "kind"]]
+    for _ in range(120):
+        size, colour = int(rng.integers(0, 50)), str(rng.choice(["red", "green"]))
+        rows.append([size, colour, "big" if size > 25 else "small"])
+    with open(tmp_path / "data.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    code, out, err = run(
+        capsys, "train", tmp_path / "data.csv", "--target", "kind", "-o", tmp_path / "m.sugenet", "--hidden", "8", "--epochs", 15
+    )
+    assert code == 0
+    assert "120 samples of 2 features" in err
+    assert "written to" in out
+    code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
+    assert code == 0
+    assert float(re.search(r"([\d.]+) %", out)[1]) > 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "nowhere.sugenet"], "no such file"),
+        (["predict", "digits", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["predict", "digits", "."], "is a folder"),
+        (["predict", "digits", "--index", "9999"], "--index 9999 is not one of the 359 samples"),
+        (["predict", "digits", "--index", "-1"], "--index -1 is not one of"),
+        (["trace", "digits"], "there are 359 samples. Choose one with --index"),
+        (["trace", "digits", "--index", "0", "--layer", "5"], "there is no layer 5"),
+        (["rules", "digits", "--neuron", "65"], "layer 1: there is no neuron 65: the layer has 64, numbered from 1"),
+        (["rules", "digits", "--neuron", "1", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
+        (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"], "--hidden a must be whole numbers"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_code_2(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("sugenet: ")
+    assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("1,2,3\n", "has 3 columns and no header with the feature names"),
+        ("radius\n1\n", "has 1 columns"),
+        ("mean radius,mean texture\n1,2\n", "has no column 'mean perimeter'"),
+    ],
+)
+def test_bad_tables_are_named(capsys, tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    code, _, err = run(capsys, "predict", "breast_cancer", tmp_path / "t.csv")
+    assert code == 2
+    assert message in err
+
+
+def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
+    names = sg.models.breast_cancer().encoder.names
+    (tmp_path / "cell.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 29 + ["wide"]) + "\n")
+    (tmp_path / "short.csv").write_text(",".join(names) + "\n1,2\n")
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY garbage")
+    np.save(tmp_path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "shape.npy", np.zeros((2, 7)))
+    (tmp_path / "bad.png").write_bytes(b"\x89PNG nothing")
+    Image.fromarray(np.zeros((5, 5), np.uint8)).save(tmp_path / "small.png")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    for name, message in (
+        ("cell.csv", "line 2, column worst fractal dimension: 'wide' is not a number"),
+        ("short.csv", "line 2: 2 cells, but the first line has 30"),
+        ("bad.npy", "no array file that can be read safely"),
+        ("pickled.npy", "no array file that can be read safely"),
+        ("shape.npy", "array of shape (2, 7), but the model reads samples of 30 features"),
+        ("bad.png", "is no image that can be read"),
+        ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),
+        ("binary.csv", "neither text nor"),
+    ):
+        code, _, err = run(capsys, "predict", "breast_cancer", tmp_path / name)
+        assert code == 2, name
+        assert message in err, name
+
+
+def test_usage_errors_and_help_leave_with_their_codes(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["rules", "digits"])
+    assert caught.value.code == 2
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    assert "summary" in capsys.readouterr().out
+
+
+def test_a_closed_pipe_is_no_error():
+    line = f"{sys.executable} -m sugenet.cli predict digits --limit 300 | head -1"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
