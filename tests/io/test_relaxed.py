@@ -1,0 +1,59 @@
+"""Float parts at the ends are kept outside the exact part, named, and give the scores of the whole chain."""
+
+import numpy as np
+import pytest
+
+from sugenet.errors import FileError
+from sugenet.io.domains import BitInputs
+from sugenet.io.evaluate import evaluate
+from sugenet.io.ops import Affine, Chain, Clip, Convolution, Flatten, Linear, Sign
+from sugenet.io.relaxed import PartlyImported, split
+from sugenet.io.report import Imported
+
+RNG = np.random.default_rng(0)
+
+
+def signs(*shape):
+    return RNG.choice([-1.0, 1.0], shape).astype(np.float32)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+STEM = (Convolution("stem", floats(3, 1, 2, 2), floats(3)), Clip("relu", 0.0, float("inf")), Affine("bn", floats(3), floats(3)), Sign("s0"))
+MIDDLE = (Convolution("conv", signs(4, 3, 2, 2)), Sign("s1"), Flatten("flat"), Linear("fc", signs(5, 36)), Sign("s2"))
+EXACT_HEAD = (Linear("out", signs(3, 5), floats(3)),)
+FLOAT_HEAD = (Linear("out", floats(3, 5), floats(3)), Clip("relu6", 0.0, 6.0))
+
+
+@pytest.mark.parametrize(("head", "float_head"), [(EXACT_HEAD, False), (FLOAT_HEAD, True)])
+def test_a_float_stem_and_head_stay_outside(head, float_head):
+    chain = Chain("net", (1, 5, 5), (*STEM, *MIDDLE, *head))
+    found = split(chain)
+    assert isinstance(found, PartlyImported)
+    assert "in front: stem, relu, bn, s0" in str(found)
+    assert ("behind: out, relu6" in str(found)) == float_head
+    X = RNG.normal(size=(20, 1, 5, 5))
+    assert np.allclose(found.scores(X), evaluate(chain, X))
+    assert (found.predict(X) == evaluate(chain, X).argmax(axis=1)).all()
+    assert len(found.network.layers) == 2
+
+
+def test_an_exact_chain_is_lowered_whole():
+    chain = Chain("net", (4,), (Linear("fc", signs(3, 4)), Sign("s"), Linear("out", signs(2, 3))))
+    found = split(chain, BitInputs())
+    assert type(found) is Imported
+    partly = split(Chain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], Linear("out", floats(2, 3)))), BitInputs())
+    assert isinstance(partly, PartlyImported)
+    X = RNG.choice([-1, 1], (10, 4))
+    assert partly.stem is None
+    assert partly.scores(X).shape == (10, 2)
+    with pytest.raises(FileError, match="no float stem"):
+        partly.bits(X)
+
+
+def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():
+    chain = Chain("net", (4,), (Linear("fc", floats(3, 4)), Linear("out", floats(2, 3))))
+    with pytest.raises(FileError, match="fc: row 0 of the weights is not binary"):
+        split(chain, BitInputs())
