@@ -15,6 +15,11 @@ in how they find them:
 - ``TERNARY``, some weights are 0: ``missed = x ? negative : positive``, three operations a word.
 - ``POLARIZED``, for inputs of which only some are known: both literals of a coordinate are given, four operations a word.
 
+Two functions use these tiles: `_layers` for neurons over one input space, `_maps` for convolutions and pooling. A convolution gathers the
+words under its window for a block of `BLOCK` positions, word by word, ``patches[word][position]``; the same tiles then read positions
+in place of samples. Maps lie in the *arena* as ``[sample][word of the channels][pixel]`` with their padding around them, so that
+neighbouring positions read neighbouring words. A fourth kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
+
 All compiled code is in this file, since the cache on disk is renewed when *this* file changes.
 """
 
@@ -25,18 +30,38 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils, event
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
-__all__ = ["DENSE", "LANES", "NEURONS", "POLARIZED", "ROWS", "SAMPLES", "TERNARY", "VECTORS", "load"]
+__all__ = [
+    "BLOCK",
+    "DENSE",
+    "LANES",
+    "LEVELS",
+    "LEVEL_LANES",
+    "LEVEL_NEURONS",
+    "NEURONS",
+    "PITCH",
+    "POLARIZED",
+    "POOL",
+    "ROWS",
+    "SAMPLES",
+    "TERNARY",
+    "VECTORS",
+    "load",
+]
 
-DENSE, TERNARY, POLARIZED = 0, 1, 2
+DENSE, TERNARY, POLARIZED, LEVELS, POOL = 0, 1, 2, 3, 4
 ROWS, VECTORS, LANES = 4, 2, 8  # a tile: 4 samples x 2 vectors of 8 neurons
 NEURONS = VECTORS * LANES
 SAMPLES = 64  # samples that go through all layers together while their words stay in the first cache
+BLOCK = 64  # positions of a convolution whose words are gathered together
+PITCH = BLOCK + LANES  # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
+LEVEL_LANES, LEVEL_NEURONS = 16, 32  # a tile over levels: 4 positions x 2 vectors of 16 neurons
 
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
 _VECTOR = ir.VectorType(_I64, LANES)
 _ZERO = ir.Constant(_VECTOR, [0] * LANES)
+_SUMS = ir.VectorType(_I32, LEVEL_LANES)
 
 
 def _int(value: int) -> ir.Constant:
@@ -44,7 +69,7 @@ def _int(value: int) -> ir.Constant:
 
 
 def _instruction(b: ir.IRBuilder, name: str, arguments: list[ir.Value]) -> ir.Value:
-    kind = ir.FunctionType(_VECTOR, [argument.type for argument in arguments])
+    kind = ir.FunctionType(arguments[0].type, [argument.type for argument in arguments])
     return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
 
 
@@ -55,12 +80,22 @@ def _falls(context: Any, b: ir.IRBuilder, before: ir.Value, middle: ir.Value, af
     return b.or_(b.and_(middle, b.not_(after)), b.and_(b.not_(middle), before))
 
 
+def _everywhere(b: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
+    """One value in all lanes."""
+    undefined, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count)
+    return b.shuffle_vector(b.insert_element(undefined, value, ir.Constant(_I32, 0)), undefined, first)
+
+
 class _Tile:
-    """Emits the instructions of one tile; the cells are (sample, vector) pairs, each with its own sum."""
+    """Emits the instructions of one tile; the cells are (sample, vector) pairs, each with its own sum.
+
+    `pointers` are the words of the samples, those of the other literals, the steps from sample to sample and from word to word, and
+    the words of the neurons.
+    """
 
     def __init__(self, context: Any, b: ir.IRBuilder, kind: int, rows: int, pointers: tuple[ir.Value, ...], words: ir.Value) -> None:
         self.context, self.b, self.kind, self.rows, self.words = context, b, kind, rows, words
-        self.inputs, self.others, self.stride, self.weights = pointers
+        self.inputs, self.others, self.row_step, self.word_step, self.weights = pointers
         self.cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
 
     def count(self, value: ir.Value) -> ir.Value:
@@ -69,9 +104,8 @@ class _Tile:
     def sample(self, k: ir.Value, row: int, source: ir.Value) -> ir.Value:
         """Word `k` of one sample, in all lanes."""
         b = self.b
-        undefined, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
-        word = b.load(b.gep(source, [b.add(b.mul(self.stride, _int(row)), k)]))
-        return b.shuffle_vector(b.insert_element(undefined, word, ir.Constant(_I32, 0)), undefined, first)
+        place = b.add(b.mul(self.row_step, _int(row)), b.mul(self.word_step, k))
+        return _everywhere(b, b.load(b.gep(source, [place])), _VECTOR)
 
     def neurons(self, k: ir.Value) -> list[ir.Value]:
         """Word `k` of each neuron, one lane each."""
@@ -153,6 +187,19 @@ class _Tile:
         return dict(total)
 
 
+def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.Value) -> ir.Value:
+    """Compare sums with the limits at a place and return the outcome as one integer, the first lane its lowest bit."""
+    lanes = sums[0].type.count
+    packed = ir.IntType(lanes * len(sums))
+    value: ir.Value = ir.Constant(packed, 0)
+    for vector, total in enumerate(sums):
+        limit = b.load(b.gep(limits, [_int(vector)]))
+        limit.align = total.type.element.width // 8
+        active = b.bitcast(b.icmp_signed(comparison, total, limit), ir.IntType(lanes))
+        value = b.or_(value, b.shl(b.zext(active, packed), ir.Constant(packed, vector * lanes)))
+    return value
+
+
 def _tile(kind: int, rows: int, *, bits: bool) -> Any:
     """Return the intrinsic that does one tile and writes packed activity (`bits`) or the missed counts as int32."""
 
@@ -167,19 +214,14 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
             def vectors(array: int, start: int) -> ir.Value:
                 return b.bitcast(b.gep(data(array), [args[start]]), _VECTOR.as_pointer())
 
-            pointers = (b.gep(data(0), [args[2]]), b.gep(data(1), [args[2]]), args[3], vectors(4, 5))
+            pointers = (b.gep(data(0), [args[2]]), b.gep(data(1), [args[2]]), args[3], _int(1), vectors(4, 5))
             missed = _Tile(context, b, kind, rows, pointers, args[6]).missed()
             if bits:
                 packed, limits = ir.IntType(NEURONS), vectors(7, 8)
                 out = b.gep(b.bitcast(data(9), packed.as_pointer()), [args[10]])  # places in `out` count in units of NEURONS bits
                 for row in range(rows):
-                    value: ir.Value = ir.Constant(packed, 0)
-                    for vector in range(VECTORS):
-                        limit = b.load(b.gep(limits, [_int(vector)]))
-                        limit.align = 8
-                        active = b.bitcast(b.icmp_signed("<=", missed[row, vector], limit), ir.IntType(LANES))
-                        value = b.or_(value, b.shl(b.zext(active, packed), ir.Constant(packed, vector * LANES)))
-                    b.store(value, b.gep(out, [b.mul(args[11], _int(row))])).align = 1
+                    sums = [missed[row, vector] for vector in range(VECTORS)]
+                    b.store(_active(b, "<=", sums, limits), b.gep(out, [b.mul(args[11], _int(row))])).align = 1
             else:
                 narrow = ir.VectorType(_I32, LANES)
                 out = b.gep(data(9), [args[10]])
@@ -285,12 +327,264 @@ def _polarized(no_positive, no_negative, start, stop, neurons, weights, limits, 
                     counts[base + s, first + i] = wide[s * NEURONS + i]
 
 
+def _map_tile(kind: int, rows: int) -> Any:
+    """Return the intrinsic that does one tile of positions, whose limits and places in `out` are looked up one by one.
+
+    `rows` has three rows: where a position begins in `x` (asked for ``LEVELS`` alone, whose four bytes then begin at `offsets`), in `out`
+    and in `limit`. Places in `out` count in units of 16 bits.
+    """
+
+    def typed(_, x, rows_at, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        place = types.intp
+        signature = types.void(x, rows_at, place, offsets, place, w, place, place, limit, place, out, place)
+
+        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            def data(array: int) -> ir.Value:
+                return context.make_array(signature.args[array])(context, b, args[array]).data
+
+            def of_row(which: int, row: int) -> ir.Value:
+                return b.load(b.gep(data(1), [b.add(args[2], _int(which * BLOCK + row))]))
+
+            vector, comparison = (_SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
+            weights = b.bitcast(b.gep(data(5), [args[6]]), vector.as_pointer())
+            if kind == LEVELS:
+                starts = [b.gep(data(0), [of_row(0, row)]) for row in range(rows)]
+                sums = _level_sums(context, b, starts, b.gep(data(3), [args[4]]), weights, args[7])
+            else:
+                x = b.gep(data(0), [b.add(args[2], _int(PITCH))])  # behind the row of zeros
+                missed = _Tile(context, b, kind, rows, (x, x, _int(1), _int(PITCH), weights), args[7]).missed()
+                sums = [[missed[row, part] for part in range(VECTORS)] for row in range(rows)]
+            limits = b.bitcast(data(8), vector.element.as_pointer())
+            out = b.bitcast(data(10), ir.IntType(16).as_pointer())
+            for row in range(rows):
+                limit = b.gep(limits, [b.add(of_row(2, row), args[9])])
+                value = _active(b, comparison, sums[row], b.bitcast(limit, vector.as_pointer()))
+                target = b.gep(out, [b.add(of_row(1, row), args[11])])
+                b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
+            return context.get_dummy_value()
+
+        return signature, emit
+
+    return intrinsic(typed)
+
+
+def _level_sums(
+    context: Any, b: ir.IRBuilder, starts: list[ir.Value], offsets: ir.Value, weights: ir.Value, words: ir.Value
+) -> list[list[ir.Value]]:
+    """Emit the weighted sums of bytes, four at a time, for positions that begin at `starts`; a list of vectors each."""
+    entry = b.block
+    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+    b.branch(head)
+    b.position_at_end(head)
+    k = b.phi(_I64)
+    k.add_incoming(_int(0), entry)
+    sums = [[b.phi(_SUMS) for _ in range(LEVEL_NEURONS // LEVEL_LANES)] for _ in starts]
+    for total in (total for row in sums for total in row):
+        total.add_incoming(ir.Constant(_SUMS, [0] * LEVEL_LANES), entry)
+    b.cbranch(b.icmp_signed("<", k, words), body, done)
+    b.position_at_end(body)
+    w = []
+    for vector in range(len(sums[0])):
+        quads = b.load(b.gep(weights, [b.add(b.mul(k, _int(len(sums[0]))), _int(vector))]))
+        quads.align = 8
+        w.append(quads)
+    offset = b.load(b.gep(offsets, [k]))
+    for start, row in zip(starts, sums, strict=True):
+        quad = b.load(b.bitcast(b.gep(start, [offset]), _I32.as_pointer()))
+        quad.align = 1
+        for vector, total in enumerate(row):
+            total.add_incoming(_add_products(context, b, total, quad, w[vector]), body)
+    k.add_incoming(b.add(k, _int(1)), body)
+    b.branch(head)
+    b.position_at_end(done)
+    return [list(row) for row in sums]
+
+
+def _add_products(context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value, weights: ir.Value) -> ir.Value:
+    """Add the four products of unsigned bytes with signed ones in each lane. AVX-512 VNNI has an instruction for it."""
+    if "+avx512vnni" in context.codegen().magic_tuple()[2]:
+        return _instruction(b, "llvm.x86.avx512.vpdpbusd.512", [total, _everywhere(b, quad, _SUMS), weights])
+    for byte in range(4):
+        level = b.and_(b.lshr(quad, ir.Constant(_I32, 8 * byte)), ir.Constant(_I32, 255))
+        up = ir.Constant(_SUMS, [24 - 8 * byte] * LEVEL_LANES)
+        weight = b.ashr(b.shl(weights, up), ir.Constant(_SUMS, [24] * LEVEL_LANES))
+        total = b.add(total, b.mul(weight, _everywhere(b, level, _SUMS)))
+    return total
+
+
+@intrinsic
+def _gather(_, arena, source, step, patches, place, count, running):  # type: ignore[no-untyped-def]
+    """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
+
+    Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are that much longer, and what
+    is written too much is written again by the next positions.
+    """
+    place_type = types.intp
+    signature = types.void(arena, place_type, place_type, patches, place_type, place_type, types.boolean)
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        def data(array: int) -> ir.Value:
+            return context.make_array(signature.args[array])(context, b, args[array]).data
+
+        source, step, count, running = b.gep(data(0), [args[1]]), args[2], args[5], args[6]
+        target = b.gep(data(3), [args[4]])
+        after = b.function.append_basic_block("after")
+
+        def loop(kind: Any, stride: int) -> None:
+            entry, body = b.block, b.function.append_basic_block("gather")
+            b.branch(body)
+            b.position_at_end(body)
+            i = b.phi(_I64)
+            i.add_incoming(_int(0), entry)
+            word = b.load(b.bitcast(b.gep(source, [b.mul(i, step)]), kind.as_pointer()))
+            before = b.load(b.bitcast(b.gep(target, [b.sub(i, _int(PITCH))]), kind.as_pointer()))
+            word.align = before.align = 8
+            kept = b.select(running, before, ir.Constant(kind, None))
+            b.store(b.xor(word, kept), b.bitcast(b.gep(target, [i]), kind.as_pointer())).align = 8
+            following = b.add(i, _int(stride))
+            i.add_incoming(following, body)
+            b.cbranch(b.icmp_signed("<", following, count), body, after)
+
+        alike, apart = b.function.append_basic_block("alike"), b.function.append_basic_block("apart")
+        b.cbranch(b.icmp_signed("==", step, _int(1)), alike, apart)
+        b.position_at_end(alike)
+        loop(_VECTOR, LANES)
+        b.position_at_end(apart)
+        loop(_I64, 1)
+        b.position_at_end(after)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+_dense_map, _dense_map_1 = _map_tile(DENSE, ROWS), _map_tile(DENSE, 1)
+_ternary_map, _ternary_map_1 = _map_tile(TERNARY, ROWS), _map_tile(TERNARY, 1)
+_level_map, _level_map_1 = _map_tile(LEVELS, ROWS), _map_tile(LEVELS, 1)
+
+
+@register_jitable
+def _read_maps(x, octets, base, samples, source, arena, bytes_):  # type: ignore[no-untyped-def]
+    """Copy samples into the arena, or levels into `bytes_`, inside their padding.
+
+    `source`: channels, height, width, words a pixel, mask of the last word, words of a sample in the arena, place of the first pixel,
+    and width with padding; for levels all of them in bytes.
+    """
+    channels, height, width, words = source[0], source[1], source[2], source[3]
+    mask, size, first, pitch = np.uint64(source[4]), source[5], source[6], source[7]
+    if x.shape[0] > 0:
+        plane = size // words
+        for s in range(samples):
+            for k in range(words):
+                keep = mask if k == words - 1 else ~np.uint64(0)
+                for row in range(height):
+                    place = s * size + k * plane + first + row * pitch
+                    for column in range(width):
+                        arena[place + column] = x[base + s, row * width + column, k] & keep
+    else:
+        for s in range(samples):
+            for c in range(channels):
+                for row in range(height):
+                    place, at = s * size + first + row * pitch * channels + c, (c * height + row) * width
+                    for column in range(width):
+                        bytes_[place + column * channels] = octets[base + s, at + column]
+
+
+@register_jitable
+def _pool(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-untyped-def]
+    """Any or every input of a window: flip the channels that ask for every one, OR, flip back."""
+    in_at, in_size, out_at, out_size, count, words = plan[1], plan[2], plan[3], plan[4], plan[5], plan[10]
+    first, taps, mask_at = plan[11], plan[12], plan[13]
+    in_plane, out_plane = in_size // words, out_size // words
+    for s in range(samples):
+        for k in range(words):
+            mask = masks[mask_at + k]
+            source, target = in_at + s * in_size + k * in_plane, out_at + s * out_size + k * out_plane
+            for p in range(count):
+                found = np.uint64(0)
+                for tap in range(first, first + taps):
+                    found |= arena[source + positions[plan[6] + p, 0] + offsets[tap]] ^ mask
+                arena[target + positions[plan[6] + p, 1]] = found ^ mask
+
+
+def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets, weights, limits, arena, bytes_, patches, rows, out):  # type: ignore[no-untyped-def]
+    """Take samples start..stop through convolutions and pooling, `most` at a time, and write the maps of the last layer to `out`.
+
+    A row of `plan`: kind, place in the arena and words of a sample for input and for output, positions, place of the first of them in
+    `positions`, positions in a row, step from one to the next, first and last block of neurons; for pooling words, first tap, taps and
+    place of the mask. A row of `blocks`: place in `weights`, words, place in `offsets`, place in a row of limits, place in a
+    row of output, and whether its words differ from those of the block before. A row of `positions`: place of the input under the first
+    tap, of the output, and of the limits. `rows` holds the same three for a block of positions. Row 0 of `patches` is zero.
+    """
+    last = plan.shape[0] - 1
+    for base in range(start, stop, most):
+        samples = min(most, stop - base)
+        _read_maps(x, octets, base, samples, source, arena, bytes_)
+        for layer in range(last + 1):
+            kind = plan[layer, 0]
+            if kind == POOL:
+                _pool(plan[layer], samples, positions, offsets, weights, arena)
+                continue
+            in_at, in_size, out_at, out_size = plan[layer, 1], plan[layer, 2], plan[layer, 3], plan[layer, 4]
+            count, first, width, step = plan[layer, 5], plan[layer, 6], plan[layer, 7], plan[layer, 8]
+            total = samples * count
+            s, p = 0, 0
+            for r0 in range(0, total, BLOCK):
+                size = min(BLOCK, total - r0)
+                tiled = size - size % ROWS
+                s0, p0 = s, p
+                for r in range(size):
+                    rows[0, r] = in_at + s * in_size + positions[first + p, 0]
+                    rows[1, r] = 4 * (out_at + s * out_size + positions[first + p, 1])
+                    rows[2, r] = positions[first + p, 2]
+                    p += 1
+                    if p == count:
+                        s, p = s + 1, 0
+                for j in range(plan[layer, 9], plan[layer, 10]):
+                    w, words, offset, limit, place = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3], blocks[j, 4]
+                    if kind == LEVELS:
+                        for r in range(0, tiled, ROWS):
+                            _level_map(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                        for r in range(tiled, size):
+                            _level_map_1(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                        continue
+                    if blocks[j, 5]:
+                        r, column = 0, p0 % width
+                        while r < size:
+                            run = min(width - column, size - r)
+                            for k in range(words):
+                                _gather(arena, rows[0, r] + offsets[offset + k], step, patches, (k + 1) * PITCH + r, run, kind == DENSE)
+                            r, column = r + run, 0
+                    if kind == DENSE:
+                        for r in range(0, tiled, ROWS):
+                            _dense_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                        for r in range(tiled, size):
+                            _dense_map_1(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                    else:
+                        for r in range(0, tiled, ROWS):
+                            _ternary_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                        for r in range(tiled, size):
+                            _ternary_map_1(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+        out_at, out_size = plan[last, 3], plan[last, 4]
+        for s in range(samples):
+            for k in range(out.shape[2]):
+                for pixel in range(out.shape[1]):
+                    out[base + s, pixel, k] = arena[out_at + s * out_size + k * out.shape[1] + pixel]
+
+
 _PLACE, _FLAT, _TABLE = types.intp, types.uint64[::1], types.uint64[:, ::1]
 _INTS, _NARROW, _COUNTS = types.int64[::1], types.int32[::1], types.int32[:, ::1]
 _PLAN = types.int64[:, ::1]
-_INPUT = types.Array(types.uint64, 2, "C", readonly=True)
+_INPUT, _OCTETS = types.Array(types.uint64, 2, "C", readonly=True), types.Array(types.uint8, 2, "C", readonly=True)
+_MAPS, _BYTES = types.Array(types.uint64, 3, "C", readonly=True), types.uint8[::1]
 _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
     "layers": (_layers, types.void(_INPUT, _PLACE, _PLACE, _PLAN, _FLAT, _INTS, _INTS, _FLAT, _FLAT, _NARROW, _COUNTS, _TABLE)),
+    "maps": (
+        _maps,
+        types.void(
+            *(_MAPS, _OCTETS, _PLACE, _PLACE, _PLACE, _INTS, _PLAN, _PLAN, _PLAN, _INTS, _FLAT, _INTS),
+            *(_FLAT, _BYTES, _FLAT, _PLAN, types.uint64[:, :, ::1]),
+        ),
+    ),
     "polarized": (_polarized, types.void(_INPUT, _INPUT, _PLACE, _PLACE, _PLACE, _FLAT, _INTS, _NARROW, _COUNTS)),
 }
 
@@ -311,7 +605,7 @@ class _Telling(event.Listener):
 
 
 def load(name: str, notify: Callable[[str], None] | None = None) -> Any:
-    """Return the kernel `name` ("layers" or "polarized"), from the cache on disk or compiled now; `notify` hears of the latter first."""
+    """Return the kernel `name` ("layers", "maps" or "polarized"), from the cache on disk or compiled now; `notify` hears of the latter first."""
     function, signature = _KERNELS[name]
     with event.install_listener("numba:compile", _Telling(notify)):
         return _compiled(function, signature, (True, False))

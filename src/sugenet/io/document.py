@@ -35,6 +35,7 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
 
     Examples
     --------
+    >>> from sugenet.bnn import DenseLayer
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]], bias=[0, 0.5]))
     >>> document, tensors = to_document(net)
     >>> document["layers"], document["head"]["bias"]
