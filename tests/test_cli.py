@@ -116,6 +116,31 @@ def test_rules_of_example_1(capsys, tmp_path):
     assert (data["tau"], data["rule_count"], len(data["rules"])) == (2, 6, 2)
 
 
+def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
+    file = tmp_path / "c.json"
+    code, out, _ = run(capsys, "whatif", "digits", "--index", 7, "-o", file)
+    assert code == 0
+    assert "proved to be the least" in out
+    code, out, _ = run(capsys, "check", file, "digits")
+    assert code == 0
+    assert out.startswith("the certificate holds: the sample has class 3; the witness changes it at cost")
+    code, _, err = run(capsys, "check", file, "breast_cancer")
+    assert code == 1
+    assert "is for the network" in err
+    claim = json.loads(file.read_text())
+    claim["value"] = "1"
+    file.write_text(json.dumps(claim))
+    code, _, err = run(capsys, "check", file, "digits")
+    assert code == 1
+    assert "the witness costs" in err
+    code, out, _ = run(
+        capsys, "whatif", "breast_cancer", "--index", 3, "--cost", "Hamming", "--to", "benign", "--keep", "mean radius", "--json"
+    )
+    data = json.loads(out)
+    assert data["outcome"] == "minimum"
+    assert "mean radius" not in data["changes"]
+
+
 def test_train_writes_a_model_that_predicts(capsys, tmp_path):
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
@@ -148,6 +173,10 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (["trace", "digits", "--index", "0", "--layer", "5"], "there is no layer 5"),
         (["rules", "digits", "--neuron", "65"], "layer 1: there is no neuron 65: the layer has 64, numbered from 1"),
         (["rules", "digits", "--neuron", "1", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
+        (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
+        (["whatif", "digits", "--index", "7", "--limit", "far"], "far is not a number"),
+        (["check", "nowhere.json", "digits"], "nowhere.json cannot be read"),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"], "--hidden a must be whole numbers"),
     ],

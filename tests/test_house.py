@@ -24,6 +24,9 @@ KEEP_OUT = {
     "pysat": {"reason"},
     "scipy": {"reason", "fit"},
     "matplotlib": {"show"},
+    "sklearn": {"fit", "data"},
+    "onnx": {"io"},
+    "h5py": {"io"},
 }
 """Heavy third parties and the only rooms that may import them."""
 

@@ -26,15 +26,21 @@ from sugenet.bnn import (
     threshold,
 )
 from sugenet.io import load, save
+from sugenet.reason import L0, L1, L2, Hamming, Linf, check, whatif
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "L0",
+    "L1",
+    "L2",
     "ConvLayer",
     "DenseLayer",
     "Encoder",
+    "Hamming",
     "Head",
     "LevelLayer",
+    "Linf",
     "Network",
     "Neuron",
     "OneHot",
@@ -43,6 +49,7 @@ __all__ = [
     "Window",
     "bit",
     "capacity",
+    "check",
     "errors",
     "fold",
     "fold_by_evaluation",
@@ -56,4 +63,5 @@ __all__ = [
     "summary",
     "thermometer",
     "threshold",
+    "whatif",
 ]

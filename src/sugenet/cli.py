@@ -1,6 +1,6 @@
 """The command line: parse, call one function, show. ``sugenet --help`` lists the commands.
 
-Exit codes: 0 done, 2 wrong usage or bad input, 130 interrupted.
+Exit codes: 0 done or found, 1 a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import CertificateError, SugenetError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(options)
     except SugenetError as error:
         print(f"sugenet: {error}", file=sys.stderr)
-        return 2
+        return 1 if isinstance(error, CertificateError) else 2
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -85,6 +85,22 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--layer", type=int, default=1, metavar="L", help="layer, from 1 (default 1)")
     made.add_argument("--neuron", type=int, required=True, metavar="J", help="neuron, from 1")
     made.add_argument("--limit", type=int, default=10, metavar="N", help="list at most N rules, shortest first (default 10)")
+
+    made = command("whatif", _whatif, "Find the cheapest change of a sample that changes its class", "sugenet whatif digits --index 7")
+    on_samples(made)
+    made.add_argument("--cost", choices=["L0", "L1", "L2", "Linf", "Hamming"], default="L0", help="what a change costs (default L0)")
+    made.add_argument("--to", metavar="CLASS", help="the class to reach, by name (default: any other)")
+    made.add_argument("--keep", action="append", default=[], metavar="FEATURE", help="feature that must stay; may be repeated")
+    made.add_argument("--limit", metavar="COST", help="look no further than this cost")
+    made.add_argument("--ties", choices=["lowest", "against"], default="lowest", help="whether a tie counts as a change (against)")
+    made.add_argument("--time-limit", type=float, metavar="SECONDS", help="give the best answer so far after this time")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
+    made.add_argument("-o", "--output", metavar="FILE", help="write the certificate here")
+
+    made = command("check", _check, "Check a certificate against a model", "sugenet check certificate.json digits")
+    made.add_argument("certificate", metavar="CERTIFICATE")
+    made.add_argument("model", metavar="MODEL")
+    made.add_argument("--json", action="store_true", help="write JSON")
 
     made = command("train", _train, "Train a network on a CSV file", "sugenet train data.csv --target y -o model.sugenet")
     made.add_argument("data", metavar="DATA", help="CSV file with a header")
@@ -204,6 +220,54 @@ def _rules(options: argparse.Namespace) -> int:
     sample = _one_sample(options, network) if asked else None
     view = view_neuron(network, options.layer, options.neuron, limit=options.limit, sample=sample)
     return _say(str(view), view.data(), options.json)
+
+
+def _whatif(options: argparse.Namespace) -> int:
+    from sugenet import reason
+    from sugenet.bits import prepare
+
+    network = _network(options.model)
+    x = _one_sample(options, network)
+    target = None
+    if options.to is not None:
+        if options.to not in network.classes:
+            raise SugenetError(f"--to {options.to} is no class. The classes are {', '.join(network.classes)}.")
+        target = network.classes.index(options.to)
+    prepare(notify=_tell)
+    answer = reason.whatif(
+        network,
+        x.tolist(),
+        getattr(reason, options.cost),
+        target=target,
+        immutable=options.keep,
+        limit=None if options.limit is None else _number(options.limit),
+        ties=options.ties,
+        time_limit=options.time_limit,
+        seed=options.seed,
+    )
+    if options.output is not None:
+        from sugenet.io import write_text
+
+        write_text(options.output, json.dumps(answer.certificate, indent=1) + "\n")
+    _say(str(answer), answer.data(), options.json)
+    return 3 if isinstance(answer, reason.OpenCounterfactual) else 0
+
+
+def _number(text: str) -> Any:
+    from fractions import Fraction
+
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise SugenetError(f"{text} is not a number.") from None
+
+
+def _check(options: argparse.Namespace) -> int:
+    from sugenet.io import read_json
+    from sugenet.reason import check
+
+    said = check(read_json(options.certificate), _network(options.model))
+    return _say(f"the certificate holds: {said}", {"holds": True, "checked": said.split("; ")}, options.json)
 
 
 def _train(options: argparse.Namespace) -> int:

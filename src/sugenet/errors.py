@@ -13,6 +13,8 @@
     │   └── TieError             a sum of exactly zero can occur and the declared sign(0) has no bipolar meaning
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
+    ├── CertificateError         a certificate that is damaged, for another network, or untrue
+    ├── QuestionError            a question that makes no sense for this network
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
 All of them are `ValueError`s too, since each names a wrong value and what would be right.
@@ -20,11 +22,13 @@ All of them are `ValueError`s too, since each names a wrong value and what would
 
 __all__ = [
     "CapacityError",
+    "CertificateError",
     "CriteriaError",
     "EncodingError",
     "FileError",
     "NetworkError",
     "NotMonotoneError",
+    "QuestionError",
     "RuleSyntaxError",
     "ScaleError",
     "SoundnessError",
@@ -76,6 +80,14 @@ class EncodingError(SugenetError):
 
 class FileError(SugenetError):
     """A file cannot be read or written."""
+
+
+class CertificateError(SugenetError):
+    """A certificate is damaged, for another network, or untrue."""
+
+
+class QuestionError(SugenetError):
+    """A question makes no sense for this network."""
 
 
 class SoundnessError(SugenetError):

@@ -99,7 +99,7 @@ class Head:
         unit = lcm(1, *(number.denominator for number in slopes + offsets))
         return [int(slope * unit) for slope in slopes], [int(offset * unit) for offset in offsets], unit
 
-    def _ranked(self, counts: Ints) -> npt.NDArray[Any]:
+    def ranked(self, counts: Ints) -> npt.NDArray[Any]:
         """Scores times a common unit: int64 where all of them fit, else Python integers."""
         slopes, offsets, _ = self._integers
         largest = max(abs(a) * int(n) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
@@ -109,14 +109,14 @@ class Head:
     def scores(self, counts: Ints) -> npt.NDArray[Any]:
         """Exact scores as Fractions, an object array."""
         unit = self._integers[2]
-        ranked = self._ranked(counts).astype(object)
+        ranked = self.ranked(counts).astype(object)
         out = np.empty(ranked.shape, dtype=object)
         out.ravel()[:] = [Fraction(int(value), unit) for value in ranked.ravel()]
         return out
 
     def logits(self, counts: Ints) -> npt.NDArray[np.float64]:
         """Scores as floats, each the one nearest to the exact score."""
-        return self._floats(self._ranked(counts))
+        return self._floats(self.ranked(counts))
 
     def _floats(self, ranked: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         unit = self._integers[2]
@@ -126,17 +126,17 @@ class Head:
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
         """The class with the largest exact score; of equal ones the lowest number."""
-        ranked = self._ranked(counts)
+        ranked = self.ranked(counts)
         return np.asarray(np.argmax(ranked, axis=1))
 
     def tied(self, counts: Ints) -> npt.NDArray[np.bool_]:
         """Where several classes share the largest score."""
-        ranked = self._ranked(counts)
+        ranked = self.ranked(counts)
         return np.asarray((ranked == ranked.max(axis=1, keepdims=True)).sum(axis=1) > 1)
 
     def possibility(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
         """pi_k = exp((s_k - max s) / temperature): 1 for the best class or classes."""
-        ranked = self._ranked(counts)
+        ranked = self.ranked(counts)
         if not temperature > 0:
             raise NetworkError(f"temperature={temperature} must be positive; larger values make the distribution flatter.")
         return np.asarray(np.exp(self._floats(ranked - ranked.max(axis=1, keepdims=True)) / temperature))

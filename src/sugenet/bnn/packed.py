@@ -1,20 +1,43 @@
-"""The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`."""
+"""The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`.
+
+Layers of one kind that follow each other run together: convolutions and pooling as maps, dense layers as rows of words. A dense layer
+behind maps has its columns put in the order of the packed maps once, here, so that it reads their words as they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits import PackedLayer, PackedNetwork, pack, unpack
-from sugenet.bnn.conv import Layer
+from sugenet.bits import (
+    PackedConv,
+    PackedLayer,
+    PackedMaps,
+    PackedNetwork,
+    PackedPool,
+    map_columns,
+    pack,
+    pack_maps,
+    unpack,
+    unpack_maps,
+    words_for,
+)
+from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
 
-__all__ = ["Packed", "fast_levels", "unmerged"]
+__all__ = ["Maps", "Packed", "Plain", "Rows", "fast_levels", "unmerged"]
+
+_CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
+_FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
+_LARGEST = 127  # weight of a packed convolution
+
+_Values: TypeAlias = npt.NDArray[Any]
 
 
 def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
@@ -38,55 +61,210 @@ def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.N
 
 
 @dataclass(frozen=True)
+class Plain:
+    """A layer that runs as the definition says: one over levels that is no convolution, or a kernel with very large weights."""
+
+    layer: Layer
+
+    def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
+        """Activity of the layer."""
+        return fast_levels(self.layer, values) if isinstance(self.layer, LevelLayer) else self.layer.activity(values)
+
+    def hidden(self, values: _Values) -> list[Bits]:
+        """The same, as a list of one."""
+        return [self.bits(values)]
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Convolutions and pooling on packed maps."""
+
+    maps: PackedMaps
+
+    @classmethod
+    def of(cls, layers: Sequence[Layer], engine: Any) -> Maps:
+        """Pack kernels; flat bits of few channels are read as levels 0 and 1, which gives the same match counts."""
+        few = layers[0].window.shape[0] <= _FEW_CHANNELS if isinstance(layers[0], ConvLayer) else False
+        return cls(PackedMaps([_packed_map(layer, read_bytes=few and layer is layers[0]) for layer in layers], engine))
+
+    def words(self, values: _Values, threads: int | None = None) -> npt.NDArray[np.uint64]:
+        """The packed maps of the last layer, one row of words a sample."""
+        found = self.maps.activity(self._inputs(values), threads)
+        return found.reshape(len(found), found.shape[1] * found.shape[2])
+
+    def bits(self, values: _Values, threads: int | None = None) -> Bits:
+        """Activity of the last layer, flat as the definition has it."""
+        return unpack_maps(self.maps.activity(self._inputs(values), threads), self.maps.output_shape[0])
+
+    def hidden(self, values: _Values) -> list[Bits]:
+        """Activity of every layer."""
+        found = self.maps.hidden(self._inputs(values))
+        return [unpack_maps(words, layer.output_shape[0]) for words, layer in zip(found, self.maps.layers, strict=True)]
+
+    def _inputs(self, values: _Values) -> _Values:
+        return pack_maps(values, self.maps.layers[0].slide.shape) if self.maps.top is None else values
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Dense layers on packed rows of bits."""
+
+    inputs: npt.NDArray[np.intp] | None
+    """Which bit each packed input copies; None when they are the bits themselves."""
+    copies: int
+    """How many times the words of maps in front are repeated, for weights larger than 1."""
+    firsts: tuple[Bits, ...]
+    """For each layer, which of its outputs are the first copy of a neuron."""
+    shift: int
+    """By how much the match counts of the first layer are too large: bits behind the last channel of maps in front, which always match."""
+    network: PackedNetwork
+    """The last of the layers is its head."""
+
+    @classmethod
+    def of(cls, weights: Sequence[Ints], taus: Sequence[Ints], maps: PackedMaps | None, engine: Any) -> Rows:
+        """Pack weights, split where they are larger than 1; behind maps, in the order of their bits."""
+        first, copies, shift = weights[0], 1, 0
+        if maps is not None:
+            first, copies, shift = _behind_maps(first, maps)
+        signs, inputs, sources = unmerged([first, *weights[1:]])
+        thresholds = [tau[source] for tau, source in zip(taus, sources, strict=False)] + [taus[-1]]
+        thresholds[0] = thresholds[0] + shift
+        signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]  # kernels need at least one of each
+        thresholds = [np.pad(tau, (0, int(not len(tau))), constant_values=1) for tau in thresholds]
+        *layers, last = (PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, thresholds, strict=True))
+        plain = np.array_equal(inputs, np.arange(len(inputs)))
+        firsts = tuple(np.diff(source, prepend=-1) > 0 for source in sources)
+        return cls(None if plain else inputs, copies, (*firsts, np.ones(len(taus[-1]), bool)), shift, PackedNetwork(layers, last))
+
+    def words(self, bits: Bits) -> npt.NDArray[np.uint64]:
+        """Pack flat bits."""
+        if self.inputs is not None:
+            bits = bits[:, self.inputs]
+        return pack(bits if bits.shape[1] else np.zeros((len(bits), 1), bool))
+
+    def match_counts(self, words: npt.NDArray[np.uint64], threads: int | None = None) -> Ints:
+        """Match counts of the last layer."""
+        counts = self.network.match_counts(self._repeated(words), threads=threads).astype(np.int64)
+        return counts if self.network.layers else counts - self.shift
+
+    def hidden(self, words: npt.NDArray[np.uint64]) -> list[Bits]:
+        """Activity of every layer but the last."""
+        found = self.network.hidden(self._repeated(words))
+        return [unpack(part, len(first))[:, first] for part, first in zip(found, self.firsts, strict=False)]
+
+    def bits(self, values: Bits, threads: int | None = None) -> Bits:
+        """Activity of the last layer, from flat bits; for dense layers in front of others."""
+        counts = self.network.match_counts(self.words(values), threads)
+        return np.asarray(counts >= self.network.head.tau)[:, : len(self.firsts[-1])]
+
+    def _repeated(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        return words if self.copies == 1 else np.tile(words, (1, self.copies))
+
+
+@dataclass(frozen=True)
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    front: tuple[Layer, ...]
-    """Layers up to the last that is not dense over bits; packing starts behind them."""
-    inputs: npt.NDArray[np.intp] | None
-    """Which bit each packed input copies; None when they are the bits themselves."""
-    firsts: tuple[npt.NDArray[np.bool_], ...]
-    """For each packed layer, which of its outputs are the first copy of a neuron."""
-    network: PackedNetwork
+    stages: tuple[Plain | Maps | Rows, ...]
+    """What runs in front of the last dense layers: each gives flat bits, but the words of maps go on as they are."""
+    tail: Rows
+    """The last dense layers and the head."""
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        split = max((number for number, layer in enumerate(layers, start=1) if not isinstance(layer, DenseLayer)), default=0)
-        dense = [layer for layer in layers[split:] if isinstance(layer, DenseLayer)]
-        signs, inputs, copies = unmerged([*(layer.weights for layer in dense), head.weights])
-        taus = [layer.tau[source] for layer, source in zip(dense, copies, strict=True)]
-        signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]  # kernels need at least one of each
-        taus = [np.pad(tau, (0, int(not len(tau))), constant_values=1) for tau in taus]
-        packed = [PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, taus, strict=False)]
-        last = PackedLayer.from_arrays(signs[-1], np.zeros(len(signs[-1]), np.int64), engine=engine)
-        plain = np.array_equal(inputs, np.arange(len(inputs)))
-        firsts = tuple(np.diff(source, prepend=-1) > 0 for source in copies)
-        return cls(tuple(layers[:split]), None if plain else inputs, firsts, PackedNetwork(packed, last))
+        stages: list[Plain | Maps | Rows] = []
+        parts = [(kind, list(part)) for kind, part in groupby(layers, _kind)]
+        dense = parts.pop()[1] if parts and parts[-1][0] is Rows else []
+        for kind, part in parts:
+            if kind is Plain:
+                stages += [Plain(layer) for layer in part]
+            elif kind is Maps:
+                stages.append(Maps.of(part, engine))
+            else:
+                rows = [layer for layer in part if isinstance(layer, DenseLayer)]
+                stages.append(Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine))
+        rows = [layer for layer in dense if isinstance(layer, DenseLayer)]
+        taus = [*(layer.tau for layer in rows), np.zeros(head.outputs, np.int64)]
+        before = stages[-1].maps if stages and isinstance(stages[-1], Maps) else None
+        return cls(tuple(stages), Rows.of([*(layer.weights for layer in rows), head.weights], taus, before, engine))
 
-    def match_counts(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Ints:
+    def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
         """Match counts of the classes, from what the first layer reads."""
-        *_, last = self._front(inputs)
-        return self.network.match_counts(self._words(last), threads=threads).astype(np.int64)
+        parts = [self._counts(chunk, threads) for chunk in self._chunks(inputs)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def hidden(self, inputs: npt.NDArray[Any]) -> list[Bits]:
+    def hidden(self, inputs: _Values) -> list[Bits]:
         """Activity of every hidden layer."""
-        _, *front = seen = list(self._front(inputs))
-        packed = self.network.hidden(self._words(seen[-1]))
-        rear = [unpack(words, len(first))[:, first] for words, first in zip(packed, self.firsts, strict=True)]
-        return front + rear
+        found: list[Bits] = []
+        for stage in self.stages:
+            found += _all_of(stage, found[-1] if found else inputs)
+        if self.stages and isinstance(self.stages[-1], Maps):
+            words = pack_maps(found[-1], self.stages[-1].maps.output_shape)
+            return found + self.tail.hidden(words.reshape(len(words), words.shape[1] * words.shape[2]))
+        return found + self.tail.hidden(self.tail.words(found[-1] if found else inputs))
 
-    def _front(self, inputs: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-        """The inputs, then the activity of each layer in front of the packed ones."""
-        yield inputs
-        for layer in self.front:
-            inputs = fast_levels(layer, inputs) if isinstance(layer, LevelLayer) else layer.activity(inputs)
-            yield inputs
+    def _counts(self, values: _Values, threads: int | None) -> Ints:
+        *front, last = self.stages or (None,)
+        for stage in front:
+            assert stage is not None
+            values = stage.bits(values, threads)
+        if isinstance(last, Maps):
+            return self.tail.match_counts(last.words(values, threads), threads)
+        return self.tail.match_counts(self.tail.words(values if last is None else last.bits(values, threads)), threads)
 
-    def _words(self, bits: npt.NDArray[Any]) -> Any:
-        if self.inputs is not None:
-            bits = bits[:, self.inputs]
-        return pack(bits if bits.shape[1] else np.zeros((len(bits), 1), bool))
+    def _chunks(self, inputs: _Values) -> Iterator[_Values]:
+        sizes = [stage.maps.output_shape for stage in self.stages if isinstance(stage, Maps)]
+        widest = max((8 * words_for(channels) * height * width for channels, height, width in sizes), default=0)
+        step = max(64, _CHUNK_BYTES // widest) if widest else max(1, len(inputs))
+        for start in range(0, max(len(inputs), 1), step):
+            yield inputs[start : start + step]
+
+
+def _all_of(stage: Plain | Maps | Rows, values: _Values) -> list[Bits]:
+    return [*stage.hidden(stage.words(values)), stage.bits(values)] if isinstance(stage, Rows) else stage.hidden(values)
+
+
+def _kind(layer: Layer) -> type:
+    if isinstance(layer, DenseLayer):
+        return Rows
+    if isinstance(layer, PoolLayer):
+        return Maps
+    fits = isinstance(layer, ConvLayer) and layer.weights.size and int(np.abs(layer.weights).max()) <= _LARGEST
+    return Maps if fits else Plain
+
+
+def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
+    assert isinstance(layer, ConvLayer | PoolLayer)
+    window = layer.window
+    if isinstance(layer, PoolLayer):
+        return PackedPool(window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every)
+    return PackedConv.from_arrays(
+        layer.weights,
+        layer.tau.reshape(len(layer.weights), -1),
+        window.shape,
+        stride=window.stride,
+        dilation=window.dilation,
+        pads=window.pads,
+        groups=layer.groups,
+        top=1 if read_bytes and layer.top is None else layer.top,
+    )
+
+
+def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:
+    """Weights over the bits of packed maps, how many times the words are to be repeated, and how many bits match in any case.
+
+    Bits behind the last channel of a pixel are always 0. Where no weight is 0 they get the weight -1, which always matches: the faster
+    kernel for layers without zeros can run. Elsewhere they get 0.
+    """
+    columns = map_columns(maps.output_shape)
+    copies = max(1, int(np.abs(weights).max(initial=0)))
+    full = copies == 1 and bool(weights.all())
+    parts = []
+    for turn in range(copies):
+        signs = np.where(np.abs(weights) > turn, np.sign(weights), 0)
+        parts.append(np.where(columns >= 0, signs[:, columns], -1 if full else 0))
+    return np.concatenate(parts, axis=1), copies, int((columns < 0).sum()) if full else 0
 
 
 def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

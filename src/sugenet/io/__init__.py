@@ -2,5 +2,6 @@
 
 from sugenet.io.native import load, save
 from sugenet.io.samples import read_samples
+from sugenet.io.texts import read_json, write_text
 
-__all__ = ["load", "read_samples", "save"]
+__all__ = ["load", "read_json", "read_samples", "save", "write_text"]

@@ -1,0 +1,341 @@
+"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that violate the property.
+
+A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that box. All numbers are rationals:
+a decimal text is the rational it spells, a float the rational it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import CapacityError, FileError, SugenetError
+
+__all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Box", "Case", "Condition", "Inequality", "Query"]
+
+BIT_LIMIT = 13288
+"""The most bits of a numerator or denominator in a file: room for every number of 4000 digits."""
+SIZE_LIMIT = 1 << 26
+"""The most characters that a query may take."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Inequality:
+    """A linear inequality over the outputs: the sum of ``coefficient * Y_k`` is at least `bound`.
+
+    It is kept in whole numbers without a common factor, so two spellings of the same half-space compare equal.
+
+    Parameters
+    ----------
+    terms
+        The coefficient of each output that takes part, by its number.
+    bound
+        What the sum must reach.
+
+    Examples
+    --------
+    >>> half = Inequality({0: 0.5, 2: -1}, 0.25)
+    >>> half, half == Inequality({2: -4, 0: 2}, 1)
+    (Inequality(terms=((0, 2), (2, -4)), bound=1), True)
+    >>> print(half, "|", Inequality({1: 1, 0: -1}, 0), "|", Inequality({0: -2}, -3))
+    (>= (+ (* 2 Y_0) (* -4 Y_2)) 1.0) | (>= Y_1 Y_0) | (<= Y_0 1.5)
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    bound: int
+
+    def __init__(self, terms: Mapping[int, Any] | Iterable[tuple[int, Any]], bound: Any) -> None:
+        given = list(terms.items() if isinstance(terms, Mapping) else terms)
+        exact = {_number(k, "an output"): _exact(value, f"the coefficient of Y_{k}") for k, value in given}
+        if len(exact) < len(given):
+            raise SugenetError(f"terms {given} name an output twice. Add its coefficients up.")
+        kept = {k: exact[k] for k in sorted(exact) if exact[k]}
+        if not kept:
+            raise SugenetError("an inequality without an output is always or never met. Leave it, or the conjunction it stands in, out.")
+        least = _exact(bound, "the bound")
+        unit = lcm(least.denominator, *(value.denominator for value in kept.values()))
+        whole = [int(value * unit) for value in kept.values()]
+        common = gcd(int(least * unit), *whole)
+        object.__setattr__(self, "terms", tuple(zip(kept, (value // common for value in whole), strict=True)))
+        object.__setattr__(self, "bound", int(least * unit) // common)
+
+    def holds(self, y: Sequence[Fraction]) -> bool:
+        """Whether exact outputs meet it."""
+        return sum((value * y[k] for k, value in self.terms), start=Fraction(0)) >= self.bound
+
+    def __str__(self) -> str:
+        (first, a), *others = self.terms
+        if not others:
+            return f"({'>=' if a > 0 else '<='} {_against(f'Y_{first}', Fraction(self.bound, a))})"
+        (second, b), *more = others
+        if not more and self.bound == 0 and {a, b} == {-1, 1}:
+            return f"(>= Y_{first} Y_{second})" if a > 0 else f"(>= Y_{second} Y_{first})"
+        terms = " ".join(f"Y_{k}" if value == 1 else f"(* {_integer(value)} Y_{k})" for k, value in self.terms)
+        return f"(>= (+ {terms}) {_decimal(Fraction(self.bound))})"
+
+
+Condition: TypeAlias = tuple[tuple[Inequality, ...], ...]
+"""A disjunction of conjunctions: met iff all inequalities of some conjunction are. ``()`` is never met, ``((),)`` always."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Box:
+    """Inputs between bounds, both included.
+
+    Examples
+    --------
+    >>> box = Box([0, 0.5], [1, 2.25])
+    >>> box.contains([1, 0.5]), box.contains([1, 0.4]), box.whole_numbers()
+    (True, False, Box(lower=(Fraction(0, 1), Fraction(1, 1)), upper=(Fraction(1, 1), Fraction(2, 1))))
+    """
+
+    lower: tuple[Fraction, ...]
+    upper: tuple[Fraction, ...]
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        object.__setattr__(self, "lower", _row(lower, "the lower bound of X"))
+        object.__setattr__(self, "upper", _row(upper, "the upper bound of X"))
+        if len(self.lower) != len(self.upper):
+            raise SugenetError(f"{len(self.lower)} lower and {len(self.upper)} upper bounds do not fit. Give one of each for every input.")
+        for i, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if low > high:
+                raise SugenetError(f"X_{i} has the lower bound {_shown(low)} above its upper bound {_shown(high)}: the box is empty.")
+
+    def contains(self, x: Any) -> bool:
+        """Whether a sample is inside, in exact arithmetic."""
+        row = _row(x, "X", len(self.lower))
+        return all(low <= value <= high for low, value, high in zip(self.lower, row, self.upper, strict=True))
+
+    def whole_numbers(self) -> Box | None:
+        """The box with its bounds rounded inwards to whole numbers; None when no whole numbers are inside."""
+        lower, upper = [ceil(low) for low in self.lower], [floor(high) for high in self.upper]
+        return Box(lower, upper) if all(low <= high for low, high in zip(lower, upper, strict=True)) else None
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Case:
+    """A box and the condition on outputs that violates the property there. A conjunction that stands twice is kept once."""
+
+    box: Box
+    condition: Condition
+
+    def __init__(self, box: Box, condition: Iterable[Iterable[Inequality]]) -> None:
+        kept = tuple(dict.fromkeys(tuple(dict.fromkeys(conjunction)) for conjunction in condition))
+        object.__setattr__(self, "box", box)
+        object.__setattr__(self, "condition", ((),) if () in kept else kept)
+
+    def violated_by(self, x: Any, y: Any) -> bool:
+        """Whether a sample is in the box and its outputs meet the condition."""
+        outputs = _row(y, "Y")
+        return self.box.contains(x) and any(all(part.holds(outputs) for part in conjunction) for conjunction in self.condition)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Query:
+    """The question whether some input of a box has outputs that meet the condition of that box.
+
+    Cases with equal boxes are joined, and a case whose condition is never met is left out.
+
+    Parameters
+    ----------
+    inputs, outputs
+        How many there are.
+    cases
+        Boxes and their conditions.
+
+    Examples
+    --------
+    >>> query = Query.around([10, 20], eps=1, label=1, outputs=3)
+    >>> print(query)
+    query over 2 inputs and 3 outputs: 1 box, 2 ways to violate it
+    >>> query.violated_by([9.5, 21], [0, 2, 2]), query.violated_by([9.5, 21], [0, 2, 1]), query.label
+    (True, False, 1)
+    >>> query.to_text().splitlines()[-4:]
+    ['(assert (or', '  (and (>= Y_0 Y_1))', '  (and (>= Y_2 Y_1))', '))']
+    """
+
+    inputs: int
+    outputs: int
+    cases: tuple[Case, ...]
+
+    def __init__(self, inputs: int, outputs: int, cases: Iterable[Case]) -> None:
+        if _number(inputs, "inputs") < 1 or _number(outputs, "outputs") < 1:
+            raise SugenetError(f"a query needs inputs and outputs, but has {inputs} and {outputs}.")
+        joined: dict[Box, Condition] = {}
+        for case in cases:
+            if len(case.box.lower) != inputs:
+                raise SugenetError(f"a box bounds {len(case.box.lower)} inputs, but the query has {inputs}.")
+            largest = max((k for conjunction in case.condition for part in conjunction for k, _ in part.terms), default=0)
+            if largest >= outputs:
+                raise SugenetError(f"a condition names Y_{largest}, but the outputs are Y_0 to Y_{outputs - 1}.")
+            joined[case.box] = joined.get(case.box, ()) + case.condition
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "cases", tuple(Case(box, condition) for box, condition in joined.items() if condition))
+
+    @classmethod
+    def around(cls, center: Any, eps: Any, label: int, outputs: int, *, low: Any = None, high: Any = None) -> Query:
+        """Local robustness: the question whether, within `eps` of `center`, some other class scores at least as high as `label`.
+
+        Parameters
+        ----------
+        center
+            The sample.
+        eps
+            How far each input may move; one number, or one for each input.
+        label
+            The class that must stay alone on top.
+        outputs
+            How many classes there are.
+        low, high
+            The values that inputs can take at all, as 0 and 255 for pixels; none unless given.
+        """
+        if not 0 <= _number(label, "label") < outputs:
+            raise SugenetError(f"label={label} is no class: they are 0 to {outputs - 1}.")
+        x = _row(center, "center")
+        reach = _row(eps, "eps", len(x)) if np.ndim(eps) else (_exact(eps, "eps"),) * len(x)
+        if min(reach, default=Fraction(0)) < 0:
+            raise SugenetError(f"eps={_shown(min(reach))} must not be negative.")
+        lower, upper = ([a + sign * b for a, b in zip(x, reach, strict=True)] for sign in (-1, 1))
+        if low is not None:
+            lower = [max(value, _exact(low, "low")) for value in lower]
+        if high is not None:
+            upper = [min(value, _exact(high, "high")) for value in upper]
+        return cls(len(x), outputs, [Case(Box(lower, upper), _misclassified(label, outputs))])
+
+    @property
+    def label(self) -> int | None:
+        """The class that must stay alone on top, where every case asks whether another scores at least as high; else None."""
+        conditions = {frozenset(case.condition) for case in self.cases}
+        if len(conditions) != 1:
+            return None
+        (condition,) = conditions
+        negative = {k for conjunction in condition for part in conjunction for k, value in part.terms if value < 0}
+        label = min(negative, default=0)
+        return label if self.outputs > 1 and condition == frozenset(_misclassified(label, self.outputs)) else None
+
+    def contains(self, x: Any) -> bool:
+        """Whether a sample is in some box, in exact arithmetic."""
+        row = _row(x, "X", self.inputs)
+        return any(case.box.contains(row) for case in self.cases)
+
+    def violated_by(self, x: Any, y: Any) -> bool:
+        """Whether a sample with these outputs is a counterexample, in exact arithmetic; `y` may be exact scores or floats."""
+        row, outputs = _row(x, "X", self.inputs), _row(y, "Y", self.outputs)
+        return any(case.violated_by(row, outputs) for case in self.cases)
+
+    def whole_numbers(self) -> Query:
+        """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards, empty boxes left out."""
+        smaller = [(case.box.whole_numbers(), case.condition) for case in self.cases]
+        return Query(self.inputs, self.outputs, [Case(box, condition) for box, condition in smaller if box is not None])
+
+    def to_text(self) -> str:
+        """The query in the VNNLIB of the competitions; it reads back to an equal query.
+
+        Numbers are decimals where they can be; a bound as 1/3 is written ``(<= (* 3 X_0) 1.0)``.
+        """
+        lines = ["; inputs", *(f"(declare-const X_{i} Real)" for i in range(self.inputs))]
+        lines += ["; outputs", *(f"(declare-const Y_{k} Real)" for k in range(self.outputs))]
+        conditions = {case.condition for case in self.cases}
+        if not self.cases:
+            lines += ["; no input is asked for", "(assert (<= 1.0 0.0))"]
+        elif len(self.cases) == 1:
+            lines += ["; bounds of the inputs", *(f"(assert {bound})" for bound in _bounds(self.cases[0].box))]
+        elif len(conditions) == 1:
+            lines += ["; boxes of inputs", *_either(_bounds(case.box) for case in self.cases)]
+        else:  # a box once for each of its conjunctions: the shape that all readers know
+            parts = ([*_bounds(case.box), *map(str, row)] for case in self.cases for row in case.condition)
+            lines += ["; boxes of inputs, each with what violates the property there", *_either(parts)]
+        if len(conditions) == 1 and ((),) not in conditions:
+            (condition,) = conditions
+            lines += ["; what violates the property: outputs", *_either(map(str, conjunction) for conjunction in condition)]
+        text = "\n".join(lines) + "\n"
+        if len(text) > SIZE_LIMIT:
+            raise FileError(f"the query takes {len(text):,} characters, but {SIZE_LIMIT:,} is the limit. Split it by boxes.")
+        return text
+
+    def __str__(self) -> str:
+        ways = sum(len(case.condition) for case in self.cases)
+        boxes = f"{len(self.cases)} box{'' if len(self.cases) == 1 else 'es'}"
+        return f"query over {self.inputs} inputs and {self.outputs} outputs: {boxes}, {ways} way{'' if ways == 1 else 's'} to violate it"
+
+
+# -- numbers -------------------------------------------------------------------------------------------------------------------
+
+
+def _misclassified(label: int, outputs: int) -> Condition:
+    return tuple((Inequality({k: 1, label: -1}, 0),) for k in range(outputs) if k != label)
+
+
+def _exact(value: Any, what: str) -> Fraction:
+    try:
+        return Fraction(exact_number(value, what))
+    except CapacityError as error:
+        raise SugenetError(str(error)) from None
+
+
+def _number(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise SugenetError(f"{what} is {value!r}, but must be a whole number of at least 0.")
+    return int(value)
+
+
+def _row(values: Any, what: str, length: int | None = None) -> tuple[Fraction, ...]:
+    """Exact numbers; an array of any shape is read in its own order, as a network reads an image."""
+    row = values if isinstance(values, list | tuple) else np.asarray(values).ravel().tolist()
+    if length is not None and len(row) != length:
+        raise SugenetError(f"{what} has {len(row)} values, but {length} are needed.")
+    return tuple(value if type(value) is Fraction else _exact(value, f"{what}_{i}") for i, value in enumerate(row))
+
+
+# -- text ----------------------------------------------------------------------------------------------------------------------
+
+
+def _either(conjunctions: Iterable[Iterable[str]]) -> list[str]:
+    return ["(assert (or", *(f"  (and {' '.join(conjunction)})" for conjunction in conjunctions), "))"]
+
+
+def _bounds(box: Box) -> list[str]:
+    pairs = enumerate(zip(box.lower, box.upper, strict=True))
+    return [f"({sign} {_against(f'X_{i}', value)})" for i, ends in pairs for sign, value in zip((">=", "<="), ends, strict=True)]
+
+
+def _against(name: str, value: Fraction) -> str:
+    """Both sides of a comparison of a variable with a number."""
+    if _decimal_places(value.denominator) is not None:
+        return f"{name} {_decimal(value)}"
+    return f"(* {_integer(value.denominator)} {name}) {_integer(value.numerator)}.0"
+
+
+def _decimal_places(denominator: int) -> int | None:
+    """How many digits after the point a fraction in lowest terms needs; None when no number of them is enough."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
+
+
+def _decimal(value: Fraction) -> str:
+    places = _decimal_places(value.denominator)
+    assert places is not None
+    digits = _integer(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
+    return f"{'-' if value < 0 else ''}{whole}.{part or '0'}"
+
+
+def _integer(value: int) -> str:
+    if value.bit_length() > BIT_LIMIT:
+        raise FileError("the query holds a number that takes more than 4000 digits. Round it before it is written.")
+    return str(value)
+
+
+def _shown(value: Fraction) -> str:
+    short = max(value.numerator.bit_length(), value.denominator.bit_length()) <= 64
+    return str(value) if short else f"about 2^{value.numerator.bit_length() - value.denominator.bit_length()}"

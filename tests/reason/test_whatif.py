@@ -1,0 +1,170 @@
+"""Counterfactuals against brute force over all samples, all costs, tie rules, targets and immutable features; certificates that can fail."""
+
+import copy
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.reason import L0, L1, L2, Counterfactual, Hamming, Linf, NoCounterfactual, OpenCounterfactual, check, whatif
+
+COSTS = [L0, L1, L2, Linf, Hamming]
+CODINGS = [
+    bit(),
+    thermometer([1, 2, 3], 0, 4, True),
+    OneHot(("a", "b", "c")),
+    threshold(2, 0, 3, True),
+    integer(0, 2),
+    threshold(9, 0, 3, True),
+]
+
+
+@st.composite
+def questions(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    encoder = Encoder([CODINGS[k] for k in rng.integers(0, len(CODINGS), rng.integers(1, 4))])
+    layers, width = [], encoder.width
+    if encoder.tops is not None and rng.random() < 0.3:
+        layers.append(LevelLayer(rng.integers(-1, 2, (4, encoder.features)), rng.integers(0, width + 1, 4), encoder.tops))
+        width = 4
+    for _ in range(rng.integers(0, 3)):
+        m = int(rng.integers(1, 6))
+        layers.append(DenseLayer(rng.integers(-1, 2, (m, width)), rng.integers(0, width + 1, m)))
+        width = m
+    network = Network(encoder, layers, Head(rng.integers(-1, 2, (3, width)), rng.integers(-1, 2, 3)))
+    x = [
+        c.categories[rng.integers(0, 3)] if isinstance(c, OneHot) else int(rng.integers(int(c.low), int(c.high) + 1))
+        for c in encoder.codings
+    ]
+    return network, x
+
+
+def raw_values(coding):
+    return list(coding.categories) if isinstance(coding, OneHot) else list(range(int(coding.low), int(coding.high) + 1))
+
+
+def price(network, x, y, cost):
+    total = []
+    for coding, a, b in zip(network.encoder.codings, x, y, strict=True):
+        if a != b and not (isinstance(coding, OneHot) is False and coding.state(a) == coding.state(b) and cost is Hamming):
+            distance = Fraction(1) if isinstance(coding, OneHot) else abs(Fraction(b) - Fraction(a))
+            bits = int((coding.bits(coding.state(a)) != coding.bits(coding.state(b))).sum())
+            total.append({L0: Fraction(1), L1: distance, L2: distance**2, Linf: distance, Hamming: Fraction(bits)}[cost])
+    return max(total, default=Fraction(0)) if cost is Linf else sum(total, Fraction(0))
+
+
+def by_brute_force(network, x, cost, target, ties, fixed):
+    """Least price over all raw samples; None when none violates."""
+    label = None
+    options = [[v] if k in fixed else raw_values(c) for k, (c, v) in enumerate(zip(network.encoder.codings, x, strict=True))]
+    rows = [tuple(x), *product(*options)]
+    array = np.empty((len(rows), len(x)), dtype=object)
+    for number, row in enumerate(rows):
+        array[number] = row
+    scores = network.head.scores(network.match_counts(array, engine="definition"))
+    best = None
+    for number, row in enumerate(scores.tolist()):
+        tops = [k for k, s in enumerate(row) if s == max(row)]
+        if number == 0:
+            label = tops[0]
+        if target is None:
+            bad = tops[0] != label if ties == "lowest" else tops != [label]
+        else:
+            bad = tops[0] == target if ties == "lowest" else target in tops
+        if bad:
+            cheap = price(network, x, rows[number], cost)
+            best = cheap if best is None else min(best, cheap)
+    return label, best
+
+
+@settings(max_examples=150)
+@given(questions(), st.sampled_from(COSTS), st.sampled_from(["lowest", "against"]), st.booleans(), st.booleans())
+def test_the_least_cost_is_that_of_brute_force_and_the_certificate_holds(question, cost, ties, aimed, keep):
+    network, x = question
+    label, _ = by_brute_force(network, x, cost, None, ties, set())
+    target = (label + 1) % 3 if aimed else None
+    fixed = {0} if keep else set()
+    _, expected = by_brute_force(network, x, cost, target, ties, fixed)
+    names = [network.encoder.names[k] for k in fixed]
+    answer = whatif(network, x, cost, target=target, ties=ties, immutable=names)
+    if expected is None:
+        assert isinstance(answer, NoCounterfactual)
+        assert "proved" in str(answer)
+    else:
+        assert isinstance(answer, Counterfactual)
+        assert answer.value == answer.lower == expected
+        assert price(network, x, answer.changed, cost) == expected
+        assert "proved to be the least" in str(answer)
+    certificate = json.loads(json.dumps(answer.certificate))
+    assert check(certificate, network)
+
+
+def example():
+    layer = DenseLayer([[1, 1, -1, 1, 1], [1, -1, 1, 1, -1], [-1, 1, 1, 1, 1]], [3, 3, 3])
+    return Network.of_bits([layer], Head([[1, 1, 1], [-1, -1, -1]]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(format="other"), "no sugenet certificate"),
+        (lambda c: c.update(network="0" * 64), "is for the network 000000000000"),
+        (lambda c: c.update(label=1 - c["label"]), "the sample has class"),
+        (lambda c: c.update(value="1/2"), "the witness costs"),
+        (lambda c: c["witness"].__setitem__(slice(None), c["sample"]), "the witness costs 0"),
+        (lambda c: c.update(lower="9"), "a cheaper change violates"),
+        (lambda c: c.update(movable=[]), "which must stay"),
+        (lambda c: c.pop("sample"), "damaged: KeyError"),
+        (lambda c: c.update(cost="L7"), "unknown cost"),
+        (lambda c: c.update(witness=[1]), "the witness has 1 values"),
+        (lambda c: c.update(witness=None, limit="3", value="1"), "a cheaper change violates"),
+    ],
+)
+def test_a_tampered_certificate_fails(change, message):
+    network = example()
+    answer = whatif(network, [1, 1, -1, 1, 1], L0)
+    good = json.loads(json.dumps(answer.certificate))
+    assert check(good, network)
+    bad = copy.deepcopy(good)
+    change(bad)
+    with pytest.raises(CertificateError, match=message):
+        check(bad, network)
+
+
+def test_a_time_limit_of_nothing_gives_what_is_known():
+    network = example()
+    answer = whatif(network, [1, 1, -1, 1, 1], L0, time_limit=-1)
+    assert isinstance(answer, Counterfactual | OpenCounterfactual)
+    assert answer.lower >= 1
+    if isinstance(answer, Counterfactual):
+        assert not answer.is_minimum or answer.value == 1
+
+
+def test_a_limit_bounds_the_claim():
+    network = Network.of_bits([DenseLayer([[1] * 6], [6])], Head([[1], [-1]]))
+    answer = whatif(network, [-1] * 6, L0, limit=3)
+    assert isinstance(answer, NoCounterfactual)
+    assert "with up to 3 features changed: proved" in str(answer)
+    assert "none of the 41 changes up to 3" in check(answer.certificate, network)
+    assert whatif(network, [-1] * 6, L0).value == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], target=5), QuestionError, "target=5 is no class"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], target=int(n.predict([[1] * 5])[0])), QuestionError, "has already"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], ties="odd"), QuestionError, "ties='odd'"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], immutable=["nose"]), QuestionError, "no feature 'nose'"),
+        (lambda n: whatif(n, [1, 1]), EncodingError, "2"),
+    ],
+)
+def test_questions_that_make_no_sense_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call(example())
