@@ -8,15 +8,16 @@ refused, never replaced.
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.conv import MapLayer
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
 
-__all__ = ["Counts", "Engine", "EngineName", "Neurons", "Program", "engine_named", "prepare"]
+__all__ = ["Counts", "Engine", "EngineName", "MapProgram", "Neurons", "Program", "engine_named", "prepare"]
 
 EngineName = Literal["auto", "numba", "numpy"]
 Counts = npt.NDArray[np.int32]
@@ -54,6 +55,13 @@ class Program(Protocol):
         """Return, for a single layer, how many literals of Lam are missing, from the packed sets of missing literals."""
 
 
+class MapProgram(Protocol):
+    """A chain of convolutions and pooling made ready to run; inputs have been checked before."""
+
+    def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
+        """Return the packed maps of the last layer, from packed maps or, where the first layer reads levels, from flat levels."""
+
+
 class Engine(Protocol):
     """One way of counting matches."""
 
@@ -63,6 +71,9 @@ class Engine(Protocol):
 
     def program(self, layers: Sequence[Neurons]) -> Program:
         """Make a chain of layers ready to run."""
+
+    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
+        """Make a chain of convolutions and pooling ready to run."""
 
     def prepare(self, notify: Callable[[str], None] | None = None) -> None:
         """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""

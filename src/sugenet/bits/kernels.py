@@ -327,7 +327,7 @@ def _polarized(no_positive, no_negative, start, stop, neurons, weights, limits, 
                     counts[base + s, first + i] = wide[s * NEURONS + i]
 
 
-def _map_tile(kind: int, rows: int) -> Any:
+def _map_tile(kind: int) -> Any:
     """Return the intrinsic that does one tile of positions, whose limits and places in `out` are looked up one by one.
 
     `rows` has three rows: where a position begins in `x` (asked for ``LEVELS`` alone, whose four bytes then begin at `offsets`), in `out`
@@ -348,15 +348,15 @@ def _map_tile(kind: int, rows: int) -> Any:
             vector, comparison = (_SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
             weights = b.bitcast(b.gep(data(5), [args[6]]), vector.as_pointer())
             if kind == LEVELS:
-                starts = [b.gep(data(0), [of_row(0, row)]) for row in range(rows)]
+                starts = [b.gep(data(0), [of_row(0, row)]) for row in range(ROWS)]
                 sums = _level_sums(context, b, starts, b.gep(data(3), [args[4]]), weights, args[7])
             else:
                 x = b.gep(data(0), [b.add(args[2], _int(PITCH))])  # behind the row of zeros
-                missed = _Tile(context, b, kind, rows, (x, x, _int(1), _int(PITCH), weights), args[7]).missed()
-                sums = [[missed[row, part] for part in range(VECTORS)] for row in range(rows)]
+                missed = _Tile(context, b, kind, ROWS, (x, x, _int(1), _int(PITCH), weights), args[7]).missed()
+                sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
             limits = b.bitcast(data(8), vector.element.as_pointer())
             out = b.bitcast(data(10), ir.IntType(16).as_pointer())
-            for row in range(rows):
+            for row in range(ROWS):
                 limit = b.gep(limits, [b.add(of_row(2, row), args[9])])
                 value = _active(b, comparison, sums[row], b.bitcast(limit, vector.as_pointer()))
                 target = b.gep(out, [b.add(of_row(1, row), args[11])])
@@ -412,8 +412,7 @@ def _add_products(context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value
     return total
 
 
-@intrinsic
-def _gather(_, arena, source, step, patches, place, count, running):  # type: ignore[no-untyped-def]
+def _typed_gather(_, arena, source, step, patches, place, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
 
     Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are that much longer, and what
@@ -457,9 +456,8 @@ def _gather(_, arena, source, step, patches, place, count, running):  # type: ig
     return signature, emit
 
 
-_dense_map, _dense_map_1 = _map_tile(DENSE, ROWS), _map_tile(DENSE, 1)
-_ternary_map, _ternary_map_1 = _map_tile(TERNARY, ROWS), _map_tile(TERNARY, 1)
-_level_map, _level_map_1 = _map_tile(LEVELS, ROWS), _map_tile(LEVELS, 1)
+_gather: Any = intrinsic(_typed_gather)
+_dense_map, _ternary_map, _level_map = _map_tile(DENSE), _map_tile(TERNARY), _map_tile(LEVELS)
 
 
 @register_jitable
@@ -518,52 +516,48 @@ def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets
     last = plan.shape[0] - 1
     for base in range(start, stop, most):
         samples = min(most, stop - base)
-        _read_maps(x, octets, base, samples, source, arena, bytes_)
+        _read_maps(x, octets, base, samples, source, arena, bytes_)  # type: ignore[no-untyped-call]
         for layer in range(last + 1):
             kind = plan[layer, 0]
             if kind == POOL:
-                _pool(plan[layer], samples, positions, offsets, weights, arena)
+                _pool(plan[layer], samples, positions, offsets, weights, arena)  # type: ignore[no-untyped-call]
                 continue
             in_at, in_size, out_at, out_size = plan[layer, 1], plan[layer, 2], plan[layer, 3], plan[layer, 4]
             count, first, width, step = plan[layer, 5], plan[layer, 6], plan[layer, 7], plan[layer, 8]
             total = samples * count
             s, p = 0, 0
             for r0 in range(0, total, BLOCK):
-                size = min(BLOCK, total - r0)
-                tiled = size - size % ROWS
-                s0, p0 = s, p
-                for r in range(size):
+                column = p % width
+                idle = (r0 - total) % ROWS if total - r0 < BLOCK else 0  # rows that fill up the first tile, each overwritten by row `idle`
+                size = min(BLOCK, idle + total - r0)
+                for r in range(idle, size):
                     rows[0, r] = in_at + s * in_size + positions[first + p, 0]
                     rows[1, r] = 4 * (out_at + s * out_size + positions[first + p, 1])
                     rows[2, r] = positions[first + p, 2]
                     p += 1
                     if p == count:
                         s, p = s + 1, 0
+                for r in range(idle):
+                    for which in range(3):
+                        rows[which, r] = rows[which, idle]
                 for j in range(plan[layer, 9], plan[layer, 10]):
                     w, words, offset, limit, place = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3], blocks[j, 4]
-                    if kind == LEVELS:
-                        for r in range(0, tiled, ROWS):
-                            _level_map(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
-                        for r in range(tiled, size):
-                            _level_map_1(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
-                        continue
                     if blocks[j, 5]:
-                        r, column = 0, p0 % width
+                        r, run = idle, width - column
                         while r < size:
-                            run = min(width - column, size - r)
+                            run = min(run, size - r)
                             for k in range(words):
                                 _gather(arena, rows[0, r] + offsets[offset + k], step, patches, (k + 1) * PITCH + r, run, kind == DENSE)
-                            r, column = r + run, 0
+                            r, run = r + run, width
                     if kind == DENSE:
-                        for r in range(0, tiled, ROWS):
+                        for r in range(0, size, ROWS):
                             _dense_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
-                        for r in range(tiled, size):
-                            _dense_map_1(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
-                    else:
-                        for r in range(0, tiled, ROWS):
+                    elif kind == TERNARY:
+                        for r in range(0, size, ROWS):
                             _ternary_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
-                        for r in range(tiled, size):
-                            _ternary_map_1(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                    else:
+                        for r in range(0, size, ROWS):
+                            _level_map(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
         out_at, out_size = plan[last, 3], plan[last, 4]
         for s in range(samples):
             for k in range(out.shape[2]):
@@ -605,7 +599,7 @@ class _Telling(event.Listener):
 
 
 def load(name: str, notify: Callable[[str], None] | None = None) -> Any:
-    """Return the kernel `name` ("layers", "maps" or "polarized"), from the cache on disk or compiled now; `notify` hears of the latter first."""
+    """Return the kernel `name` ("layers", "maps", "polarized") from the cache on disk, or compile it now; `notify` hears of that first."""
     function, signature = _KERNELS[name]
     with event.install_listener("numba:compile", _Telling(notify)):
         return _compiled(function, signature, (True, False))

@@ -10,14 +10,15 @@ import numba  # noqa: F401  so that a machine without numba fails here, where th
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.engine import Counts, Neurons
+from sugenet.bits.conv import MapLayer
+from sugenet.bits.engine import Counts, MapProgram, Neurons
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, load
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
 
-__all__ = ["NumbaEngine", "NumbaProgram"]
+__all__ = ["PRODUCTS_PER_HANDOVER", "NumbaEngine", "NumbaProgram", "kernel_named", "laid_out", "on_a_line"]
 
-_PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
+PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
 _LINE = 64  # bytes
 
 _Lane = TypeVar("_Lane", np.uint64, np.int64)
@@ -36,8 +37,14 @@ class NumbaEngine:
         """Make a chain of layers ready to run."""
         return NumbaProgram(tuple(layers))
 
+    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
+        """Make a chain of convolutions and pooling ready to run."""
+        from sugenet.bits.numba_maps import map_program
+
+        return map_program(tuple(layers))
+
     def prepare(self, notify: Callable[[str], None] | None = None) -> None:
-        """Load both kernels, and call `notify` before one has to be compiled."""
+        """Load all kernels, and call `notify` before one has to be compiled."""
         told: list[str] = []
 
         def once(message: str) -> None:
@@ -45,11 +52,12 @@ class NumbaEngine:
                 told.append(message)
                 notify(message)
 
-        for name in ("layers", "polarized"):
-            _kernel(name, once)
+        for name in ("layers", "maps", "polarized"):
+            kernel_named(name, once)
 
 
-def _kernel(name: str, notify: Callable[[str], None] | None = None) -> Any:
+def kernel_named(name: str, notify: Callable[[str], None] | None = None) -> Any:
+    """Return a kernel, loaded once for the process."""
     with _loading:
         if name not in _loaded:
             _loaded[name] = load(name, notify)
@@ -61,7 +69,7 @@ class NumbaProgram:
 
     def __init__(self, layers: tuple[Neurons, ...]) -> None:
         self._layers = layers
-        self._run = _kernel("layers")
+        self._run = kernel_named("layers")
         self._neurons = len(layers[-1].tau)
         self._out_words = words_for(self._neurons)
         weights, rows, first, limit = [], [], 0, 0
@@ -74,12 +82,12 @@ class NumbaProgram:
             weights.append(laid)
             first, limit = first + laid.size, limit + blocks * NEURONS
         self._plan = np.array(rows, np.int64)
-        self._weights = _on_a_line(np.concatenate(weights))
-        self._sizes = _on_a_line(np.concatenate([_by_block(layer.lam_sizes, 0) for layer in layers]))
-        self._limits = _on_a_line(np.concatenate([_by_block(layer.lam_sizes - layer.tau, -1) for layer in layers]))
+        self._weights = on_a_line(np.concatenate(weights))
+        self._sizes = on_a_line(np.concatenate([_by_block(layer.lam_sizes, 0) for layer in layers]))
+        self._limits = on_a_line(np.concatenate([_by_block(layer.lam_sizes - layer.tau, -1) for layer in layers]))
         self._scratch = SAMPLES * max(max(words_for(layer.width), words_for(len(layer.tau))) for layer in layers)
         products = sum(layer.width * len(layer.tau) for layer in layers)
-        self._grain = -(-_PRODUCTS_PER_HANDOVER // products)
+        self._grain = -(-PRODUCTS_PER_HANDOVER // products)
         self._no_counts, self._no_activity = np.empty((0, 0), np.int32), np.empty((0, 0), np.uint64)
 
     def match_counts(self, words: Words, threads: int | None) -> Counts:
@@ -109,7 +117,7 @@ class NumbaProgram:
     @cached_property
     def _polarized(self) -> tuple[Any, Words]:
         (layer,) = self._layers
-        return _kernel("polarized"), _on_a_line(_paired_words(layer))
+        return kernel_named("polarized"), on_a_line(_paired_words(layer))
 
     def _call(self, words: Words, counts: Counts, activity: Words, threads: int | None) -> None:
         def task(start: int, stop: int) -> None:
@@ -122,15 +130,16 @@ class NumbaProgram:
 
 def _dense_words(layer: Neurons) -> Words:
     """Return the running XORs of the weights as [block][word][vector][lane], flat."""
-    return _laid_out(np.bitwise_xor.accumulate(layer.positive, axis=1)[:, :, None])
+    return laid_out(np.bitwise_xor.accumulate(layer.positive, axis=1)[:, :, None])
 
 
 def _paired_words(layer: Neurons) -> Words:
     """Return the words of both literals as [block][word][positive, negative][vector][lane], flat."""
-    return _laid_out(np.stack([layer.positive, layer.negative], axis=2))
+    return laid_out(np.stack([layer.positive, layer.negative], axis=2))
 
 
-def _laid_out(words: Words) -> Words:
+def laid_out(words: Words) -> Words:
+    """Return words of shape (neurons, words, parts) as [block][word][part][vector][lane], flat, blocks filled up with zeros."""
     neurons, count, parts = words.shape
     blocks = -(-neurons // NEURONS)
     full = np.zeros((blocks * NEURONS, count, parts), np.uint64)
@@ -143,7 +152,7 @@ def _by_block(values: npt.NDArray[np.int64], rest: int) -> npt.NDArray[np.int64]
     return np.concatenate([values, np.full(-len(values) % NEURONS, rest)]).astype(np.int64)
 
 
-def _on_a_line(values: npt.NDArray[_Lane]) -> npt.NDArray[_Lane]:
+def on_a_line(values: npt.NDArray[_Lane]) -> npt.NDArray[_Lane]:
     """Copy to an address that begins a cache line, so that no vector lies across two."""
     room = np.empty(values.nbytes + _LINE, np.uint8)
     start = -room.ctypes.data % _LINE

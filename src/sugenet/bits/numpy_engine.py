@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.engine import Counts, Neurons
+from sugenet.bits.conv import MapLayer
+from sugenet.bits.engine import Counts, MapProgram, Neurons
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, pack, tail_mask
 
-__all__ = ["NumpyEngine", "NumpyProgram"]
+__all__ = ["NumpyEngine", "NumpyProgram", "missed_counts"]
 
 _CELLS = 1 << 15  # samples x neurons counted at once: their words, counts and sums stay in the second cache
 
@@ -24,6 +25,12 @@ class NumpyEngine:
     def program(self, layers: Sequence[Neurons]) -> "NumpyProgram":
         """Make a chain of layers ready to run."""
         return NumpyProgram(tuple(layers))
+
+    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
+        """Make a chain of convolutions and pooling ready to run."""
+        from sugenet.bits.numpy_maps import NumpyMaps
+
+        return NumpyMaps(tuple(layers))
 
     def prepare(self, notify: Callable[[str], None] | None = None) -> None:
         """Do nothing: this engine has nothing to compile."""
@@ -60,7 +67,7 @@ class NumpyProgram:
         out = np.empty((len(no_positive), len(layer.tau)), np.int32)
 
         def task(start: int, stop: int) -> None:
-            out[start:stop] = _missed(layer, no_positive[start:stop], no_negative[start:stop])
+            out[start:stop] = missed_counts(layer.positive, layer.negative, no_positive[start:stop], no_negative[start:stop])
 
         share(task, len(no_positive), self._grain(), threads)
         return out
@@ -75,28 +82,30 @@ def _activity(layer: Neurons, words: Words) -> Words:
 
 def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
     if not layer.is_dense:
-        return layer.lam_sizes - _missed(layer, ~words, words)
+        return layer.lam_sizes - missed_counts(layer.positive, layer.negative, ~words, words)
     words = words.copy()
     words[:, -1] &= np.uint64(tail_mask(layer.width))
     weights = np.ascontiguousarray(layer.positive.T)
-    return layer.width - _summed(len(words), layer, lambda here, k: words[here, k, None] ^ weights[k])
+    return layer.width - _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
 
 
-def _missed(layer: Neurons, no_positive: Words, no_negative: Words) -> npt.NDArray[np.int64]:
-    positive, negative = np.ascontiguousarray(layer.positive.T), np.ascontiguousarray(layer.negative.T)
+def missed_counts(positive: Words, negative: Words, no_positive: Words, no_negative: Words) -> npt.NDArray[np.int64]:
+    """Return how many literals, given as packed rows for each neuron, are among those that do not hold, packed rows for each sample."""
+    positive, negative = np.ascontiguousarray(positive.T), np.ascontiguousarray(negative.T)
 
     def missing(here: slice, k: int) -> Words:
         missed: Words = (no_positive[here, k, None] & positive[k]) | (no_negative[here, k, None] & negative[k])
         return missed
 
-    return _summed(len(no_positive), layer, missing)
+    return _summed(len(no_positive), positive.shape, missing)
 
 
-def _summed(batch: int, layer: Neurons, missing: Callable[[slice, int], Words]) -> npt.NDArray[np.int64]:
-    out = np.zeros((batch, len(layer.tau)), np.int64)
-    rows = max(1, _CELLS // len(layer.tau))
+def _summed(batch: int, shape: tuple[int, ...], missing: Callable[[slice, int], Words]) -> npt.NDArray[np.int64]:
+    words, neurons = shape
+    out = np.zeros((batch, neurons), np.int64)
+    rows = max(1, _CELLS // neurons)
     for start in range(0, batch, rows):
         here = slice(start, start + rows)
-        for k in range(layer.positive.shape[1]):
+        for k in range(words):
             out[here] += np.bitwise_count(missing(here, k))
     return out

@@ -1,0 +1,181 @@
+"""A chain of packed convolutions and pooling, run as one, and the packing of maps."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.conv import MapLayer, PackedConv
+from sugenet.bits.engine import EngineName, MapProgram, engine_named
+from sugenet.bits.words import Words, check_words, pack, unpack, words_for
+from sugenet.errors import EncodingError, NetworkError
+
+__all__ = ["PackedMaps", "map_columns", "pack_maps", "unpack_maps"]
+
+
+def pack_maps(bits: npt.ArrayLike, shape: tuple[int, int, int]) -> Words:
+    """Pack maps pixel by pixel: the channels of a pixel are the bits of its words.
+
+    Parameters
+    ----------
+    bits : booleans of shape (batch, channels * height * width)
+        Flat maps in the order of NCHW arrays: channel by channel, row by row.
+    shape : (int, int, int)
+        Channels, height and width.
+
+    Returns
+    -------
+    uint64 array of shape (batch, height * width, ceil(channels / 64))
+
+    Examples
+    --------
+    >>> pack_maps([[True, False, True, True]], shape=(2, 1, 2)).tolist()
+    [[[3], [2]]]
+    """
+    array = np.asarray(bits)
+    channels, pixels = shape[0], shape[1] * shape[2]
+    if array.dtype != np.bool_ or array.ndim != 2 or array.shape[1] != channels * pixels:
+        raise EncodingError(
+            f"bits has type {array.dtype} and shape {array.shape}, but booleans of shape (batch, {channels * pixels}) are needed."
+        )
+    return pack(array.reshape(len(array), channels, pixels).transpose(0, 2, 1))
+
+
+def unpack_maps(words: npt.ArrayLike, channels: int) -> npt.NDArray[np.bool_]:
+    """Give back flat maps in the order of NCHW arrays; the inverse of `pack_maps`.
+
+    Examples
+    --------
+    >>> unpack_maps(pack_maps([[True, False, True, True]], shape=(2, 1, 2)), channels=2)
+    array([[ True, False,  True,  True]])
+    """
+    bits = unpack(words, channels)
+    return bits.transpose(0, 2, 1).reshape(len(bits), bits.shape[1] * channels)
+
+
+def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
+    """Return for each bit of packed maps, read as one row of words, which flat NCHW number it has; -1 for bits after the last channel.
+
+    A dense layer behind maps reads their words as they are, once its columns are in this order.
+
+    Examples
+    --------
+    >>> map_columns((3, 1, 2))[:4].tolist(), map_columns((3, 1, 2))[64:68].tolist()
+    ([0, 2, 4, -1], [1, 3, 5, -1])
+    """
+    channels, pixels = shape[0], shape[1] * shape[2]
+    columns = np.full((pixels, 64 * words_for(channels)), -1, np.intp)
+    columns[:, :channels] = np.arange(channels * pixels).reshape(channels, pixels).T
+    return columns.reshape(-1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedMaps:
+    """Convolutions and pooling that feed each other. A group of samples goes through all layers while its maps stay in the cache.
+
+    Parameters
+    ----------
+    layers : iterable of PackedConv and PackedPool
+        At least one; only the first may read levels.
+    engine : {"auto", "numba", "numpy"}
+        Who counts; after construction never "auto", but the engine that it stood for.
+
+    Examples
+    --------
+    >>> from sugenet.bits import PackedConv, PackedPool
+    >>> conv = PackedConv.from_arrays(np.ones((1, 1, 2, 2), int), tau=[3], shape=(1, 3, 3))
+    >>> maps = PackedMaps([conv, PackedPool((1, 2, 2), kernel=2)], engine="numpy")
+    >>> maps
+    PackedMaps(1x3x3 -> 1x2x2 -> 1x1x1, engine='numpy')
+    >>> x = pack_maps([[True, True, False, True, True, False, False, True, False]], (1, 3, 3))
+    >>> [unpack_maps(words, 1).tolist() for words in maps.hidden(x)]
+    [[[True, False, True, False]], [[True]]]
+    """
+
+    layers: tuple[MapLayer, ...]
+    engine: EngineName
+
+    def __init__(self, layers: Iterable[MapLayer], engine: EngineName = "auto") -> None:
+        chain = tuple(layers)
+        if not chain:
+            raise NetworkError("layers is empty, but packed maps need at least one convolution or pooling.")
+        for number, (layer, following) in enumerate(pairwise(chain)):
+            if layer.output_shape != following.slide.shape:
+                raise NetworkError(
+                    f"layer {number} gives maps of shape {layer.output_shape}, but layer {number + 1} reads {following.slide.shape}; "
+                    "the two must be equal."
+                )
+            if isinstance(following, PackedConv) and following.top is not None:
+                raise NetworkError(f"layer {number + 1} reads levels, but only the first layer can: later ones read bits.")
+        object.__setattr__(self, "layers", chain)
+        object.__setattr__(self, "engine", engine_named(engine).name)
+
+    @property
+    def top(self) -> int | None:
+        """The largest level of the input, or None when it is bits."""
+        first = self.layers[0]
+        return first.top if isinstance(first, PackedConv) else None
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        return self.layers[-1].output_shape
+
+    def activity(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Words:
+        """Return the packed maps of the last layer, of shape (batch, pixels, words).
+
+        Parameters
+        ----------
+        inputs : array
+            For a first layer over bits, packed maps as `pack_maps` gives them; bits after the last channel are ignored. For one over
+            levels, integers of shape (batch, channels * height * width) in the order of NCHW arrays.
+        threads : int, optional
+            How many threads may work at once; one per core when not given.
+        """
+        return self._program.activity(self._checked(inputs), threads)
+
+    def hidden(self, inputs: npt.NDArray[Any], threads: int | None = None) -> tuple[Words, ...]:
+        """Return the packed maps of every layer, in order."""
+        found: list[Words] = []
+        for layer in self.layers:
+            inputs = PackedMaps([layer], self.engine).activity(inputs, threads)
+            found.append(inputs)
+        return tuple(found)
+
+    def with_engine(self, engine: EngineName) -> "PackedMaps":
+        """Return the same chain, counted by another engine."""
+        return PackedMaps(self.layers, engine)
+
+    def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        slide, array = self.layers[0].slide, np.asarray(inputs)
+        channels, pixels = slide.shape[0], slide.pixels
+        if self.top is None:
+            if array.ndim != 3 or array.shape[1] != pixels:
+                raise EncodingError(
+                    f"inputs has shape {array.shape}, but packed maps have shape (batch, {pixels}, {words_for(channels)}) here. "
+                    "Pack flat maps with pack_maps()."
+                )
+            flat = check_words(array.reshape(array.shape[0] * pixels, array.shape[2]), channels, "inputs")
+            return flat.reshape(array.shape)
+        if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != channels * pixels:
+            raise EncodingError(
+                f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape (batch, {channels * pixels})."
+            )
+        if array.size and (array.min() < 0 or array.max() > self.top):
+            raise EncodingError(f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{self.top}.")
+        return np.ascontiguousarray(array)
+
+    @cached_property
+    def _program(self) -> MapProgram:
+        return engine_named(self.engine).maps(self.layers)
+
+    def __repr__(self) -> str:
+        shapes = [self.layers[0].slide.shape, *(layer.output_shape for layer in self.layers)]
+        return f"PackedMaps({' -> '.join('x'.join(map(str, shape)) for shape in shapes)}, engine={self.engine!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., "PackedMaps"], tuple[Any, ...]]:
+        return PackedMaps, (self.layers, self.engine)

@@ -1,0 +1,243 @@
+"""Convolutions and pooling for the compiled engine: lays out a chain of them as flat arrays for the kernel, and calls it.
+
+Every layer has its input in the *arena*, padding included, for as many samples as keep the maps in the second cache. The padding is
+written once, when an arena is made; the kernel writes inside it. Limits are kept once for all positions that have the same ones: all
+positions of a convolution without padding, or all but those at the border of one with it.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.conv import MapLayer, PackedConv, PackedPool
+from sugenet.bits.engine import MapProgram
+from sugenet.bits.kernels import BLOCK, DENSE, LANES, LEVEL_LANES, LEVEL_NEURONS, LEVELS, NEURONS, PITCH, POOL, TERNARY
+from sugenet.bits.numba_engine import PRODUCTS_PER_HANDOVER, kernel_named, laid_out, on_a_line
+from sugenet.bits.numpy_maps import NumpyMaps
+from sugenet.bits.threads import share
+from sugenet.bits.words import Words, pack, tail_mask, words_for
+
+__all__ = ["NumbaMaps", "map_program"]
+
+_Ints = npt.NDArray[np.int64]
+
+_ARENA = 1 << 18  # bytes of all maps of the samples that go through the layers together
+_MOST = 64  # samples that do so at most
+_NEVER = (1 << 31) - 1  # no sum of levels reaches this
+
+
+def map_program(layers: tuple[MapLayer, ...]) -> MapProgram:
+    """Make a chain ready to run. Levels that do not fit into bytes, or their sums into 31 bits, are done by the NumPy twin."""
+    first, *rest = layers
+    if not isinstance(first, PackedConv) or first.top is None:
+        return NumbaMaps(layers)
+    if first.top <= 255 and int(first.sizes.max()) < _NEVER:
+        return NumbaMaps(layers)
+    return _Joined(NumpyMaps((first,)), NumbaMaps(tuple(rest))) if rest else NumpyMaps((first,))
+
+
+@dataclass(frozen=True)
+class _Joined:
+    first: MapProgram
+    then: MapProgram
+
+    def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
+        return self.then.activity(self.first.activity(inputs, threads), threads)
+
+
+@dataclass
+class _Plan:
+    """The flat arrays of the kernel as they grow, layer by layer."""
+
+    rows: list[list[int]] = field(default_factory=list)
+    blocks: list[list[int]] = field(default_factory=list)
+    positions: list[_Ints] = field(default_factory=list)
+    offsets: list[_Ints] = field(default_factory=list)
+    weights: list[Words] = field(default_factory=list)
+    limits: list[_Ints] = field(default_factory=list)
+
+    def add_offsets(self, offsets: _Ints) -> int:
+        return _append(self.offsets, offsets)
+
+    def add_weights(self, words: Words) -> int:
+        return _append(self.weights, np.concatenate([words, np.zeros(-len(words) % LANES, np.uint64)]))
+
+    def add_limits(self, limits: _Ints, rest: int, neurons: int, dtype: Any) -> _Ints:
+        """Add limits of shape (outputs, positions) and return where each position finds its own."""
+        kept, which = np.unique(limits.T, axis=0, return_inverse=True)
+        row = -(-len(limits) // neurons) * neurons
+        table = np.full((len(kept), row), rest, dtype)
+        table[:, : len(limits)] = kept
+        begin = _append(self.limits, table.reshape(-1).view(np.int64)) * 8 // table.itemsize
+        return begin + which.reshape(-1).astype(np.int64) * row
+
+
+def _append(parts: list[Any], values: npt.NDArray[Any]) -> int:
+    begin = sum(map(len, parts))
+    parts.append(values)
+    return begin
+
+
+class NumbaMaps:
+    """A chain of convolutions and pooling as flat arrays, so that one compiled call takes a group of samples through all of them."""
+
+    def __init__(self, layers: tuple[MapLayer, ...]) -> None:
+        self._layers = layers
+        self._run = kernel_named("maps")
+        first = layers[0]
+        self._levels = isinstance(first, PackedConv) and first.top is not None
+        channels, height, width = layers[-1].output_shape
+        self._out = height * width, words_for(channels)
+        sizes = [0 if self._levels and layer is first else _words(layer) for layer in layers] + [height * width * words_for(channels)]
+        self._most = max(1, min(_MOST, _ARENA // (8 * sum(sizes))))
+        self._sizes, starts = sizes, [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
+        plan = _Plan()
+        for number, layer in enumerate(layers):
+            following = layers[number + 1] if number + 1 < len(layers) else None
+            inner = np.arange(layer.slide.count, dtype=np.int64) if following is None else following.slide.inner
+            out_plane = sizes[number + 1] // words_for(layer.output_shape[0])
+            kind, starts_in, limits, *last = _laid(plan, layer, out_plane)
+            place = sum(map(len, plan.positions))
+            plan.positions.append(np.stack([starts_in, inner, limits], axis=1))
+            in_size = sizes[number] or _bytes(layer)
+            plan.rows.append([kind, starts[number], in_size, starts[number + 1], sizes[number + 1], layer.slide.count, place, *last])
+        self._arrays = (
+            self._source(first),
+            np.array(plan.rows, np.int64),
+            np.array(plan.blocks, np.int64).reshape(-1, 6),
+            np.concatenate(plan.positions),
+            np.concatenate(plan.offsets),
+            on_a_line(np.concatenate(plan.weights)),
+            on_a_line(np.concatenate([*plan.limits, np.zeros(0, np.int64)])),
+        )
+        self._patch_words = (1 + max([int(words) for _, words, *_ in plan.blocks], default=0)) * PITCH
+        products = sum(layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, PackedConv))
+        self._grain = -(-PRODUCTS_PER_HANDOVER // max(1, products))
+        self._spare: deque[tuple[Words, npt.NDArray[np.uint8], Words, _Ints]] = deque()
+        self._no_words, self._no_octets = np.empty((0, 0, 0), np.uint64), np.empty((0, 0), np.uint8)
+
+    def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
+        """Return the packed maps of the last layer."""
+        octets = np.ascontiguousarray(inputs, np.uint8) if self._levels else self._no_octets
+        words = self._no_words if self._levels else inputs
+        out = np.empty((len(inputs), *self._out), np.uint64)
+
+        def task(start: int, stop: int) -> None:
+            try:
+                room = self._spare.pop()  # threads take arenas of earlier calls and give them back
+            except IndexError:
+                room = self._new_room()
+            self._run(words, octets, start, stop, self._most, *self._arrays, *room, out)
+            self._spare.append(room)
+
+        share(task, len(inputs), self._grain, threads)
+        return out
+
+    def _source(self, layer: MapLayer) -> _Ints:
+        (channels, height, width), padded = layer.slide.shape, layer.slide.padded
+        begin = int(layer.slide.inner[0])
+        mask = int(np.uint64(tail_mask(channels)).view(np.int64))
+        if self._levels:
+            return np.array([channels, height, width, 0, 0, _bytes(layer), begin * channels, padded[1]], np.int64)
+        return np.array([channels, height, width, words_for(channels), mask, _words(layer), begin, padded[1]], np.int64)
+
+    @cached_property
+    def _fresh(self) -> Words:
+        """The maps of a group of samples before the first run: what padding must hold is everywhere."""
+        parts = []
+        for layer, size in zip(self._layers, self._sizes, strict=False):
+            fill = pack(layer.every) if isinstance(layer, PackedPool) else np.zeros(1, np.uint64)
+            parts.append(np.tile(np.repeat(fill, size // len(fill)), self._most))
+        return np.concatenate([*parts, np.zeros(self._sizes[-1] * self._most + LANES, np.uint64)])
+
+    def _new_room(self) -> tuple[Words, npt.NDArray[np.uint8], Words, _Ints]:
+        octets = _bytes(self._layers[0]) * self._most + 8 if self._levels else 0
+        patches = on_a_line(np.zeros(self._patch_words, np.uint64))
+        return on_a_line(self._fresh), np.zeros(octets, np.uint8), patches, np.zeros((3, BLOCK), np.int64)
+
+
+def _words(layer: MapLayer) -> int:
+    """Words of one padded input."""
+    return words_for(layer.slide.shape[0]) * layer.slide.padded[0] * layer.slide.padded[1]
+
+
+def _bytes(layer: MapLayer) -> int:
+    return layer.slide.shape[0] * layer.slide.padded[0] * layer.slide.padded[1]
+
+
+def _laid(plan: _Plan, layer: MapLayer, out_plane: int) -> tuple[Any, ...]:
+    """Add a layer: its kind, where its positions begin, where their limits do, and the end of its row in the plan."""
+    if isinstance(layer, PackedPool):
+        return _laid_pool(plan, layer)
+    return _laid_conv(plan, layer, out_plane) if layer.top is None else _laid_levels(plan, layer, out_plane)
+
+
+def _laid_pool(plan: _Plan, layer: PackedPool) -> tuple[Any, ...]:
+    slide, words = layer.slide, words_for(layer.slide.shape[0])
+    taps, mask = plan.add_offsets(slide.offsets), plan.add_weights(pack(layer.every))
+    return (
+        POOL,
+        slide.starts,
+        np.zeros(slide.count, np.int64),
+        slide.positions[1],
+        slide.stride[1],
+        0,
+        words,
+        taps,
+        len(slide.offsets),
+        mask,
+    )
+
+
+def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...]:
+    slide, outs, per_in = layer.slide, *layer.weights.shape[:2]
+    positive, negative = layer.literals()
+    plane = slide.padded[0] * slide.padded[1]
+    spans, dense = [], bool((np.abs(layer.weights) == layer.copies).all())
+    for begin in range(0, outs, NEURONS):  # the words that hold the groups of 16 neurons
+        groups = [row * layer.groups // outs for row in (begin, min(begin + NEURONS, outs) - 1)]
+        spans.append((groups[0] * per_in // 64, words_for((groups[1] + 1) * per_in)))
+        inside = groups[0] == groups[1] and per_in * groups[0] % 64 == 0 and ((groups[1] + 1) * per_in % 64 == 0 or layer.groups == 1)
+        dense = dense and inside
+    limits = plan.add_limits(layer.allowed, -1, NEURONS, np.int64)
+    first, places = len(plan.blocks), dict[tuple[int, int], int]()
+    for block, (low, high) in enumerate(spans):
+        rows = slice(block * NEURONS, (block + 1) * NEURONS)
+        if (low, high) not in places:
+            offsets = slide.offsets[:, None, None] + np.zeros((layer.copies, 1), np.int64) + np.arange(low, high) * plane
+            places[low, high] = plan.add_offsets(offsets.reshape(-1))
+        up, down = (part[rows, :, :, low:high].reshape(len(part[rows]), -1) for part in (positive, negative))
+        laid = laid_out(np.bitwise_xor.accumulate(up, axis=1)[:, :, None] if dense else np.stack([up, down], axis=2))
+        renew = block == 0 or spans[block - 1] != (low, high)
+        out = block * NEURONS // 64 * out_plane * 4 + block * NEURONS % 64 // 16
+        plan.blocks.append([plan.add_weights(laid), up.shape[1], places[low, high], block * NEURONS, out, int(renew)])
+    end = (first, len(plan.blocks), 0, 0, 0)
+    return DENSE if dense else TERNARY, slide.starts, limits, slide.positions[1], slide.stride[1], *end
+
+
+def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...]:
+    slide, channels = layer.slide, layer.slide.shape[0]
+    (high, wide), outs = slide.kernel, len(layer.weights)
+    taps = layer.spread().transpose(0, 2, 1).reshape(outs, high, wide, channels)
+    # The bytes of neighbouring pixels follow each other: a row of the kernel is one run of bytes, unless it is dilated.
+    runs = taps.reshape(outs, high, wide * channels) if slide.dilation[1] == 1 else taps.reshape(outs, high * wide, channels)
+    begins = slide.offsets.reshape(high, wide)[:, 0] if slide.dilation[1] == 1 else slide.offsets
+    quads = -(-runs.shape[2] // 4)
+    blocks = -(-outs // LEVEL_NEURONS)
+    octets = np.zeros((blocks * LEVEL_NEURONS, runs.shape[1], quads * 4), np.int8)
+    octets[:outs, :, : runs.shape[2]] = runs
+    count = runs.shape[1] * quads
+    lanes = octets.reshape(blocks, LEVEL_NEURONS // LEVEL_LANES, LEVEL_LANES, count, 4).transpose(0, 3, 1, 2, 4)
+    offsets = plan.add_offsets((begins[:, None] * channels + 4 * np.arange(quads)).reshape(-1))
+    limits = plan.add_limits(layer.least, _NEVER, LEVEL_NEURONS, np.int32)
+    first = len(plan.blocks)
+    for block in range(blocks):
+        place = plan.add_weights(np.ascontiguousarray(lanes[block]).reshape(-1).view(np.uint64))
+        out = block * LEVEL_NEURONS // 64 * out_plane * 4 + block * LEVEL_NEURONS % 64 // 16
+        plan.blocks.append([place, count, offsets, block * LEVEL_NEURONS, out, 0])
+    end = (first, len(plan.blocks), 0, 0, 0)
+    return LEVELS, slide.starts * channels, limits, slide.positions[1], slide.stride[1], *end
