@@ -1,6 +1,8 @@
 """Binarized neural networks read exactly as Sugeno integrals: which rule fired, what would change the answer, can it fail."""
 
-from sugenet import capacity, errors
+from typing import TYPE_CHECKING, Any
+
+from sugenet import capacity, errors, io
 from sugenet import data as models
 from sugenet.bnn import (
     ConvLayer,
@@ -28,23 +30,29 @@ from sugenet.bnn import (
 from sugenet.io import load, save
 from sugenet.reason import L0, L1, L2, Hamming, Linf, check, whatif
 
+if TYPE_CHECKING:
+    from sugenet.io import BitInputs, Integers, Reals, from_torch, read_larq, read_onnx, verify_against, write_onnx
+
 __version__ = "0.1.0"
 
 __all__ = [
     "L0",
     "L1",
     "L2",
+    "BitInputs",
     "ConvLayer",
     "DenseLayer",
     "Encoder",
     "Hamming",
     "Head",
+    "Integers",
     "LevelLayer",
     "Linf",
     "Network",
     "Neuron",
     "OneHot",
     "PoolLayer",
+    "Reals",
     "Trace",
     "Window",
     "bit",
@@ -55,13 +63,26 @@ __all__ = [
     "fold_by_evaluation",
     "fold_conv",
     "fold_levels",
+    "from_torch",
     "integer",
+    "io",
     "load",
     "models",
+    "read_larq",
+    "read_onnx",
     "save",
     "simplify",
     "summary",
     "thermometer",
     "threshold",
+    "verify_against",
     "whatif",
+    "write_onnx",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Importers are loaded when first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'sugenet' has no attribute {name!r}")
+    return getattr(io, name)

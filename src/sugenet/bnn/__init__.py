@@ -11,6 +11,7 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
+from sugenet.bnn.raw_rules import RawNeuron, RawRule
 from sugenet.bnn.simplify import simplify
 from sugenet.bnn.summary import LayerSummary, Summary, summary
 from sugenet.bnn.trace import LayerTrace, Trace
@@ -31,6 +32,8 @@ __all__ = [
     "Norm",
     "OneHot",
     "PoolLayer",
+    "RawNeuron",
+    "RawRule",
     "Steps",
     "Summary",
     "Trace",

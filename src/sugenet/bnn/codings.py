@@ -7,7 +7,7 @@ A feature takes one of a few *states*, numbered from 0; a state is a legal bit p
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isnan, nextafter
@@ -75,6 +75,8 @@ class Steps:
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
             raise EncodingError(f"low={self.low} is above high={self.high}.")
+        if self.whole and not _ceil(self.low) <= _floor(self.high):
+            raise EncodingError(f"there is no whole number from low={self.low} to high={self.high}.")
 
     @property
     def width(self) -> int:
@@ -112,6 +114,8 @@ class Steps:
         ends, here = self.interval(state), self._checked(value)
         if ends is None:
             return None
+        if here in (inf, -inf):
+            raise EncodingError("an infinite value is infinitely far from every other state.")
         there = min(max(here, ends[0]), ends[1])
         return Move(int(there) if self.whole else there, abs(Fraction(there) - Fraction(here)))
 
@@ -150,10 +154,16 @@ class Steps:
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and give it as float64."""
+        if column.dtype.kind not in "biufO" or column.dtype.itemsize > 8:
+            column = column.astype(object)
         try:
             numbers = column.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise EncodingError(f"{name} needs numbers, but holds {next(v for v in column if not _is_number(v))!r}.") from None
+        if (column.dtype.kind in "iuO" and column.size and np.abs(numbers).max() >= _EXACT) or (
+            column.dtype == object and any(isinstance(value, Fraction) for value in column.tolist())
+        ):
+            numbers = np.array([_comparable(value, self.cuts, name) for value in column.tolist()])
         if self.bipolar:
             numbers = np.where(numbers == -1, 0.0, numbers)
         wrong = np.isnan(numbers) | (numbers < self.low) | (numbers > self.high)
@@ -161,7 +171,8 @@ class Steps:
             wrong |= numbers != np.floor(numbers)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise EncodingError(f"{name} is {column[row]!r} in sample {row}, but it must be {self._domain()}.")
+            shown = column[row].item() if isinstance(column[row], np.generic) else column[row]
+            raise EncodingError(f"{name} is {shown!r} in sample {row}, but it must be {self._domain()}.")
         return numbers
 
     def _domain(self) -> str:
@@ -237,7 +248,7 @@ class OneHot:
         place = {category: number for number, category in enumerate(self.categories)}
         states = np.empty(len(column), np.float64)
         for row, value in enumerate(column.tolist()):
-            known = place.get(value)
+            known = place.get(value) if isinstance(value, Hashable) else None
             if known is None:
                 shown = ", ".join(map(str, self.categories[:12]))
                 raise EncodingError(f"{name} is {value!r} in sample {row}, which is no category. The categories are {shown}.")
@@ -273,6 +284,19 @@ def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
     return Steps((), low, high, whole)
 
 
+_EXACT = 2.0**53  # floats hold every whole number up to here
+
+
+def _comparable(value: Any, cuts: tuple[float, ...], name: str) -> float:
+    """A float that compares with every cut as the exact value does: the float nearest to it on the same side of all cuts."""
+    near = float(value)
+    if near != value:
+        exact = Fraction(value)
+        if any((near >= cut) != (exact >= Fraction(cut)) for cut in cuts if abs(cut) != inf):
+            raise EncodingError(f"{name} is {value!r}, which no float keeps apart from a cut next to it. Round it on purpose first.")
+    return near
+
+
 def _ceil(value: float) -> float:
     return value if value in (inf, -inf) else float(-(-value // 1))
 
@@ -288,6 +312,6 @@ def _short(value: float) -> str:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -100,39 +100,6 @@ class Encoder:
         feature = self.feature_of[place]
         return self.codings[feature].words(self.names[feature], place - self._starts[feature], on)
 
-    def conditions(self, literals: Iterable[int]) -> list[str] | None:
-        """What several literals say together, feature by feature; None when no raw value can make all of them true.
-
-        Examples
-        --------
-        >>> from sugenet.bnn import thermometer
-        >>> encoder = Encoder([thermometer([4, 8, 12])], ["pixel"])
-        >>> encoder.conditions([+1, -3]), encoder.conditions([-1, -2]), encoder.conditions([-1, +2])
-        (['4 <= pixel < 12'], ['pixel < 4'], None)
-        """
-        by_feature: dict[int, dict[int, bool]] = {}
-        for literal in sorted(literals, key=abs):
-            place = abs(literal) - 1
-            feature = self.feature_of[place]
-            by_feature.setdefault(feature, {})[place - self._starts[feature]] = literal > 0
-        found = []
-        for feature, wanted in by_feature.items():
-            coding, name = self.codings[feature], self.names[feature]
-            states = [s for s in range(coding.states) if coding.reachable(s) and all(coding.bits(s)[p] == on for p, on in wanted.items())]
-            if not states:
-                return None
-            found.append(coding.describe_several(name, states))
-        return found
-
-    def is_legal(self, bits: Any) -> bool:
-        """Whether some raw sample has these bits."""
-        row = np.asarray(bits, dtype=bool)
-        for feature, coding in enumerate(self.codings):
-            group = row[self.group(feature).start : self.group(feature).stop]
-            if not any(coding.reachable(s) and (coding.bits(s) == group).all() for s in range(coding.states)):
-                return False
-        return True
-
     def encode(self, X: Any) -> Bits:
         """Bits of raw samples, one row a sample."""
         columns = self._read(X)
@@ -187,7 +154,9 @@ class Encoder:
         """Where every feature is a whole number with a cut at every step: its least value, which is level 0."""
         lows = []
         for coding in self.codings:
-            if not isinstance(coding, Steps) or not coding.whole or coding != integer(int(coding.low), int(coding.high)):
+            if not isinstance(coding, Steps) or not coding.whole or not np.isfinite([coding.low, coding.high]).all():
+                return None
+            if coding.width > 1 << 16 or coding != integer(int(coding.low), int(coding.high)):
                 return None
             lows.append(coding.low)
         return np.array(lows)

@@ -158,7 +158,7 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
 
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
         bias, scale, gamma, beta, mean, var, eps = (column[j] for column in columns)
-        if var + eps < 0 or (var + eps == 0 and gamma):
+        if var + eps <= 0:
             raise NetworkError(f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance.")
         slope = gamma * scale * steps[j]
         offset = gamma * (scale * starts[j] + bias - mean)
@@ -198,6 +198,8 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
     counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)  # a short column repeats its last sum
     sums = (starts + 2 * counts).astype(np.float64)
     values = np.asarray(value(sums))
+    if values.dtype.kind not in "iuf":
+        raise NetworkError(f"value returned {values.dtype}, but the numbers in front of the sign are needed.")
     if values.shape != sums.shape:
         raise NetworkError(f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape.")
     if np.isnan(values).any():
@@ -205,11 +207,11 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
 
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
         column = values[: int(sizes[j]) + 1, j]
-        steps = np.diff(column)
-        if (steps < 0).any() and (steps > 0).any():
+        rises, falls = (column[1:] > column[:-1]).any(), (column[1:] < column[:-1]).any()
+        if rises and falls:
             raise NetworkError(f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold.")
         signs = np.sign(column).astype(int)
-        return int(np.sign(column[-1] - column[0])), lambda count: int(signs[count])
+        return int(rises) - int(falls), lambda count: int(signs[count])
 
     return decide
 

@@ -5,11 +5,10 @@ The score of class k is ``scale_k * (2 M_k - n_k) + bias_k`` in exact rationals;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import inf, lcm
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints, check_size, integer_array, match_counts
 from sugenet.bnn.literals import lam_of
-from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
+from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
 
@@ -77,12 +76,16 @@ class Head:
         return np.asarray(np.abs(self.weights).sum(axis=1))
 
     def capacity(self, k: int) -> SetFunction:
-        """nu of class k: |A & Lam| / n, written as nested thresholds (THEORY 4, point 10)."""
-        row = self.weights[k]
-        if np.abs(row).max(initial=0) > 1:
-            raise NetworkError(f"class {k} counts a literal more than once; nu is defined for weights -1, 0, +1.")
-        lam, literals = lam_of(row.tolist()), Criteria.literals(self.inputs)
-        return Nested({Fraction(m, len(lam)): CardinalityThreshold(lam, m, literals) for m in range(1, len(lam) + 1)})
+        """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity (THEORY 4, point 10)."""
+        row, n = self.weights[k].tolist(), int(self.sizes[k])
+        if not n:
+            raise NetworkError(f"class {k} has no literals, so nu is not defined: its score is its bias.")
+        lam, literals = lam_of(row), Criteria.literals(self.inputs)
+        if max(map(abs, row)) <= 1:
+            return Nested({Fraction(m, n): CardinalityThreshold(lam, m, literals) for m in range(1, n + 1)})
+        weights: dict[int | str, int] = dict.fromkeys(literals, 0)
+        weights |= {literal: abs(row[abs(literal) - 1]) for literal in lam}
+        return Nested({Fraction(m, n): WeightedThreshold(weights, m) for m in range(1, n + 1)})
 
     def match_counts(self, bits: Any) -> Ints:
         """M of every sample and class."""
@@ -102,7 +105,7 @@ class Head:
     def ranked(self, counts: Ints) -> npt.NDArray[Any]:
         """Scores times a common unit: int64 where all of them fit, else Python integers."""
         slopes, offsets, _ = self._integers
-        largest = max(abs(a) * int(n) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
+        largest = max(abs(a) * max(int(n), 1) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
         dtype = np.int64 if largest < 1 << 62 else object
         return np.asarray(counts.astype(dtype) * np.array(slopes, dtype) + np.array(offsets, dtype))
 
@@ -122,7 +125,7 @@ class Head:
         unit = self._integers[2]
         if ranked.dtype != object and unit <= 1 << 52 and np.abs(ranked).max(initial=0) <= 1 << 52:
             return np.asarray(ranked / unit)  # both are exact floats, so the quotient is correctly rounded
-        return np.array([int(value) / unit for value in ranked.ravel()], dtype=np.float64).reshape(ranked.shape)
+        return np.array([_quotient(int(value), unit) for value in ranked.ravel()], dtype=np.float64).reshape(ranked.shape)
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
         """The class with the largest exact score; of equal ones the lowest number."""
@@ -155,9 +158,16 @@ class Head:
         return hash((self.weights.tobytes(), self.bias, self.scale))
 
 
+def _quotient(value: int, unit: int) -> float:
+    try:
+        return value / unit
+    except OverflowError:  # beyond the largest float
+        return inf if value > 0 else -inf
+
+
 def _per_class(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
-    many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
-    row = list(values) if many else [values] * count
+    many = np.ndim(values) > 0 and not isinstance(values, str)
+    row = list(values) if many else [values.item() if isinstance(values, np.ndarray) else values] * count
     if len(row) != count:
         raise NetworkError(f"{what} has {len(row)} values for {count} classes. Give one for each, or one for all.")
     return tuple(Fraction(exact_number(value, f"{what} of class {k}")) for k, value in enumerate(row))

@@ -206,12 +206,6 @@ class Network:
             return self.encoder.words(place, literal > 0)
         return f"neuron {place + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
 
-    def conditions(self, layer: int, literals: Iterable[int]) -> list[str] | None:
-        """What several input literals of a layer say together; None when no raw sample can make all of them true."""
-        if layer == 1:
-            return self.encoder.conditions(literals)
-        return [self.words(layer, literal) for literal in sorted(literals, key=abs)]
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what the network computes and what its inputs and classes are called; notes do not count."""

@@ -61,13 +61,15 @@ class Neuron:
     tau: int
 
     def __init__(self, weights: Iterable[Any], tau: int) -> None:
-        object.__setattr__(self, "weights", tuple(int(weight) for weight in weights))
-        object.__setattr__(self, "tau", int(tau))
+        row = tuple(_whole(weight, f"weight {place}") for place, weight in enumerate(weights, start=1))
+        object.__setattr__(self, "weights", row)
+        object.__setattr__(self, "tau", _whole(tau, "tau"))
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
         """The neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
-        return cls(weights, tau_of(theta, sum(abs(int(weight)) for weight in weights)))
+        row = [_whole(weight, f"weight {place}") for place, weight in enumerate(weights, start=1)]
+        return cls(row, tau_of(theta, sum(map(abs, row))))
 
     @cached_property
     def lam(self) -> frozenset[Literal]:
@@ -158,3 +160,13 @@ class Neuron:
             return f"never active (tau = {self.tau} of {self.size} literals)"
         counted = "" if self.size == len(self.lam) else f", counted {self.size} times in all,"
         return f"active iff at least {self.tau} of {len(self.lam)} literals{counted} hold"
+
+
+def _whole(value: Any, what: str) -> int:
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise NetworkError(f"{what} is {value!r}, which is not a whole number. Take the signs of real weights first.")

@@ -30,14 +30,18 @@ from sugenet.bits import (
 from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
+from sugenet.errors import TooLargeError
 
 __all__ = ["Maps", "Packed", "Plain", "Rows", "fast_levels", "unmerged"]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
 _LARGEST = 127  # weight of a packed convolution
+_LITERALS = 1 << 28  # of a packed convolution, to bound memory
 
 _Values: TypeAlias = npt.NDArray[Any]
+
+_COPIES = 1 << 20
 
 
 def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
@@ -50,6 +54,11 @@ def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.N
     copies: list[npt.NDArray[np.intp]] = []
     for rows in weights:
         repeats = np.maximum(np.abs(rows).max(axis=0, initial=0), 1)
+        if int(repeats.sum()) > _COPIES:
+            raise TooLargeError(
+                f"weights of up to {int(repeats.max())} would need {int(repeats.sum()):,} packed inputs; the limit is {_COPIES:,}. "
+                "Evaluate this network with engine='definition'."
+            )
         source = np.repeat(np.arange(rows.shape[1]), repeats)
         turn = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)  # 0, 1, ... within the copies of an input
         wide = rows[:, source]
@@ -230,8 +239,10 @@ def _kind(layer: Layer) -> type:
         return Rows
     if isinstance(layer, PoolLayer):
         return Maps
-    fits = isinstance(layer, ConvLayer) and layer.weights.size and int(np.abs(layer.weights).max()) <= _LARGEST
-    return Maps if fits else Plain
+    if not isinstance(layer, ConvLayer) or not layer.weights.size:
+        return Plain
+    largest, spread = int(np.abs(layer.weights).max()), layer.weights.size * layer.groups  # kernels are packed over all channels
+    return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
@@ -272,4 +283,5 @@ def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.b
     largest = int(layer.sizes.max(initial=0))
     dtype = np.float32 if largest < 1 << 24 else np.float64
     sums = levels.astype(dtype) @ layer.weights.T.astype(dtype)
-    return np.asarray(sums >= layer.tau + np.minimum(layer.weights, 0) @ layer.tops)
+    tau = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
+    return np.asarray(sums >= tau + np.minimum(layer.weights, 0) @ layer.tops)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LayerTrace", "Trace", "trace"]
 
 DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
+SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Trace:
     def prove(self) -> str:
         """Recompute every neuron and every class score as a Sugeno integral over the polarized encoding; say how.
 
-        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, which needs no closed form either.
+        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, and for thousands by order statistics.
 
         Raises
         ------
@@ -70,23 +71,26 @@ class Trace:
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             dense = dense_of(layer)
             sample = _polarized(bits)
-            method: Method = "definition" if len(bits) <= DEFINITION_LIMIT else "sorting"
+            method: Method = "definition" if len(bits) <= DEFINITION_LIMIT else "sorting" if len(bits) <= SORTING_LIMIT else "auto"
             for j in range(dense.outputs):
                 integral = sugeno(dense.neuron(j + 1).capacity(), sample, method=method)
                 if bool(integral) != bool(seen.active[j]):
                     raise SoundnessError(
                         f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, the activity {seen.active[j]}."
                     )
-            lines.append(f"layer {number}: {dense.outputs} Sugeno integrals by {method} equal the activity")
+            way = "order statistics" if method == "auto" else method
+            lines.append(f"layer {number}: {_many(dense.outputs, 'Sugeno integral')} by {way} equal the activity")
             bits = seen.active
         head, sample = network.head, _polarized(bits)
         for k in range(head.outputs):
-            if np.abs(head.weights[k]).max(initial=0) <= 1 and head.sizes[k]:
-                integral = sugeno(head.capacity(k), sample)
-                n = int(head.sizes[k])
-                if head.scale[k] * (2 * n * Fraction(integral) - n) + head.bias[k] != self.scores[k]:
-                    raise SoundnessError(f"class {k}: 2n S - n + b with S = {integral} is not the score {self.scores[k]}.")
-        lines.append(f"head: {head.outputs} scores are 2n S_nu - n + b")
+            n = int(head.sizes[k])
+            integral = Fraction(sugeno(head.capacity(k), sample)) if n else Fraction(0)
+            if head.scale[k] * (2 * n * integral - n) + head.bias[k] != self.scores[k]:
+                raise SoundnessError(f"class {k}: the score from S = {integral} is not {self.scores[k]}.")
+        plain = all(scale == 1 for scale in head.scale)
+        lines.append(
+            f"head: {_many(head.outputs, 'score')} equal {'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
+        )
         return "\n".join(lines)
 
     def first_bits(self) -> Bits:
@@ -131,3 +135,7 @@ def _polarized(bits: Bits) -> list[int]:
         row += [int(value), int(not value)]
     assert len(row) == len(Criteria.literals(len(bits)))
     return row
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

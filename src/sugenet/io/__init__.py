@@ -1,7 +1,68 @@
-"""Files in and out. The native format keeps a network exactly, and every damaged bit of a file is noticed (docs/format.md)."""
+"""Files in and out: the native format, networks from elsewhere made exact, samples, queries. Loading never runs code from a file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from sugenet.io.native import load, save
-from sugenet.io.samples import read_samples
-from sugenet.io.texts import read_json, write_text
 
-__all__ = ["load", "read_json", "read_samples", "save", "write_text"]
+if TYPE_CHECKING:
+    from sugenet.io.compare import Agreement, verify_against
+    from sugenet.io.domains import BitInputs, Integers, Reals
+    from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
+    from sugenet.io.onnx_writer import write_onnx
+    from sugenet.io.relaxed import PartlyImported
+    from sugenet.io.report import Imported, LayerReport
+    from sugenet.io.samples import read_samples
+    from sugenet.io.texts import read_json, write_text
+    from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
+    from sugenet.io.vnnlib_query import Query
+
+__all__ = [
+    "Agreement",
+    "BitInputs",
+    "Imported",
+    "Integers",
+    "LayerReport",
+    "PartlyImported",
+    "Query",
+    "Reals",
+    "from_state_dict",
+    "from_torch",
+    "import_file",
+    "load",
+    "read_bnnquanalyst",
+    "read_json",
+    "read_larq",
+    "read_npz",
+    "read_onnx",
+    "read_samples",
+    "read_vnnlib",
+    "save",
+    "verify_against",
+    "write_onnx",
+    "write_text",
+    "write_vnnlib",
+]
+
+_ROOMS = {
+    "compare": ["Agreement", "verify_against"],
+    "domains": ["BitInputs", "Integers", "Reals"],
+    "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
+    "onnx_writer": ["write_onnx"],
+    "relaxed": ["PartlyImported"],
+    "report": ["Imported", "LayerReport"],
+    "samples": ["read_samples"],
+    "texts": ["read_json", "write_text"],
+    "vnnlib": ["read_vnnlib", "write_vnnlib"],
+    "vnnlib_query": ["Query"],
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Importers are loaded when first asked for, so that ``import sugenet`` stays light."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
+    return getattr(import_module(f"sugenet.io.{_HOME[name]}"), name)

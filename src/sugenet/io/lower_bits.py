@@ -78,7 +78,7 @@ def linear_of_bits(bits: BitSignal, op: Linear) -> SumSignal:
         return _linear_of_average(bits, op)
     if bits.pad is not None or len(bits.shape) != 1 or op.weights.shape[1] != len(bits.order):
         raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {bits.shape}. Is a flatten missing?")
-    return _dense(op.where, _exact(op.weights, op.where), bias_of(op), bits)
+    return _dense(op.where, op.weights, bias_of(op), bits)
 
 
 def _exact(weights: Any, where: str) -> npt.NDArray[Any]:
@@ -90,23 +90,22 @@ def _exact(weights: Any, where: str) -> npt.NDArray[Any]:
     return exact[places].reshape(array.shape)
 
 
-def _dense(where: str, weights: npt.NDArray[Any], bias: Sequence[Fraction], bits: BitSignal) -> SumSignal:
-    """Exact weights over bits with any two values: half their difference goes into the weights, their mean into the offset."""
+def _dense(where: str, weights: Any, bias: Sequence[Fraction], bits: BitSignal) -> SumSignal:
+    """Weights over bits with any two values: half their difference goes into the weights, their mean into the offset."""
     half, middle = (bits.high - bits.low) / 2, (bits.high + bits.low) / 2
-    uniform = set(half.tolist())
-    if len(uniform) == 1:
+    pulls: Any
+    if len({abs(h) for h in half.tolist()}) == 1:  # whole numbers all the way: one size, signs may differ
         signed, unit = in_units(weights, where)
-        unit = [u * next(iter(uniform)) for u in unit]
+        means = middle.tolist()
+        sums = [(mean, signed[:, [m == mean for m in means]].sum(axis=1)) for mean in set(means) - {Fraction(0)}]
+        pulls = [u * sum((mean * int(total[k]) for mean, total in sums), Fraction(0)) for k, u in enumerate(unit)]
+        signed = signed * np.array([sign_of(h) for h in half.tolist()])
+        unit = [u * abs(half[0]) for u in unit]
     else:
-        signed, unit = in_units(weights * half, where)
-    means = set(middle.tolist())
-    if means == {Fraction(0)}:
-        offset = list(bias)
-    else:
-        offset = [
-            b + sum((w * m for w, m in zip(row, middle.tolist(), strict=True)), Fraction(0))
-            for b, row in zip(bias, weights.tolist(), strict=True)
-        ]
+        exact = _exact(weights, where)
+        signed, unit = in_units(exact * half, where)
+        pulls = [sum((w * m for w, m in zip(row, middle.tolist(), strict=True)), Fraction(0)) for row in exact.tolist()]
+    offset = [b + pull for b, pull in zip(bias, pulls, strict=True)]
     rows = np.zeros((len(signed), len(bits.order)), np.int64)
     rows[:, bits.order] = signed
     return SumSignal(where, rows, unit, np.array(offset, dtype=object), (len(rows),))
@@ -126,37 +125,32 @@ def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
     if len(bits.shape) != 3 or not np.array_equal(bits.order, np.arange(len(bits.order))):
         raise FileError(f"{op.where}: a convolution of flat or reordered values.")
     pads, fill = padding_of(op, bits.pad)
-    values = {(low, high) for low, high in zip(bits.low.tolist(), bits.high.tolist(), strict=True)}
     by_channel = list(zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True))
     if any(len(v) != 1 for pair in by_channel for v in pair):
         raise FileError(f"{op.where}: a convolution of bits whose values differ within a channel.")
     window = Window(bits.shape, op.weights.shape[2:], op.stride, op.dilation, pads)
-    weights = _exact(op.weights, op.where)
     lows, highs = ([next(iter(pair[k])) for pair in by_channel] for k in (0, 1))
-    per_in, per_out = bits.shape[0] // op.groups, len(weights) // op.groups
+    outs, per_in = op.weights.shape[:2]
+    channel_of = (np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in)  # input channels of each output
     middle = np.array([(a + b) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
     half = np.array([(b - a) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
-    if len(values) == 1:
-        signed, unit = in_units(weights, op.where)
-        unit = [u * half[0] for u in unit]
+    plain, worth = in_units(op.weights, op.where)
+    if len({abs(h) for h in half.tolist()}) == 1:
+        signed = plain * np.array([sign_of(h) for h in half.tolist()])[channel_of][:, :, None, None]
+        unit = [u * abs(half[0]) for u in worth]
     else:
-        scaled = np.array(
-            [[weights[o, c] * half[o // per_out * per_in + c] for c in range(per_in)] for o in range(len(weights))], dtype=object
-        )
+        scaled = np.array([plain[o] * worth[o] * half[channel_of[o]][:, None, None] for o in range(outs)], dtype=object)
         signed, unit = in_units(scaled, op.where)
-    inside = window.taps >= 0
-    offset = np.empty((len(weights), len(window.taps)), dtype=object)
-    kinds, kind_of = np.unique(inside, axis=0, return_inverse=True)
-    for o, bias in enumerate(bias_of(op)):
-        group = o // per_out * per_in
-        kernel = weights[o].reshape(per_in, -1)
-        sums = []
-        for kind in kinds:
-            there = sum((kernel[c][kind].sum() * middle[group + c] for c in range(per_in)), Fraction(0)) if kind.any() else Fraction(0)
-            outer = fill * sum((kernel[c][~kind].sum() for c in range(per_in)), Fraction(0)) if fill and not kind.all() else Fraction(0)
-            sums.append(bias + there + outer)
-        offset[o] = np.array(sums, dtype=object)[kind_of.reshape(-1)]
-    return SumSignal(op.where, signed, unit, offset.reshape(-1), (len(weights), *window.positions), window, op.groups)
+    kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
+    taps = plain.reshape(outs, per_in, -1)
+    constants = np.empty((outs, len(kinds)), dtype=object)
+    for number, kind in enumerate(kinds):
+        there, beyond = taps[:, :, kind].sum(axis=2), taps[:, :, ~kind].sum(axis=(1, 2))
+        for o, bias in enumerate(bias_of(op)):
+            pull = sum((middle[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0))
+            constants[o, number] = bias + worth[o] * (pull + fill * int(beyond[o]))
+    offset = constants[:, kind_of.reshape(-1)].reshape(-1)
+    return SumSignal(op.where, signed, unit, offset, (outs, *window.positions), window, op.groups)
 
 
 def averaged_bits(bits: BitSignal) -> SumSignal:

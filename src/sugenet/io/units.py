@@ -26,12 +26,12 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
     """
     array = np.asarray(weights)
     rows = array.reshape(len(array), -1)
+    if rows.dtype != object and not np.isfinite(rows).all():
+        raise FileError(f"{where}: row {int(np.argmax(~np.isfinite(rows).all(axis=1)))} of the weights holds a number that is not finite.")
     found = np.zeros(rows.shape, np.int64)
     units = []
     for k, row in enumerate(rows):
         sizes = np.unique(np.abs(row[row != 0]))
-        if not all(np.isfinite(float(size)) for size in (*sizes[:1], *sizes[-1:])):
-            raise FileError(f"{where}: row {k} of the weights holds a number that is not finite.")
         if len(sizes) <= 1:
             units.append(Fraction(sizes[0].item() if isinstance(sizes[0], np.generic) else sizes[0]) if len(sizes) else Fraction(1))
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))

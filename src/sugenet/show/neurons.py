@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Network, Neuron
+from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.errors import NetworkError
 
 __all__ = ["NeuronView", "magnitude", "view_neuron"]
 
-SEARCH_LIMIT = 5_000  # rules or flips looked through for those that a raw sample can meet
+LITERALS = 4096  # literals listed in the JSON data; of more only the first are
 WRITTEN_BITS = 14_000  # larger counts are given as text: Python refuses to write them out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeuronView:
     """A neuron of a network, ready to print (`str`) or to write as JSON (`data`)."""
 
@@ -42,45 +44,71 @@ class NeuronView:
         bits = trace.first_bits() if self.layer == 1 else trace.layers[self.layer - 2].active
         return [1 if on else -1 for on in bits]
 
+    @cached_property
+    def raw(self) -> RawNeuron | None:
+        """The neuron in raw features, where it reads them."""
+        return RawNeuron.of(self.network, self.number) if self.layer == 1 else None
+
     def data(self) -> dict[str, Any]:
         """Everything the text says, as JSON data."""
         neuron, words = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
-        rules = [] if neuron.kind == "always" else list(islice(self._possible_rules(), self.limit))
+        count = self._count()
+        shown = literals if len(literals) <= LITERALS else literals[: max(self.limit, 12)]
         out: dict[str, Any] = {
             "layer": self.layer,
             "neuron": self.number,
             "kind": neuron.kind,
             "tau": neuron.tau,
             "size": neuron.size,
-            "literals": [
-                {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)} for lit in literals
-            ],
-            "rule_count": count if (count := neuron.rule_count()).bit_length() < WRITTEN_BITS else magnitude(count),
-            "rules": [{"literals": sorted(rule, key=abs), "words": said} for rule, said in rules],
+            "literal_count": len(literals),
+            "literals": [{"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)} for lit in shown],
+            "rule_count": count if count is None or count.bit_length() < WRITTEN_BITS else magnitude(count),
+            "rules": [] if neuron.kind != "threshold" else list(islice(self._rules(), self.limit)),
         }
         bits = self._bits()
         if bits is not None:
-            turn = neuron.turn(bits)
-            flips = [{"inputs": sorted(places), "words": said} for places, said in islice(self._possible_turns(bits), self.limit)]
-            out["sample"] = {
-                "matches": neuron.match_count(bits),
-                "active": neuron.active(bits),
-                "flips_to_turn": turn.flips,
-                "ways_to_turn": turn.sets,
-                "turning_sets": flips,
-            }
+            out["sample"] = {"matches": neuron.match_count(bits), "active": neuron.active(bits), **self._turn(bits)}
         return out
+
+    def _count(self) -> int | None:
+        return self.neuron.rule_count() if self.raw is None else self.raw.count()
+
+    def _rules(self) -> Iterator[dict[str, Any]]:
+        """Minimal rules: in raw features where the neuron reads them, else in neurons of the layer before."""
+        if self.raw is not None:
+            yield from ({"words": rule.words(self.network.encoder)} for rule in self.raw.rules())
+            return
+        for rule in self.neuron.rules(by="size"):
+            ordered = sorted(rule, key=abs)
+            yield {"literals": ordered, "words": [self.network.words(self.layer, literal) for literal in ordered]}
+
+    def _turn(self, bits: list[int]) -> dict[str, Any]:
+        """The least number of features, or of neurons of the layer before, whose change turns the neuron; with examples."""
+        if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
+            states = self.network.encoder.levels(_row(self.sample))[0]
+            found = self.raw.turn(states)
+            if found is None:
+                return {"changes_to_turn": None, "ways_to_turn": 0, "turns": []}
+            return {"changes_to_turn": found[0], "ways_to_turn": None, "turns": [found[1].words(self.network.encoder)]}
+        turn = self.neuron.turn(bits)
+        turns = [
+            [self.network.words(self.layer, -bits[place - 1] * place) for place in sorted(places)]
+            for places in islice(self.neuron.turning_sets(bits), min(self.limit, 3))
+        ]
+        return {"changes_to_turn": turn.flips, "ways_to_turn": turn.sets, "turns": turns}
 
     def __str__(self) -> str:
         data = self.data()
         lines = [f"neuron {self.number} of layer {self.layer}: {self.neuron}"]
         if data["kind"] == "threshold":
             shown = [item["words"] for item in data["literals"][: max(self.limit, 12)]]
-            more = len(data["literals"]) - len(shown)
-            lines.append("literals: " + "; ".join(shown) + (f"; and {more} more" if more else ""))
-            count, listed = self.neuron.rule_count(), len(data["rules"])
-            lines.append(f"minimal rules: {magnitude(count)}" + ("" if listed == count else f", {listed} of them shown"))
+            more = data["literal_count"] - len(shown)
+            lines.append("literals: " + "; ".join(shown) + (f"; and {more:,} more" if more else ""))
+            count, listed = self._count(), len(data["rules"])
+            total = "too many to count" if count is None else magnitude(count)
+            what = "minimal rules" if self.raw is None else "minimal rules in raw features"
+            lines.append(f"{what}: {total}" + ("" if listed == count else f", {listed} of them shown"))
             lines += [f"  if {' and '.join(rule['words'])}, then the neuron activates" for rule in data["rules"]]
         if "sample" in data:
             lines += self._sample_lines(data["sample"])
@@ -90,30 +118,20 @@ class NeuronView:
         state = "active" if seen["active"] else "not active"
         relation = ">=" if seen["active"] else "<"
         lines = [f"on this sample: {seen['matches']} matches {relation} {self.neuron.tau}, so it is {state}"]
-        if seen["flips_to_turn"] is None:
+        changes = seen["changes_to_turn"]
+        if changes is None:
             return [*lines, "  nothing turns it"]
-        flips, ways = seen["flips_to_turn"], seen["ways_to_turn"]
-        lines.append(
-            f"  {flips} flip{'s' if flips > 1 else ''} would turn it, in {magnitude(ways)} way{'s' if ways > 1 else ''} of choosing bits"
-        )
-        lines += [f"    if {' and '.join(turn['words'])}" for turn in seen["turning_sets"][:3]]
-        return lines
+        what = "feature" if self.raw is not None else "input neuron"
+        ways = "" if seen["ways_to_turn"] is None else f", in {magnitude(seen['ways_to_turn'])} ways"
+        lines.append(f"  {changes} changed {what}{'' if changes == 1 else 's'} would turn it{ways}, for example")
+        return [*lines, *(f"    if {' and '.join(turn)}" for turn in seen["turns"])]
 
-    def _possible_rules(self) -> Iterator[tuple[frozenset[int], list[str]]]:
-        """Minimal rules, shortest first, as far as some raw sample can meet them, with their words."""
-        for rule in islice(self.neuron.rules(by="size"), SEARCH_LIMIT):
-            said = self.network.conditions(self.layer, rule)
-            if said is not None:
-                yield rule, said
 
-    def _possible_turns(self, bits: list[int]) -> Iterator[tuple[frozenset[int], list[str]]]:
-        """Smallest flips that turn the neuron and lead to a raw sample, with what then holds."""
-        for places in islice(self.neuron.turning_sets(bits), SEARCH_LIMIT):
-            flipped = [-value if place in places else value for place, value in enumerate(bits, start=1)]
-            if self.layer > 1 or self.network.encoder.is_legal(np.array(flipped) > 0):
-                said = self.network.conditions(self.layer, [flipped[place - 1] * place for place in places])
-                assert said is not None
-                yield places, said
+def _row(values: Any) -> Any:
+    row = np.asarray(values, dtype=object).reshape(-1)
+    out = np.empty((1, len(row)), dtype=object)
+    out[0] = row
+    return out
 
 
 def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None) -> NeuronView:
@@ -126,19 +144,16 @@ def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, s
     >>> print(view_neuron(net, 1, 1, limit=2, sample=[+1, -1, +1, -1]))
     neuron 1 of layer 1: active iff at least 2 of 4 literals hold
     literals: x1 = +1; x2 = +1; x3 = -1; x4 = +1
-    minimal rules: 6, 2 of them shown
+    minimal rules in raw features: 6, 2 of them shown
       if x1 = +1 and x2 = +1, then the neuron activates
       if x1 = +1 and x3 = -1, then the neuron activates
     on this sample: 1 matches < 2, so it is not active
-      1 flip would turn it, in 3 ways of choosing bits
+      1 changed feature would turn it, in 3 ways, for example
         if x2 = +1
         if x3 = -1
     """
     if limit < 0:
         raise NetworkError(f"limit={limit} must not be negative.")
-    network.layer(layer)
-    if layer == 1 and network.encoder.width > 100_000:
-        raise NetworkError(f"layer {layer} has {network.encoder.width:,} literals, too many to show one by one.")
     network.neuron(layer, number)
     return NeuronView(network, layer, number, limit, sample)
 

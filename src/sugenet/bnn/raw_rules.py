@@ -1,0 +1,178 @@
+"""Rules of a first-layer neuron in raw features: minimal conditions, each on the value of one feature, that activate it (THEORY 3.1).
+
+A feature whose value has state s makes g(s) of its literals hold. A condition "g >= v" on a feature guarantees v matches, so a rule is a
+level v for each feature whose levels sum to tau, minimal when no level can be lowered. For features of one bit these are the focal sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.encoder import Encoder
+from sugenet.bnn.layers import LevelLayer
+from sugenet.bnn.network import Network
+
+__all__ = ["RawNeuron", "RawRule"]
+
+_COUNT_WORK = 1 << 24
+
+
+@dataclass(frozen=True)
+class RawRule:
+    """Features and the states that each must be in; together they activate the neuron."""
+
+    states: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def words(self, encoder: Encoder) -> list[str]:
+        """One condition a feature."""
+        return [_describe(encoder, feature, states) for feature, states in self.states]
+
+
+@dataclass(frozen=True, eq=False)
+class RawNeuron:
+    """A neuron of the first layer, feature by feature.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, thermometer
+    >>> encoder = Encoder([thermometer([4, 8, 12], low=0, high=16, whole=True)], ["p"])
+    >>> net = Network(encoder, [DenseLayer([[-1, -1, -1]], [2])], Head([[1], [-1]]))
+    >>> neuron = RawNeuron.of(net, 1)
+    >>> neuron.count(), [rule.words(encoder) for rule in neuron.rules()]
+    (1, [['p < 8']])
+    """
+
+    encoder: Encoder
+    matches: tuple[tuple[int, ...], ...]
+    """For each feature, how many literals hold in each of its states; -1 where no raw value has the state."""
+    tau: int
+
+    @classmethod
+    def of(cls, network: Network, j: int) -> RawNeuron:
+        """Neuron j, from 1, of the first layer."""
+        layer = network.layer(1)
+        found = []
+        encoder = network.encoder
+        row: Any = None
+        if not isinstance(layer, LevelLayer):
+            row = np.array(dense_of(layer).neuron(j).weights)
+        for feature, coding in enumerate(encoder.codings):
+            counts = []
+            for state in range(coding.states):
+                if not coding.reachable(state):
+                    counts.append(-1)
+                elif isinstance(layer, LevelLayer):
+                    weight = int(layer.weights[j - 1, feature])
+                    counts.append(abs(weight) * (state if weight > 0 else int(layer.tops[feature]) - state))
+                else:
+                    group = encoder.group(feature)
+                    own = row[group.start : group.stop]
+                    counts.append(int(np.abs(own[(own > 0) == coding.bits(state)]).sum()) if len(own) else 0)
+            found.append(tuple(counts))
+        return cls(encoder, tuple(found), int(layer.tau[j - 1]))
+
+    @cached_property
+    def _levels(self) -> list[list[int]]:
+        """For each feature the different gains over what it always gives, rising from 0."""
+        return [sorted({count - min(c for c in counts if c >= 0) for count in counts if count >= 0}) for counts in self.matches]
+
+    @cached_property
+    def need(self) -> int:
+        """What the features must gain together; 0 or less: always active."""
+        return self.tau - sum(min(c for c in counts if c >= 0) for counts in self.matches)
+
+    def rules(self) -> Iterator[RawRule]:
+        """Yield the minimal rules lazily, beginning with one of the fewest features."""
+        if self.need <= 0:
+            yield RawRule(())
+            return
+        order = sorted(range(len(self._levels)), key=lambda f: -self._levels[f][-1])
+        rest = [0] * (len(order) + 1)
+        for k in reversed(range(len(order))):
+            rest[k] = rest[k + 1] + self._levels[order[k]][-1]
+        stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
+        while stack:
+            k, total, least_step, chosen = stack.pop()
+            if total >= self.need:
+                if total - self.need < least_step:
+                    yield self._rule(chosen)
+                continue
+            if k == len(order) or total + rest[k] < self.need:
+                continue
+            levels = self._levels[order[k]]
+            stack.append((k + 1, total, least_step, chosen))
+            for below, level in pairwise(levels):
+                step = min(least_step, level - below)
+                if total + level - self.need < step:  # else this level, or one before, could be lowered
+                    stack.append((k + 1, total + level, step, (*chosen, (order[k], level))))
+
+    def _rule(self, chosen: tuple[tuple[int, int], ...]) -> RawRule:
+        found = []
+        for feature, level in sorted(chosen):
+            counts = self.matches[feature]
+            least = min(c for c in counts if c >= 0) + level
+            found.append((feature, tuple(state for state, count in enumerate(counts) if count >= least)))
+        return RawRule(tuple(found))
+
+    def count(self) -> int | None:
+        """Exact number of minimal rules, or None where counting them would take too long."""
+        if self.need <= 0:
+            return 1
+        steps = {b - a for levels in self._levels for a, b in pairwise(levels)}
+        work = (max(steps, default=0)) * self.need * sum(map(len, self._levels))
+        if work > _COUNT_WORK:
+            return None
+        total = 0
+        for excess in range(max(steps, default=0)):  # rules whose sum exceeds the need by this much: all steps must be larger
+            target = self.need + excess
+            ways = [1] + [0] * target
+            for levels in self._levels:
+                allowed = [b for a, b in pairwise(levels) if b - a > excess]
+                if allowed:
+                    ways = [w + sum(ways[s - level] for level in allowed if level <= s) for s, w in enumerate(ways)]
+            total += ways[target]
+        return total
+
+    def turn(self, states: Any) -> tuple[int, RawRule] | None:
+        """The least number of features to change so that the neuron turns, with one such change; None when nothing turns it."""
+        now = [counts[int(state)] for counts, state in zip(self.matches, states, strict=True)]
+        missing = self.tau - sum(now)
+        towards = 1 if missing > 0 else -1
+        needed = missing if missing > 0 else 1 - missing
+        gains = []
+        for feature, counts in enumerate(self.matches):
+            best = max(
+                (towards * (count - now[feature]), -abs(state - int(states[feature])), state)
+                for state, count in enumerate(counts)
+                if count >= 0
+            )
+            gains.append((best[0], feature, best[2]))
+        gains.sort(key=lambda gain: -gain[0])
+        total, chosen = 0, []
+        for gain, feature, state in gains:
+            if total >= needed or gain <= 0:
+                break
+            total += gain
+            chosen.append((feature, (state,)))
+        return (len(chosen), RawRule(tuple(sorted(chosen)))) if total >= needed else None
+
+
+def _describe(encoder: Encoder, feature: int, states: tuple[int, ...]) -> str:
+    """States in words, neighbouring ones together."""
+    coding, name = encoder.codings[feature], encoder.names[feature]
+    if not hasattr(coding, "cuts"):
+        return coding.describe_several(name, states)
+    runs: list[list[int]] = []
+    for state in states:
+        if runs and runs[-1][-1] == state - 1:
+            runs[-1].append(state)
+        else:
+            runs.append([state])
+    return " or ".join(coding.describe_several(name, run) for run in runs)

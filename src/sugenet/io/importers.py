@@ -1,0 +1,96 @@
+"""Trained networks from elsewhere, made exact: one function for each kind of source, all with the same options and the same report.
+
+Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what sign(0) shall be where a file says
+0 and zero can occur; `strict=False` keeps a float stem or head outside the exact part and says so; `names` and `classes` name features and
+classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+from sugenet.errors import FileError
+from sugenet.io import arrays_reader, larq_reader, onnx_reader, state_dict, torch_reader
+from sugenet.io.domains import Inputs
+from sugenet.io.lower import lower
+from sugenet.io.ops import Chain
+from sugenet.io.relaxed import split
+from sugenet.io.report import Imported
+
+__all__ = ["ImportOptions", "from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"]
+
+
+class ImportOptions(TypedDict, total=False):
+    """What every importer takes."""
+
+    inputs: Inputs | None
+    zero: Literal[1, -1] | None
+    strict: bool
+    names: Iterable[object] | None
+    classes: Iterable[object] | None
+
+
+def _imported(chain: Chain, options: ImportOptions) -> Imported:
+    unknown = set(options) - set(ImportOptions.__annotations__)
+    if unknown:
+        raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
+    inputs, zero = options.get("inputs"), options.get("zero")
+    if options.get("strict", True):
+        return lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
+    return split(chain, inputs, zero=zero)
+
+
+def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
+    """Read an ONNX, QONNX or FINN file; needs the package onnx."""
+    return _imported(onnx_reader.read_chain(path), options)
+
+
+def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
+    """Read a PyTorch module in eval mode by following an example through it."""
+    return _imported(torch_reader.chain_of_module(module, example), options)
+
+
+def from_state_dict(source: str | Path | Mapping[str, Any], architecture: Any = None, **options: Unpack[ImportOptions]) -> Imported:
+    """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts."""
+    return _imported(state_dict.chain_of_state_dict(source, architecture), options)
+
+
+def read_larq(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
+    """Read a Larq or Keras `.h5` file; needs the package h5py, and no TensorFlow."""
+    return _imported(larq_reader.read_larq(path), options)
+
+
+def read_npz(
+    path: str | Path,
+    *,
+    features: int | None = None,
+    outputs: int | None = None,
+    above: float | None = None,
+    **options: Unpack[ImportOptions],
+) -> Imported:
+    """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of match counts (W0, T0, ...)."""
+    return _imported(arrays_reader.read_npz(path, inputs=features, classes=outputs, above=above), options)
+
+
+def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> Imported:
+    """Read a BNNQuanalyst folder of CSV files."""
+    return _imported(arrays_reader.read_bnnquanalyst(folder), options)
+
+
+def import_file(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
+    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's."""
+    file = Path(path)
+    if file.is_dir():
+        return read_bnnquanalyst(file, **options)
+    name = file.name.lower().removesuffix(".gz")
+    for endings, reader in (
+        ((".onnx",), read_onnx),
+        ((".pt", ".pth", ".tar"), from_state_dict),
+        ((".h5", ".hdf5"), read_larq),
+        ((".npz",), read_npz),
+    ):
+        if name.endswith(endings):
+            return reader(file, **options)
+    raise FileError(f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, or a folder of CSV files.")
