@@ -174,8 +174,17 @@ class Maker:
             shape = (outs, shape[1] // 2, shape[2] // 2)
         return shape
 
+    def averaged(self, shape):
+        """Average pooling of bits in front of a linear layer."""
+        if self.random.random() < 0.5 or min(shape[1:]) < 2:
+            self.ops.append(AveragePool("mean of all"))
+            return (shape[0], 1, 1)
+        self.ops.append(AveragePool("mean", (2, 2), (1, 1)))
+        return (shape[0], shape[1] - 1, shape[2] - 1)
+
     def flatten(self, shape):
-        self.ops.append(Flatten("flatten", self.random.choice(["CHW", "HWC"])))
+        averaged = bool(self.ops) and isinstance(self.ops[-1], AveragePool) and prod(shape[1:]) > 1
+        self.ops.append(Flatten("flatten", "CHW" if averaged else self.random.choice(["CHW", "HWC"])))
         return prod(shape)
 
     def dense(self, n):
@@ -210,6 +219,8 @@ class Maker:
             current = self.maps(current)
             if self.random.random() < 0.4 and min(current[1:]) >= 1:
                 current = self.maps(current)
+        if len(current) == 3 and self.ops and isinstance(self.ops[-1], Sign | MaxPool) and self.random.random() < 0.3:
+            current = self.averaged(current)
         n = current[0] if len(current) == 1 else self.flatten(current)
         if (domain == "levels" and not any(isinstance(op, Sign) for op in self.ops)) or self.random.random() < 0.6:
             n = self.dense(n)

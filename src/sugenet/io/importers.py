@@ -1,8 +1,8 @@
 """Trained networks from elsewhere, made exact: one function for each kind of source, all with the same options and the same report.
 
-Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what sign(0) shall be where a file says
-0 and zero can occur; `strict=False` keeps a float stem or head outside the exact part and says so; `names` and `classes` name features and
-classes.
+Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what sign(0) shall be where a file
+says 0 and zero can occur; `strict=False` keeps a float stem or head outside the exact part and says so; `names` and `classes` name
+features and classes.
 """
 
 from __future__ import annotations

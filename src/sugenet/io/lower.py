@@ -139,7 +139,7 @@ class _Walk:
                 )
             case Flatten():
                 if bits.average is not None:
-                    return replace(bits, shape=(prod(bits.shape),)) if op.order == "CHW" else flattened_average(bits, op)
+                    return bits if op.order == "CHW" else flattened_average(bits, op)  # the linear layer behind reads the maps
                 flat = flat_order(np.arange(prod(bits.shape)), bits.shape, op.order)
                 return BitSignal((len(flat),), bits.order[flat], bits.low[flat], bits.high[flat])
             case Pad():

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
+import warnings
 import zipfile
+from fractions import Fraction
+from math import ceil, floor, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,9 @@ from sugenet.errors import FileError
 __all__ = ["read_samples"]
 
 SIZE_LIMIT = 1 << 30
+PIXEL_LIMIT = 1 << 24
 IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 def read_samples(path: str | Path, network: Network, target: str | None = None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
@@ -28,11 +34,13 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     ----------
     path
         A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in their order without a
-        header; a ``.npy`` array or a ``.npz`` file with an array ``X`` (and ``y``); or an image with one pixel a feature.
+        header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y`` the numbers or names of the true classes; or an
+        image with one pixel a feature. Its shades of grey, from black to white, become the range of the features: rounded where these are
+        whole numbers, exactly otherwise. Where the features have no common finite range, that is 0 to 255.
     network
         The network that will read them.
     target
-        Column of a CSV file that holds the true class, by name.
+        Column of a CSV file that holds the true class, by name. Other files have no columns, and it is refused for them.
 
     Returns
     -------
@@ -40,7 +48,7 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     """
     name = str(path)
     if name == "-":
-        return _csv(sys.stdin.read(), "standard input", network, target)
+        return _csv(_standard_input(), "standard input", network, target)
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -49,6 +57,8 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
         if size > SIZE_LIMIT:
             raise FileError(f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.")
         kind = file.suffix.lower()
+        if target is not None and (kind in (".npy", ".npz") or kind in IMAGES):
+            raise FileError(f"target={target!r} names a column of a CSV file, but {name} has no columns. Leave it out.")
         if kind in (".npy", ".npz"):
             return _numpy(file, network)
         if kind in IMAGES:
@@ -62,18 +72,40 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
+def _standard_input() -> str:
+    """Standard input as UTF-8, as files are read, whatever the locale says."""
+    stream = sys.stdin
+    try:
+        if stream is None:
+            raise ValueError
+        raw = getattr(stream, "buffer", stream).read(SIZE_LIMIT + 1)
+        text: str = raw if isinstance(raw, str) else raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"standard input is no text in UTF-8: byte {error.start} is wrong. Give CSV.") from None
+    except (OSError, ValueError):
+        raise FileError("standard input is closed. Give a file, or CSV on standard input.") from None
+    if len(text) > SIZE_LIMIT:
+        raise FileError(f"standard input has more than {SIZE_LIMIT:,} letters. Split it.")
+    return text.removeprefix("\ufeff")
+
+
+def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """Lines that are not blank, each with its number."""
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
+
+
 def _csv(text: str, name: str, network: Network, target: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
-    lines = [(number, row) for number, row in enumerate(csv.reader(io.StringIO(text)), start=1) if any(cell.strip() for cell in row)]
+    lines = _rows(text, name)
     features = network.encoder.names
     if not lines:
         raise FileError(f"{name} is empty. Give one sample a line.")
     header = [cell.strip() for cell in lines[0][1]]
     if set(features) & set(header) or (target is not None and target in header):
-        missing = [feature for feature in features if feature not in header]
-        if missing:
-            raise FileError(
-                f"{name} has no column {missing[0]!r}. The model reads {len(features)} features: {', '.join(features[:6])}, ..."
-            )
+        _check_header(header, name, network, target)
         places, rows = [header.index(feature) for feature in features], lines[1:]
     else:
         places, rows = list(range(len(features))), lines
@@ -96,28 +128,43 @@ def _csv(text: str, name: str, network: Network, target: str | None) -> tuple[np
     return X, truth
 
 
+def _check_header(header: list[str], name: str, network: Network, target: str | None) -> None:
+    features = network.encoder.names
+    missing = next((feature for feature in features if feature not in header), None)
+    if missing is not None:
+        raise FileError(f"{name} has no column {missing!r}. The model reads {len(features)} features: {', '.join(features[:6])}, ...")
+    if target is not None and target not in header:
+        raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
+    doubled = next((column for column in (*features, target) if column is not None and header.count(column) > 1), None)
+    if doubled is not None:
+        raise FileError(f"{name}: the column {doubled!r} stands twice in the first line. Give each column its own name.")
+
+
 def _cell(text: str, coding: Steps | OneHot, where: str) -> Any:
     if isinstance(coding, OneHot):
         known = {str(category): category for category in coding.categories}
         if text not in known:
-            raise FileError(f"{where}: {text!r} is no category. The categories are {', '.join(list(known)[:12])}.")
+            raise FileError(f"{where}: {_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}.")
         return known[text]
-    try:
-        return float(text)
-    except ValueError:
-        raise FileError(f"{where}: {text!r} is not a number.") from None
+    if not _NUMBER.fullmatch(text):
+        raise FileError(f"{where}: {_shown(text)} is not a number.")
+    return float(text)
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
 
 
 def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.intp]:
     places = {name: k for k, name in enumerate(network.classes)}
     unknown = next((label for label in labels if label not in places), None)
     if unknown is not None:
-        raise FileError(f"{where}: {unknown!r} is no class of the model. The classes are {', '.join(network.classes)}.")
+        raise FileError(f"{where}: {_shown(unknown)} is no class of the model. The classes are {', '.join(network.classes)}.")
     return np.array([places[label] for label in labels], dtype=np.intp)
 
 
 def _numpy(file: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
-    truth = None
+    labels = None
     try:
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.lib.npyio.NpzFile):
@@ -126,14 +173,43 @@ def _numpy(file: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[
                 if "X" not in names and len(names) != 1:
                     raise FileError(f"{file} holds the arrays {', '.join(names)}; call the samples X.")
                 array = loaded["X" if "X" in names else names[0]]
-                truth = loaded["y"].astype(np.intp) if "y" in names else None
+                labels = loaded["y"] if "y" in names and "X" in names else None
         else:
             array = loaded
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, TypeError) as error:
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, TypeError, OverflowError, MemoryError) as error:
         if isinstance(error, FileError):
             raise
         raise FileError(f"{file} is no array file that can be read safely: {error}") from None
-    return _flat(array, network, str(file)), truth
+    X = _values(_flat(array, network, str(file)), network, str(file))
+    return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
+
+
+def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
+    """Numbers as they are, texts as the cells of a CSV file are read, nothing else."""
+    if X.dtype.kind in "biuf":
+        return X
+    if X.dtype.kind != "U":
+        raise FileError(f"{name} holds an array of type {X.dtype}, but samples are numbers or texts.")
+    read = np.empty(X.shape, dtype=object)
+    for i, row in enumerate(X.tolist()):
+        for j, (text, coding) in enumerate(zip(row, network.encoder.codings, strict=True)):
+            read[i, j] = _cell(text.strip(), coding, f"{name}, sample {i}, feature {network.encoder.names[j]}")
+    return read
+
+
+def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> npt.NDArray[np.intp]:
+    """True classes from an array: their numbers or their names."""
+    if y.shape != (samples,):
+        raise FileError(f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each.")
+    if y.dtype.kind == "U":
+        return _truth(y.tolist(), network, where)
+    if y.dtype.kind not in "biuf":
+        raise FileError(f"{where} is of type {y.dtype}, but true classes are whole numbers or names.")
+    last = len(network.classes) - 1
+    for i, label in enumerate(y.tolist()):
+        if not (0 <= label <= last and label == int(label)):
+            raise FileError(f"{where}: entry {i} is {label}, but a class is a whole number from 0 to {last}, or a name.")
+    return y.astype(np.intp)
 
 
 def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
@@ -147,24 +223,51 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
 
 
 def _image(file: Path, network: Network) -> npt.NDArray[Any]:
-    """One sample from an image in shades of grey; 0..255 becomes the range of the features where they have one."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(file) as image:
-            if image.width * image.height > 1 << 24:
-                raise FileError(f"{file} has {image.width} x {image.height} pixels, far more than any model reads.")
-            grey = np.asarray(image.convert("L")).astype(np.int64)
-    except (UnidentifiedImageError, SyntaxError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{file} is no image that can be read.") from None
+    """One sample from an image in shades of grey."""
+    grey, white = _shades(file)
     n = network.encoder.features
     if grey.size != n:
         raise FileError(f"{file} has {grey.shape[1]} x {grey.shape[0]} = {grey.size} pixels, but the model reads {n}. Resize it first.")
-    ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in network.encoder.codings}
+    codings = network.encoder.codings
+    ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in codings}
     ends = ranges.pop() if len(ranges) == 1 else None
-    if ends is None or not np.isfinite(ends).all() or ends == (0.0, 255.0):
-        return grey.reshape(1, n)
-    low, high = int(ends[0]), int(ends[1])
-    return (low + (grey * (high - low) * 2 + 255) // 510).reshape(1, n)  # nearest, in whole numbers
+    low, high = ends if ends is not None and isfinite(ends[0]) and isfinite(ends[1]) else (0.0, 255.0)
+    whole = all(isinstance(c, OneHot) or c.whole or c.bipolar for c in codings)
+    if whole:
+        low, high = ceil(low), floor(high)
+    shades, places = np.unique(grey, return_inverse=True)
+    exact = [Fraction(low) + int(shade) * (Fraction(high) - Fraction(low)) / white for shade in shades]
+    table = np.array([floor(value + Fraction(1, 2)) for value in exact], np.int64) if whole else np.array([float(value) for value in exact])
+    return table[places].reshape(1, n)
+
+
+def _shades(file: Path) -> tuple[npt.NDArray[np.int64], int]:
+    """The grey value of every pixel, and the one that is white."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(file) as image:
+                if image.width * image.height > PIXEL_LIMIT:
+                    raise FileError(f"{file} has {image.width} x {image.height} pixels, far more than any model reads.")
+                image.load()
+                deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
+                if not deep and image.mode in ("I", "F"):
+                    raise FileError(f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits.")
+                if not _is_opaque(image, deep):
+                    raise FileError(f"{file} has transparent pixels, which have no shade of grey. Put it on a background first.")
+                return np.asarray(image if deep else image.convert("L")).astype(np.int64), 65535 if deep else 255
+        except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+            raise FileError(f"{file} has far more pixels than any model reads.") from None
+        except (FileError, FileNotFoundError, PermissionError, MemoryError):
+            raise
+        except Exception:  # broken images are reported in many ways
+            raise FileError(f"{file} is no image that can be read.") from None
+
+
+def _is_opaque(image: Any, deep: bool) -> bool:
+    if "transparency" not in image.info and not image.mode.upper().endswith("A"):
+        return True
+    return not deep and bool(image.convert("RGBA").getchannel("A").getextrema()[0] == 255)

@@ -1,4 +1,4 @@
-"""Small text files: JSON in, text out, atomically."""
+"""Small text files: JSON in, text out, atomically; and whether a file can be written, asked before long work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from sugenet.errors import FileError
 
-__all__ = ["read_json", "write_text"]
+__all__ = ["check_writable", "read_json", "write_text"]
 
 SIZE_LIMIT = 1 << 28
 
@@ -46,3 +46,16 @@ def write_text(path: str | Path, text: str) -> None:
     except OSError as error:
         os.unlink(temporary)
         raise FileError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise `FileError` where a file cannot be written, before the work whose result it shall hold. Nothing is changed."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(f"{os.fspath(path)!r} cannot be written: it is a folder. Add the name of a file to the path.")
+    if not target.parent.is_dir():
+        raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder {str(target.parent)!r}. Make it first.")
+    if target.exists() and not target.is_file():
+        raise FileError(f"{os.fspath(path)!r} cannot be written: it is not a file. Choose another path.")
+    if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise FileError(f"{os.fspath(path)!r} cannot be written: permission is denied. Choose another folder, or change the permissions.")

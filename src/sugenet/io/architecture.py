@@ -1,0 +1,159 @@
+"""A network's layers in one line of text, for files that hold parameters and do not say what they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sugenet.errors import FileError
+
+__all__ = ["Architecture", "Part"]
+
+_WEIGHTS = frozenset({"weights", "floor", "bias"})
+_KINDS: dict[str, tuple[bool, frozenset[str]]] = {
+    "linear": (True, _WEIGHTS),
+    "conv": (True, _WEIGHTS | {"stride", "dilation", "pad", "groups"}),
+    "batchnorm": (True, frozenset({"eps"})),
+    "tensornorm": (True, frozenset({"eps"})),
+    "affine": (False, frozenset({"scale", "shift"})),
+    "sign": (False, frozenset({"zero", "low", "high"})),
+    "clip": (False, frozenset({"low", "high"})),
+    "hardtanh": (False, frozenset()),
+    "relu": (False, frozenset()),
+    "maxpool": (False, frozenset({"kernel", "stride", "pad"})),
+    "avgpool": (False, frozenset({"kernel", "stride", "pad", "count_pads"})),
+    "globalavgpool": (False, frozenset()),
+    "pad": (False, frozenset({"size", "value"})),
+    "flatten": (False, frozenset({"order"})),
+}
+"""Each kind of part: whether it has parameters, and its options."""
+_CHOICES = {
+    "weights": ("stored", "sign", "ternary", "scaled", "scaled-all"),
+    "bias": ("yes", "no"),
+    "count_pads": ("yes", "no"),
+    "order": ("CHW", "HWC"),
+    "zero": ("1", "-1", "0"),
+}
+_PART = re.compile(r"\s*([a-z]+)(?::([^\s():]+))?(?:\(([^()]*)\))?(?=\s|$)")
+_MAX_TEXT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """One layer: its kind, the name of its parameters in the file, and options as text."""
+
+    kind: str
+    name: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise FileError(f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
+        named, known = _KINDS[self.kind]
+        if named != bool(self.name):
+            right = f"{self.kind}:name with the name of its parameters" if named else f"{self.kind} without a name"
+            raise FileError(f"{self}: write {right}.")
+        for key, value in self.options:
+            if key not in known:
+                raise FileError(f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.")
+            if key in _CHOICES and value not in _CHOICES[key]:
+                raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
+            if key not in _CHOICES:
+                self._number(key, value)
+
+    def text(self, key: str, otherwise: str) -> str:
+        """An option as it was written."""
+        return dict(self.options).get(key, otherwise)
+
+    def number(self, key: str, otherwise: Any) -> Fraction:
+        """An option as an exact number: ``1/255`` is that fraction, a decimal the float that a program would use."""
+        given = dict(self.options).get(key)
+        return Fraction(otherwise) if given is None else self._number(key, given)[0]
+
+    def pair(self, key: str, otherwise: int) -> tuple[int, int]:
+        """An option as height and width: ``3`` or ``3x1``."""
+        given = dict(self.options).get(key)
+        row = [Fraction(otherwise)] if given is None else self._number(key, given)
+        if any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row):
+            raise FileError(f"{self}: {key} must be a small whole number, or two as 3x1.")
+        return int(row[0]), int(row[-1])
+
+    def _number(self, key: str, value: str) -> list[Fraction]:
+        try:
+            words = value.split("x")
+            if len(words) > 2:
+                raise ValueError
+            return [Fraction(word) if re.fullmatch(r"-?\d{1,18}(/\d{1,18})?", word) else Fraction(float(word)) for word in words]
+        except (ValueError, OverflowError, ZeroDivisionError):
+            raise FileError(f"{self}: {key}={value[:40]} is no number.") from None
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{key}={value}" for key, value in self.options)
+        return f"{self.kind}{':' if self.name else ''}{self.name}{f'({options})' if options else ''}"
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The parts of a network from input to scores; written as text, one word a part.
+
+    ========================== =================================================================================================
+    part                       means
+    ========================== =================================================================================================
+    ``linear:fc1``             ``fc1.weight`` and, if there is one, ``fc1.bias``; ``bias=no`` leaves it out. ``weights=stored`` as they
+                               stand (this unless said), ``sign`` (+1 at 0), ``ternary`` (0 at 0), ``scaled`` (the sign times the mean
+                               size of the row, at least ``floor``), ``scaled-all`` (the same with one size for all rows)
+    ``conv:conv1``             the same for a convolution, with ``stride``, ``dilation``, ``pad`` and ``groups``
+    ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``; ``eps=1e-5`` unless said
+    ``tensornorm:norm``        the same with one number for all, ``eps=1e-4``
+    ``sign``                   ``zero=1``, ``-1`` or ``0`` is what it gives at 0; ``low=-1``, ``high=1``
+    ``affine``                 ``scale=1``, ``shift=0``
+    ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are two such
+    ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (as the kernel), ``pad=0``; ``count_pads=yes``; ``globalavgpool``
+    ``pad``, ``flatten``       ``size=1``, ``value=0``; ``order=CHW``
+    ========================== =================================================================================================
+
+    Examples
+    --------
+    >>> net = Architecture.parse("linear:fc1(weights=sign) batchnorm:bn1(eps=2e-5) sign linear:fc2(weights=sign)")
+    >>> [part.name or part.kind for part in net]
+    ['fc1', 'bn1', 'sign', 'fc2']
+    >>> Architecture.parse(str(net)) == net
+    True
+    >>> Architecture.parse("linear:fc1 signum")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm, affine, sign, clip, hardtanh, relu,
+    maxpool, avgpool, globalavgpool, pad, flatten.
+    """
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Architecture:
+        """Read the text form."""
+        parts, at = [], 0
+        if len(text) > _MAX_TEXT:
+            raise FileError(f"an architecture of {len(text)} characters is too long.")
+        while text[at:].strip():
+            found = _PART.match(text, at)
+            if found is None:
+                raise FileError(
+                    f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with spaces between, "
+                    "as in linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)."
+                )
+            kind, name, options = found.groups()
+            pairs = [word.partition("=") for word in (options or "").split(",") if word.strip()]
+            parts.append(Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs)))
+            at = found.end()
+        if not parts:
+            raise FileError("the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2.")
+        return cls(tuple(parts))
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.parts))

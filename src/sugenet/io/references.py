@@ -1,0 +1,188 @@
+"""What a reference computes, layer by layer where it lets one look: the signs of a PyTorch module, the tensors of an ONNX graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.ops import Sign
+
+__all__ = ["Run", "Seen", "Stage", "reference_of"]
+
+_Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A sign of the reference: for each sample and neuron the value before it, and whether it gave the high or the low value."""
+
+    name: str
+    before: _Array
+    high: _Array
+    low: _Array
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a reference says about a batch."""
+
+    outputs: _Array
+    stages: tuple[Stage, ...] = ()
+
+
+Run: TypeAlias = Callable[[_Array], Seen]
+
+
+def reference_of(reference: Any) -> tuple[Run, str]:
+    """How to run a reference, and why its layers cannot be seen ("" where they can)."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(reference, torch.nn.Module):
+        return _module(torch, reference)
+    if isinstance(reference, str | Path):
+        return _onnx_file(Path(reference)), ""
+    if hasattr(reference, "run") and hasattr(reference, "get_inputs"):
+        return _session(reference, reference.get_inputs()[0].name), "a session shows its outputs only; give the path of the .onnx file"
+    if callable(reference):
+        return (lambda x: Seen(np.asarray(reference(x)))), "a function shows its outputs only"
+    raise FileError(
+        f"a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, not {type(reference).__name__}."
+    )
+
+
+def _module(torch: Any, module: Any) -> tuple[Run, str]:
+    from sugenet.io.torch_reader import signal_of_module
+
+    first = next(iter(module.parameters()), None)
+
+    def tensor(x: _Array) -> Any:
+        made = torch.from_numpy(np.array(x))
+        if first is None:
+            return made
+        return made.to(first.device, first.dtype if made.is_floating_point() else None)
+
+    def outputs(x: _Array) -> Seen:
+        with torch.no_grad():
+            return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
+
+    def run(x: _Array) -> Seen:
+        signal, found = signal_of_module(module, tensor(x))
+        stages = []
+        for node in signal.node.path():
+            if isinstance(node.op, Sign) and node.before is not None:
+                flat = node.values.reshape(len(x), -1)
+                before = node.before.values.reshape(len(x), -1)
+                stages.append(Stage(node.op.where, before, flat == node.op.high, flat == node.op.low))
+        return Seen(found, tuple(stages))
+
+    if module.training:
+        raise FileError("the reference is in training mode. Call module.eval() first.")
+    return _either(run, outputs), ""
+
+
+def _either(run: Run, outputs: Run) -> Run:
+    """The first, or where it cannot follow the module the second."""
+
+    def both(x: _Array) -> Seen:
+        try:
+            return run(x)
+        except FileError:
+            return outputs(x)
+
+    return both
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
+    return onnxruntime
+
+
+_KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+
+
+def _fed(session: Any, name: str, x: _Array) -> dict[str, Any]:
+    """The input of a session, in the kind of float that it asks for."""
+    kind = next((_KINDS.get(entry.type) for entry in session.get_inputs() if entry.name == name), None)
+    return {name: x if kind is None else x.astype(kind)}
+
+
+def _session(session: Any, name: str) -> Run:
+    return lambda x: Seen(np.asarray(session.run(None, _fed(session, name, x))[0]))
+
+
+def _onnx_file(path: Path) -> Run:
+    """A copy of the graph that gives out every tensor; which of them are signs is seen from their values."""
+    try:
+        import onnx
+    except ImportError:
+        raise FileError("looking into an .onnx file needs the package onnx: pip install onnx") from None
+    runtime = _runtime()
+    try:
+        model = onnx.load(str(path))
+    except Exception as error:
+        raise FileError(f"{path.name}: it cannot be read: {str(error)[:160]}.") from None
+    given = {value.name for value in model.graph.output}
+    made = {name: node for node in model.graph.node for name in node.output if name}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in given)
+    model.ir_version = min(model.ir_version, 10)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        why = str(error).strip().splitlines()[:1]
+        raise FileError(f"{path.name}: ONNX Runtime cannot run it: {why[0][:200] if why else ''}. Give a function that does.") from None
+    fed = {value.name for value in model.graph.initializer}
+    entry = next(value.name for value in model.graph.input if value.name not in fed)
+    names = [value.name for value in session.get_outputs()]
+
+    def run(x: _Array) -> Seen:
+        values = dict(zip(names, session.run(None, _fed(session, entry, x)), strict=True))
+        values[entry] = x
+        few = {name: _levels(value, len(x)) for name, value in values.items()}
+        stages = []
+        for name in made:
+            levels = few.get(name)
+            if levels is None or values[name].dtype == bool:
+                continue
+            before = _before(name, made, values, few)
+            if before is not None:
+                flat = values[name].reshape(len(x), -1)
+                stages.append(Stage(name, values[before].reshape(len(x), -1).astype(float), flat == levels[-1], flat == levels[0]))
+        return Seen(np.asarray(values["scores" if "scores" in given else model.graph.output[0].name]), tuple(stages))
+
+    return run
+
+
+def _levels(value: Any, samples: int) -> _Array | None:
+    """The two values of a tensor that has only two, or three with 0 in the middle, as a sign that can be 0; else None."""
+    if not isinstance(value, np.ndarray) or value.ndim < 2 or len(value) != samples or value.dtype.kind not in "bf":
+        return None
+    levels = np.unique(value)
+    return levels if len(levels) == 2 or (len(levels) == 3 and levels[1] == 0 and levels[0] == -levels[2]) else None
+
+
+def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[str, Any]) -> str | None:
+    """The tensor with many values, of the same size, that a tensor with few was made from."""
+    seen, size = set(), np.size(values[name])
+    front = [name]
+    while front:
+        tensor = front.pop()
+        if tensor in seen or tensor not in made:
+            continue
+        seen.add(tensor)
+        for source in made[tensor].input:
+            if source in values and np.size(values[source]) == size:
+                if few.get(source) is None:
+                    return str(source)
+                front.append(source)
+    return None

@@ -1,0 +1,219 @@
+import io
+import struct
+import subprocess
+import sys
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.errors import FileError
+from sugenet.io import read_samples
+
+
+def network(*codings, names=None, classes=("no", "yes")):
+    encoder = Encoder(codings, names)
+    return Network(encoder, (DenseLayer(np.ones((1, encoder.width), int), [1]),), Head(np.ones((len(classes), 1), int)), classes)
+
+
+def save(path, pixels, mode=None):
+    image = Image.fromarray(pixels) if mode is None else Image.fromarray(pixels).convert(mode)
+    image.save(path)
+    return path
+
+
+def png(path, width, height):
+    """The first bytes of an image that claims to be large."""
+    parts = [b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0), b"IDAT" + zlib.compress(b"")]
+    chunks = [struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part)) for part in parts]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    return path
+
+
+# -- images --------------------------------------------------------------------------------------------------------------------
+
+SHADES = np.array([[0, 100, 128, 255]], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("coding", "expected"),
+    [
+        (threshold(0.5, 0, 1), [0, 100 / 255, 128 / 255, 1]),
+        (threshold(0.0, -0.5, 0.5), [-0.5, (200 - 255) / 510, (256 - 255) / 510, 0.5]),
+        (threshold(0.5, 0, 0.1), [0, 0.1 * 100 / 255, 0.1 * 128 / 255, 0.1]),
+        (integer(0, 16), [0, 6, 8, 16]),
+        (thermometer([1], -1.5, 1.5, whole=True), [-1, 0, 0, 1]),
+        (bit(), [0, 0, 1, 1]),
+        (integer(0, 255), [0, 100, 128, 255]),
+        (threshold(128), [0, 100, 128, 255]),
+        (threshold(128, low=0), [0, 100, 128, 255]),
+    ],
+)
+def test_shades_become_the_range_of_the_features(tmp_path, coding, expected):
+    X, truth = read_samples(save(tmp_path / "x.png", SHADES), network(*[coding] * 4))
+    assert truth is None
+    assert np.allclose(X.tolist(), [expected], rtol=1e-15, atol=0)
+    assert (X[0, 0], X[0, -1]) == (expected[0], expected[-1])
+
+
+def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
+    deep = np.array([[0, 1000, 32768, 65535]], np.uint16)
+    for name in ("x.png", "x.tif", "x.pgm"):
+        file = save(tmp_path / name, deep)
+        assert read_samples(file, network(*[integer(0, 255)] * 4))[0].tolist() == [[0, 4, 128, 255]]
+        assert read_samples(file, network(*[threshold(0.5, 0, 1)] * 4))[0].tolist() == [(deep[0] / 65535).tolist()]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_pixels_without_a_known_white_are_refused(tmp_path, kind):
+    file = save(tmp_path / "x.tif", np.array([[0, 100, 128, 255]], kind))
+    with pytest.raises(FileError, match="pixels of 32 bits, whose white is not known"):
+        read_samples(file, network(*[integer(0, 255)] * 4))
+
+
+def test_transparent_pixels_are_refused(tmp_path):
+    net = network(*[integer(0, 255)] * 4)
+    opaque = np.dstack([SHADES, SHADES, SHADES, np.full_like(SHADES, 255)])
+    assert read_samples(save(tmp_path / "opaque.png", opaque), net)[0].tolist() == SHADES.tolist()
+    glass = opaque.copy()
+    glass[0, 2, 3] = 254
+    palette = Image.fromarray(SHADES).convert("P")
+    palette.save(tmp_path / "palette.png", transparency=palette.getpixel((1, 0)))
+    Image.fromarray(SHADES).save(tmp_path / "key.png", transparency=100)
+    for file in (
+        save(tmp_path / "glass.png", glass),
+        save(tmp_path / "la.png", glass, "LA"),
+        tmp_path / "key.png",
+        tmp_path / "palette.png",
+    ):
+        with pytest.raises(FileError, match="has transparent pixels"):
+            read_samples(file, net)
+
+
+@pytest.mark.parametrize("side", [5_000, 10_000, 15_000])
+def test_huge_images_are_refused_without_a_warning(tmp_path, side):
+    with warnings.catch_warnings(record=True) as leaked:
+        warnings.simplefilter("always")
+        with pytest.raises(FileError, match=r"x\.png has .* more .*than any model reads"):
+            read_samples(png(tmp_path / "x.png", side, side), network(*[integer(0, 255)] * 4))
+    assert not leaked
+
+
+def test_a_cut_image_is_refused(tmp_path):
+    file = save(tmp_path / "x.png", np.random.default_rng(0).integers(0, 256, (2, 2), np.uint8))
+    file.write_bytes(file.read_bytes()[:45])
+    with pytest.raises(FileError, match="is no image that can be read"):
+        read_samples(file, network(*[integer(0, 255)] * 4))
+
+
+# -- arrays --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [[1, 0, 1], [1.0, 0.0, 1.0], [True, False, True], ["yes", "no", "yes"]])
+def test_true_classes_are_numbers_or_names(tmp_path, y):
+    np.savez(tmp_path / "x.npz", X=np.zeros((3, 2)), y=y)
+    assert read_samples(tmp_path / "x.npz", network(bit(), bit()))[1].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0, 1], r"array y has the shape \(2,\), but there are 3 samples"),
+        ([[0], [1], [0]], r"has the shape \(3, 1\)"),
+        ([0, 2, 7], "entry 1 is 2, but a class is a whole number from 0 to 1, or a name"),
+        ([0, -1, 1], "entry 1 is -1,"),
+        ([0, 1, 0.5], "entry 2 is 0.5,"),
+        ([0, np.nan, 1], "entry 1 is nan,"),
+        ([0, 1, np.inf], "entry 2 is inf,"),
+        (["no", "maybe", "yes"], "'maybe' is no class of the model. The classes are no, yes"),
+        ([0j, 1j, 0j], "is of type complex128"),
+    ],
+)
+def test_wrong_classes_are_named(tmp_path, y, message):
+    np.savez(tmp_path / "x.npz", X=np.zeros((3, 2)), y=y)
+    with pytest.raises(FileError, match=message):
+        read_samples(tmp_path / "x.npz", network(bit(), bit()))
+
+
+@pytest.mark.parametrize("kind", ["complex128", "M8[D]", "m8[s]", "S3", "i4,i4"])
+def test_arrays_that_are_no_numbers_are_refused(tmp_path, kind):
+    np.save(tmp_path / "x.npy", np.zeros((3, 2), kind))
+    with pytest.raises(FileError, match="but samples are numbers or texts"):
+        read_samples(tmp_path / "x.npy", network(bit(), bit()))
+
+
+def test_text_arrays_are_read_like_cells(tmp_path):
+    net = network(threshold(1.5), OneHot(("red", "blue")), names=["size", "colour"])
+    np.save(tmp_path / "x.npy", [["2.5", "red"], ["1", "blue"]])
+    assert read_samples(tmp_path / "x.npy", net)[0].tolist() == [[2.5, "red"], [1.0, "blue"]]
+    np.save(tmp_path / "x.npy", [["2.5", "red"], ["1_0", "blue"]])
+    with pytest.raises(FileError, match="sample 1, feature size: '1_0' is not a number"):
+        read_samples(tmp_path / "x.npy", net)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.png"])
+def test_a_target_column_is_for_csv_alone(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(FileError, match="target='kind' names a column of a CSV file, but .* has no columns"):
+        read_samples(tmp_path / name, network(bit(), bit()), "kind")
+
+
+# -- CSV -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1_0,0\n", "line 1, column x1: '1_0' is not a number"),
+        ("٣,0\n", "is not a number"),
+        ("nan,0\n", "'nan' is not a number"),
+        (f"1,{'0' * 131073}\n", "line 1: it cannot be read as CSV: field larger than field limit"),
+        ("x1,x2,x1\n1,0,0\n", "the column 'x1' stands twice in the first line"),
+        ("x1,x2,kind,kind\n1,0,no,yes\n", "the column 'kind' stands twice"),
+        ("x1,x2\n1,0\n", "has no column 'kind'"),
+    ],
+)
+def test_wrong_tables_are_named(tmp_path, text, message):
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    target = "kind" if "kind" in message else None
+    with pytest.raises(FileError, match=message):
+        read_samples(tmp_path / "x.csv", network(threshold(0.5), threshold(0.5)), target)
+
+
+def test_numbers_in_cells(tmp_path):
+    (tmp_path / "x.csv").write_text("1e3,-.5\n+2.,inf\n")
+    assert read_samples(tmp_path / "x.csv", network(threshold(0.5), threshold(0.5)))[0].tolist() == [[1000, -0.5], [2, float("inf")]]
+
+
+def test_columns_that_nobody_reads_may_share_a_name(tmp_path):
+    (tmp_path / "x.csv").write_text("x1,,x2,\n1,?,0,?\n")
+    assert read_samples(tmp_path / "x.csv", network(bit(), bit()))[0].tolist() == [[1, 0]]
+
+
+def test_the_line_of_a_cell_counts_lines_within_quotes(tmp_path):
+    (tmp_path / "x.csv").write_text('x1,x2,words\n1,0,"two\nlines"\n1,wide,\n')
+    with pytest.raises(FileError, match="line 4, column x2: 'wide'"):
+        read_samples(tmp_path / "x.csv", network(bit(), bit()))
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"), [(b"\xef\xbb\xbfx1,x2\r\n1,0\r\n", None), (b"\xff\xfe1,0\n", "standard input is no text in UTF-8: byte 0 is wrong")]
+)
+def test_standard_input_is_read_like_a_file(monkeypatch, raw, message):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="latin-1"))
+    net = network(bit(), bit())
+    if message is None:
+        assert read_samples("-", net)[0].tolist() == [[1, 0]]
+        return
+    with pytest.raises(FileError, match=message):
+        read_samples("-", net)
+
+
+def test_a_closed_standard_input_is_named():
+    line = f"{sys.executable} -m sugenet.cli predict digits - <&-"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "sugenet: standard input is closed. Give a file, or CSV on standard input.\n"
