@@ -1,0 +1,109 @@
+"""The public networks, through the importers that users call: published accuracies, float64 and ONNX Runtime bit for bit."""
+
+import gzip
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.errors import FileError
+from sugenet.io import from_state_dict, import_file, read_bnnquanalyst, read_npz, read_onnx
+from sugenet.io.evaluate import apply
+from sugenet.io.onnx_reader import read_chain
+from sugenet.io.ops import Sign
+from tests.zoo.readers import idx, msakai_exact, quanalyst_exact
+
+ZOO = os.environ.get("SUGENET_ZOO")
+pytestmark = pytest.mark.skipif(not ZOO, reason="SUGENET_ZOO does not name a folder of public networks")
+FOLDER = Path(ZOO or ".")
+PIXELS = sg.Integers(0, 255, step=Fraction(1, 255))
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    images = idx(FOLDER / "mnist" / "t10k-images-idx3-ubyte.gz")
+    return images.reshape(len(images), -1), idx(FOLDER / "mnist" / "t10k-labels-idx1-ubyte.gz")
+
+
+@pytest.mark.parametrize(
+    ("read", "right"),
+    [
+        (lambda: read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS), 9296),
+        (lambda: from_state_dict(FOLDER / "brevitas" / "TFC_1W1A.tar", inputs=PIXELS), 9338),
+        (lambda: read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), 9587),
+        (lambda: from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS), 9587),
+        (
+            lambda: read_npz(FOLDER / "bnn_pynq" / "lfcW1A1_mnist.npz", features=784, outputs=10, above=127, inputs=sg.Integers(0, 255)),
+            9834,
+        ),
+    ],
+    ids=["TFC ONNX", "TFC Brevitas", "msakai npz", "msakai pt", "LFC"],
+)
+def test_published_accuracies(mnist, read, right):
+    pytest.importorskip("torch")
+    X, y = mnist
+    found = read()
+    assert int((found.network.predict(found.arrange(X)) == y).sum()) == right
+    assert all(layer.ties == 0 for layer in found.layers[1:])
+
+
+def test_tfc_differs_in_no_bit_from_float64_and_ties_as_published(mnist):
+    X, _ = mnist
+    found = read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS)
+    chain = read_chain(FOLDER / "qonnx" / "TFC_1W1A.onnx")
+    x = (X[:2000] / 255.0).reshape(-1, *chain.shape)
+    signs = []
+    for op in chain.ops:
+        x = apply(op, x)
+        if isinstance(op, Sign):
+            signs.append(x.reshape(len(x), -1) > 0)
+    for bits, expected in zip(found.network.hidden(X[:2000], engine="auto"), signs[1:], strict=True):
+        assert (bits == expected).all()
+    counts = found.network.match_counts(X)
+    assert int(found.network.head.tied(counts).sum()) == 32  # 0.32 % of the images
+    assert [layer.flipped for layer in found.layers[1:]] == [1, 5, 6]
+
+
+def test_the_same_network_in_two_files_is_the_same():
+    pytest.importorskip("torch")
+    one, other = read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS)
+    assert one.network.fingerprint == other.network.fingerprint
+    by_hand = msakai_exact(np.load(FOLDER / "msakai" / "mnist.npz"))
+    assert sg.simplify(one.network).layers == sg.simplify(by_hand).layers
+
+
+def test_bnnquanalyst_folders():
+    for folder in sorted(path for path in (FOLDER / "bnnquanalyst").iterdir() if path.name.startswith("mnist")):
+        network = read_bnnquanalyst(folder, inputs=sg.BitInputs()).network
+        X = np.random.default_rng(0).random((500, network.encoder.features)) < 0.5
+        assert (network.logits(X) == quanalyst_exact(folder).logits(X)).all()
+
+
+def test_two_bit_activations_are_refused_with_the_reason():
+    with pytest.raises(
+        FileError, match=r"TFC_1W2A.onnx: node \d+ \(Quant 'Quant_13'\): it quantizes activations to 2 bits .* Train with 1-bit"
+    ):
+        import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS)
+
+
+def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    packed = next((FOLDER / "traffic").glob("*.onnx.gz"))
+    plain = tmp_path / "traffic.onnx"
+    plain.write_bytes(gzip.decompress(packed.read_bytes()))
+    found = read_onnx(packed, inputs=sg.Integers(0, 255))
+    rng = np.random.default_rng(0)
+    ramp = np.add.outer(np.arange(30), np.arange(30))[None, :, :, None]
+    structured = [np.full((1, 30, 30, 3), v) for v in (0, 1, 127, 128, 254, 255)]
+    structured += [np.broadcast_to((ramp * k) % 256, (1, 30, 30, 3)) for k in range(1, 200)]
+    structured += [np.repeat(np.repeat(rng.integers(0, 256, (1, 10, 10, 3)), 3, axis=1), 3, axis=2) for _ in range(795)]
+    X = np.concatenate([rng.integers(0, 256, (1000, 30, 30, 3)), *structured])
+    assert len(X) == 2000
+    agreement = sg.verify_against(found, plain, X)
+    assert agreement.equal, str(agreement)
+    assert agreement.layers == 2
+    assert "near tie" in str(agreement)
