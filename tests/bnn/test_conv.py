@@ -169,6 +169,8 @@ def test_a_convolutional_network_end_to_end(levels):
         for engine in ("definition", "numpy", "numba"):
             assert (other.logits(X, engine=engine) == network.logits(X, engine="definition")).all()
     assert (flat.match_counts(X) == expected).all()
+    for engine in ("definition", "numpy", "numba"):
+        assert network.match_counts(X[:0], engine=engine).shape == (0, 3)
     trace = network.trace(X[0])
     assert trace.predicted == network.predict(X[:1])[0]
     assert "2 pool" in str(summary(network))

@@ -110,7 +110,8 @@ class ConvLayer:
 
     def sums(self, values: Any) -> Ints:
         """Weighted sums of the taps inside the input: values are -1 and +1, or levels. Shape (samples, outputs)."""
-        maps = np.asarray(values, dtype=np.int64).reshape(len(values), *self.window.shape[:1], -1)
+        channels, height, width = self.window.shape
+        maps = np.asarray(values, dtype=np.int64).reshape(len(values), channels, height * width)
         taps = self.window.taps
         padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2)  # tap -1 reads the zero behind the last pixel
         out = np.empty((len(maps), len(self.weights), len(taps)), np.int64)
@@ -121,7 +122,7 @@ class ConvLayer:
                 patches = padded[start : start + step, group * per_in : (group + 1) * per_in][:, :, taps]
                 kernel = self.weights[group * per_out : (group + 1) * per_out].reshape(per_out, per_in, -1)
                 out[start : start + step, group * per_out : (group + 1) * per_out] = np.einsum("ncpk,ock->nop", patches, kernel)
-        return out.reshape(len(maps), -1)
+        return out.reshape(len(maps), self.outputs)
 
     def match_counts(self, inputs: Any) -> Ints:
         """M of every sample and neuron, over the taps inside the input."""
@@ -245,9 +246,10 @@ class PoolLayer:
         array = np.asarray(bits)
         if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
             raise NetworkError(f"pooling reads bits of shape (samples, {self.inputs}), not {array.dtype} of shape {array.shape}.")
-        maps = array.reshape(len(array), self.window.shape[0], -1)
+        channels, height, width = self.window.shape
+        maps = array.reshape(len(array), channels, height * width)
         padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), bool)], axis=2)
-        return np.asarray(padded[:, :, self.window.taps].sum(axis=3).reshape(len(array), -1))
+        return np.asarray(padded[:, :, self.window.taps].sum(axis=3).reshape(len(array), self.outputs))
 
     @property
     def sizes(self) -> Ints:

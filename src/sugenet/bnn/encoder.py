@@ -119,19 +119,32 @@ class Encoder:
 
     def levels(self, X: Any) -> Ints:
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
+        whole = self._whole_levels(np.asarray(X))
+        if whole is not None:
+            return whole
         columns = self._read(X)
         if columns is None:
             return self._raw_bits(np.asarray(X)).astype(np.int64)
         out = np.zeros((len(columns), self.features), np.int64)
-        whole = self._unit_steps
-        if whole is not None:
-            return np.asarray(columns - whole, dtype=np.int64)
+        lows = self._unit_steps
+        if lows is not None:
+            return np.asarray(columns - lows, dtype=np.int64)
         for feature, coding in enumerate(self.codings):
             if isinstance(coding, OneHot):
                 out[:, feature] = columns[:, feature]
             else:
                 out[:, feature] = np.searchsorted(np.array(coding.cuts), columns[:, feature], side="right")
         return out
+
+    def _whole_levels(self, array: npt.NDArray[Any]) -> Ints | None:
+        """Whole numbers inside one common domain with a cut at every step: their levels without a detour through floats."""
+        if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != self.features or not array.size:
+            return None
+        domain = self._uniform
+        if domain is None or domain.bipolar or self._unit_steps is None or array.min() < domain.low or array.max() > domain.high:
+            return None
+        low = int(domain.low)
+        return array if low == 0 else np.asarray(array.astype(np.int64) - low)
 
     def bits_of_levels(self, levels: Any) -> Bits:
         """Bits of given states, one row a sample."""
