@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sugenet.errors import FileError
 from sugenet.io import arrays_reader
 from sugenet.io.arrays_reader import read_arrays, read_bnnquanalyst, read_npz
-from sugenet.io.domains import BitInputs, Integers
-from sugenet.io.evaluate import evaluate
-from sugenet.io.lower import lower
+from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.evaluate import evaluate
+from sugenet.io.exact.lower import lower
 from tests.zoo import readers
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -18,9 +18,9 @@ from torch import nn  # noqa: E402
 from sugenet.bnn import DenseLayer, Head, Network  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.compare import Difference, verify_against  # noqa: E402
-from sugenet.io.domains import BitInputs  # noqa: E402
-from sugenet.io.lower import lower  # noqa: E402
-from sugenet.io.torch_reader import chain_of_module  # noqa: E402
+from sugenet.io.exact.domains import BitInputs  # noqa: E402
+from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io import hdf5_contents, larq_reader  # noqa: E402
-from sugenet.io.domains import BitInputs, Integers  # noqa: E402
-from sugenet.io.evaluate import evaluate  # noqa: E402
-from sugenet.io.lower import lower  # noqa: E402
-from sugenet.io.ops import Flatten, Sign  # noqa: E402
+from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.evaluate import evaluate  # noqa: E402
+from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.exact.ops import Flatten, Sign  # noqa: E402
+from sugenet.io.larq import hdf5_contents  # noqa: E402
+from sugenet.io.larq import reader as larq_reader  # noqa: E402
 
 F = np.float32
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import Window
 from sugenet.errors import FileError
-from sugenet.io.domains import BitInputs, Integers, Reals
-from sugenet.io.lower import lower
-from sugenet.io.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign
+from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign
 
 F = np.float32
 

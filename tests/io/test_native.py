@@ -41,7 +41,8 @@ from sugenet.bnn import (
     unused,
 )
 from sugenet.errors import FileError
-from sugenet.io import load, native, save
+from sugenet.io import load, save
+from sugenet.io.formats import native
 
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

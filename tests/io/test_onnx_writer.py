@@ -25,10 +25,10 @@ from sugenet.bnn import (
     unused,
 )
 from sugenet.errors import FileError
-from sugenet.io.domains import Integers, Reals
-from sugenet.io.lower import lower
-from sugenet.io.onnx_reader import read_chain
-from sugenet.io.onnx_writer import onnx_bytes, write_onnx
+from sugenet.io.exact.domains import Integers, Reals
+from sugenet.io.exact.lower import lower
+from sugenet.io.onnx.reader import read_chain
+from sugenet.io.onnx.writer import onnx_bytes, write_onnx
 from tests.bnn.nets import networks, raw, samples
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sugenet.errors import FileError
-from sugenet.io.domains import BitInputs
-from sugenet.io.evaluate import evaluate
-from sugenet.io.ops import Affine, Chain, Clip, Convolution, Flatten, Linear, Sign
-from sugenet.io.relaxed import PartlyImported, split
-from sugenet.io.report import Imported
+from sugenet.io.exact.domains import BitInputs
+from sugenet.io.exact.evaluate import evaluate
+from sugenet.io.exact.ops import Affine, Chain, Clip, Convolution, Flatten, Linear, Sign
+from sugenet.io.exact.relaxed import PartlyImported, split
+from sugenet.io.exact.report import Imported
 
 RNG = np.random.default_rng(0)
 

@@ -157,7 +157,7 @@ def test_text_arrays_are_read_like_cells(tmp_path):
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.png"])
 def test_a_target_column_is_for_csv_alone(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(FileError, match="target='kind' names a column of a CSV file, but .* has no columns"):
+    with pytest.raises(FileError, match=r"target='kind' names a column of a CSV file, but .* has no columns"):
         read_samples(tmp_path / name, network(bit(), bit()), "kind")
 
 

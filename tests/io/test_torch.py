@@ -11,11 +11,11 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.domains import BitInputs, Integers  # noqa: E402
-from sugenet.io.evaluate import evaluate  # noqa: E402
-from sugenet.io.lower import lower  # noqa: E402
-from sugenet.io.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign  # noqa: E402
-from sugenet.io.torch_reader import chain_of_module  # noqa: E402
+from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.evaluate import evaluate  # noqa: E402
+from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign  # noqa: E402
+from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 from tests.io.torch_models import cases  # noqa: E402
 
 MATRIX = cases()

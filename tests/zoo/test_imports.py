@@ -11,9 +11,9 @@ import pytest
 import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import from_state_dict, import_file, read_bnnquanalyst, read_npz, read_onnx
-from sugenet.io.evaluate import apply
-from sugenet.io.onnx_reader import read_chain
-from sugenet.io.ops import Sign
+from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.ops import Sign
+from sugenet.io.onnx.reader import read_chain
 from tests.zoo.readers import idx, msakai_exact, quanalyst_exact
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sugenet.io.native import load, save
+from sugenet.io.formats.native import load, save
 
 if TYPE_CHECKING:
     from sugenet.io.compare import Agreement, verify_against
-    from sugenet.io.domains import BitInputs, Integers, Reals
+    from sugenet.io.exact.domains import BitInputs, Integers, Reals
+    from sugenet.io.exact.relaxed import PartlyImported
+    from sugenet.io.exact.report import Imported, LayerReport
     from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
-    from sugenet.io.onnx_writer import write_onnx
-    from sugenet.io.relaxed import PartlyImported
-    from sugenet.io.report import Imported, LayerReport
+    from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.samples import read_samples
     from sugenet.io.texts import read_json, write_text
-    from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
-    from sugenet.io.vnnlib_query import Query
+    from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
+    from sugenet.io.vnnlib.query import Query
 
 __all__ = [
     "Agreement",
@@ -48,15 +48,15 @@ __all__ = [
 
 _ROOMS = {
     "compare": ["Agreement", "verify_against"],
-    "domains": ["BitInputs", "Integers", "Reals"],
+    "exact.domains": ["BitInputs", "Integers", "Reals"],
+    "exact.relaxed": ["PartlyImported"],
+    "exact.report": ["Imported", "LayerReport"],
     "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
-    "onnx_writer": ["write_onnx"],
-    "relaxed": ["PartlyImported"],
-    "report": ["Imported", "LayerReport"],
+    "onnx.writer": ["write_onnx"],
     "samples": ["read_samples"],
     "texts": ["read_json", "write_text"],
-    "vnnlib": ["read_vnnlib", "write_vnnlib"],
-    "vnnlib_query": ["Query"],
+    "vnnlib.parser": ["read_vnnlib", "write_vnnlib"],
+    "vnnlib.query": ["Query"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
+from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 

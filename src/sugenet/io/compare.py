@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.errors import FileError
+from sugenet.io.exact.report import Imported
 from sugenet.io.references import Seen, Stage, reference_of
-from sugenet.io.report import Imported
 
 __all__ = ["Agreement", "ClassDifference", "Difference", "NearTie", "verify_against"]
 

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from sugenet.errors import FileError
-from sugenet.io import arrays_reader, larq_reader, onnx_reader, state_dict, torch_reader
-from sugenet.io.domains import Inputs
-from sugenet.io.lower import lower
-from sugenet.io.ops import Chain
-from sugenet.io.relaxed import split
-from sugenet.io.report import Imported
+from sugenet.io import arrays_reader
+from sugenet.io.exact.domains import Inputs
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.relaxed import split
+from sugenet.io.exact.report import Imported
+from sugenet.io.larq import reader as larq_reader
+from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.torch import reader as torch_reader
+from sugenet.io.torch import state_dict
 
 __all__ = ["ImportOptions", "from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.ops import Sign
+from sugenet.io.exact.ops import Sign
 
 __all__ = ["Run", "Seen", "Stage", "reference_of"]
 
@@ -57,7 +57,7 @@ def reference_of(reference: Any) -> tuple[Run, str]:
 
 
 def _module(torch: Any, module: Any) -> tuple[Run, str]:
-    from sugenet.io.torch_reader import signal_of_module
+    from sugenet.io.torch.reader import signal_of_module
 
     first = next(iter(module.parameters()), None)
 

@@ -1,0 +1,108 @@
+"""A chain of operations computed in float64, as its file's authors would: what readers are checked against, and no part of any proof."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+
+__all__ = ["apply", "evaluate"]
+
+_Array = npt.NDArray[np.float64]
+
+
+def evaluate(chain: Chain, X: Any) -> _Array:
+    """Scores of samples in float64, one row a sample; the samples may be flat or of the chain's shape.
+
+    Examples
+    --------
+    >>> ops = (Linear("fc", np.array([[1.0, -1.0]])), Sign("sign", zero=-1))
+    >>> evaluate(Chain("example", (2,), ops), [[2, 1], [1, 1]]).tolist()
+    [[1.0], [-1.0]]
+    """
+    x = np.asarray(X, dtype=np.float64)
+    if chain.channels_last and len(chain.shape) == 3:
+        channels, height, width = chain.shape
+        x = x.reshape(len(x), height, width, channels).transpose(0, 3, 1, 2)
+    if x[:1].size not in (0, int(np.prod(chain.shape))):
+        raise FileError(f"X has shape {x.shape}, but samples of {chain.source} have shape {chain.shape}.")
+    x = x.reshape(len(x), *chain.shape)
+    for op in chain.ops:
+        x = apply(op, x)
+    return x
+
+
+def apply(op: Op, x: _Array) -> _Array:
+    """One operation on a batch, in float64."""
+    match op:
+        case Linear():
+            return _biased(x @ _floats(op.weights).T, op.bias)
+        case Convolution():
+            return _convolved(op, x)
+        case Affine():
+            return _along(op.scale, x) * x + _along(op.shift, x)
+        case BatchNorm():
+            gamma, beta, mean, var = (_along(column, x) for column in (op.gamma, op.beta, op.mean, op.var))
+            return np.asarray(gamma * (x - mean) / np.sqrt(var + op.eps) + beta)
+        case Clip():
+            return np.clip(x, op.low, op.high)
+        case Sign():
+            middle = {1: op.high, -1: op.low, 0: (op.low + op.high) / 2}[op.zero]
+            return np.where(x > 0, op.high, np.where(x < 0, op.low, middle))
+        case MaxPool():
+            return np.asarray(_windows(_padded(x, op.pads, -np.inf), op.kernel, op.stride, op.dilation).max(axis=(4, 5)))
+        case AveragePool():
+            return _averaged(op, x)
+        case Pad():
+            return _padded(x, op.pads, op.value)
+        case Flatten():
+            return (x if op.order == "CHW" else x.transpose(0, 2, 3, 1)).reshape(len(x), -1)
+
+
+def _floats(values: Any) -> _Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _along(values: Any, x: _Array) -> _Array:
+    """Parameters laid along the channels."""
+    return _floats(values).reshape(-1, *[1] * (x.ndim - 2))
+
+
+def _biased(sums: _Array, bias: Any) -> _Array:
+    return sums if bias is None else sums + _along(bias, sums)
+
+
+def _padded(x: _Array, pads: tuple[int, int, int, int], value: float) -> _Array:
+    top, left, bottom, right = pads
+    x = x[:, :, max(-top, 0) : x.shape[2] - max(-bottom, 0), max(-left, 0) : x.shape[3] - max(-right, 0)]
+    around = ((0, 0), (0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)))
+    return np.pad(x, around, constant_values=value)
+
+
+def _windows(x: _Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> _Array:
+    """Shape (samples, channels, out height, out width, kernel height, kernel width)."""
+    spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
+    views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(2, 3))
+    return np.asarray(views[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]])
+
+
+def _convolved(op: Convolution, x: _Array) -> _Array:
+    weights = _floats(op.weights)
+    windows = _windows(_padded(x, op.pads, 0.0), (weights.shape[2], weights.shape[3]), op.stride, op.dilation)
+    into, out = x.shape[1] // op.groups, len(weights) // op.groups
+    parts = [
+        np.einsum("nchwij,ocij->nohw", windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out]) for g in range(op.groups)
+    ]
+    return _biased(np.concatenate(parts, axis=1), op.bias)
+
+
+def _averaged(op: AveragePool, x: _Array) -> _Array:
+    if op.kernel is None:
+        return np.asarray(x.mean(axis=(2, 3), keepdims=True))
+    sums = _windows(_padded(x, op.pads, 0.0), op.kernel, op.stride).sum(axis=(4, 5))
+    inside = _padded(np.ones_like(x[:1, :1]), op.pads, float(op.count_pads))
+    return np.asarray(sums / _windows(inside, op.kernel, op.stride).sum(axis=(4, 5)))

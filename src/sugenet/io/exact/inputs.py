@@ -1,0 +1,84 @@
+"""A sign on raw inputs: one exact threshold for each feature."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import inf
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Encoder, threshold
+from sugenet.errors import FileError
+from sugenet.io.exact.domains import Integers, Reals
+from sugenet.io.exact.steps import Pipeline
+
+__all__ = ["cut_inputs"]
+
+_MOST = 1.7976931348623157e308
+
+
+def cut_inputs(
+    lines: Sequence[Pipeline], domain: Integers | Reals, zero: Literal[1, -1, 0]
+) -> tuple[Encoder, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Encoder with one threshold a feature; where the sign rises with the feature; where exactly zero can occur."""
+    known: dict[Pipeline, tuple[float, bool, bool]] = {}
+    for feature, line in enumerate(lines):
+        if line not in known:
+            known[line] = _cut(line, domain)
+        if known[line][2] and zero == 0:
+            raise FileError(f"input {feature} can be exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.")
+    picked = [known[line] if zero != -1 else _cut(line, domain, strict=True) for line in lines]
+    ends = {"low": float(domain.low), "high": float(domain.high), "whole": isinstance(domain, Integers)}
+    encoder = Encoder([threshold(cut, **ends) for cut, _, _ in picked])  # type: ignore[arg-type]
+    return encoder, np.array([rises for _, rises, _ in picked]), np.array([known[line][2] for line in lines])
+
+
+def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tuple[float, bool, bool]:
+    """The least value at which the bit changes, whether it then goes on, and whether zero occurs."""
+
+    def sign(x: Fraction) -> int:
+        return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
+
+    direction = line.direction() * ((domain.step > 0) - (domain.step < 0) if isinstance(domain, Integers) else 1)
+    rises = direction >= 0
+    least = 1 if strict else 0
+
+    def on(x: Fraction) -> bool:  # whether the bit that goes on with x is on: the sign's own bit, or its opposite where it falls
+        return (sign(x) >= least) == rises
+
+    if isinstance(domain, Integers):
+        cut = float(_first(lambda place: on(Fraction(place)), domain.low, domain.high + 1))
+        ties = any(sign(Fraction(x)) == 0 for x in (int(cut) - 1, int(cut)) if domain.low <= x <= domain.high)
+        return cut, rises, ties
+    low, high = max(domain.low, -_MOST), min(domain.high, _MOST)
+    place = _first(lambda code: on(Fraction(_float(code))), _code(low), _code(high) + 1)
+    cut = _float(place) if place <= _code(high) else inf
+    near = [code for code in (place - 1, place) if _code(low) <= code <= _code(high)]
+    return cut, rises, any(sign(Fraction(_float(code))) == 0 for code in near)
+
+
+def _first(test: Callable[[int], bool], low: int, high: int) -> int:
+    """The first of low..high-1 that passes a test that once passed stays passed; high if none does."""
+    while low < high:
+        middle = (low + high) // 2
+        if test(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _code(value: float) -> int:
+    """Floats as whole numbers in the same order."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
+
+
+def _float(code: int) -> float:
+    bits = code if code >= 0 else (-code) | (1 << 63)
+    value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+    return value

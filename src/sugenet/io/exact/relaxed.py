@@ -1,0 +1,126 @@
+"""Networks with a float part at either end: the exact middle as a `Network`, the rest kept as it is and named.
+
+Many published networks have a first or last layer in floats. `split` finds the exact part between the first and the last sign that can be
+lowered; what stands in front and behind is computed in float64 and decides nothing about the exact part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.domains import BitInputs, Inputs
+from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import Chain, Linear, Op, Sign
+from sugenet.io.exact.report import Imported
+
+__all__ = ["PartlyImported", "split"]
+
+
+@dataclass(frozen=True, eq=False)
+class PartlyImported(Imported):
+    """An exact network with float operations in front of it, behind it, or both."""
+
+    stem: Chain | None = None
+    tail: tuple[Op, ...] = ()
+
+    def bits(self, X: Any) -> npt.NDArray[np.bool_]:
+        """What the exact part reads: the float stem's signs, or the samples themselves where there is no stem."""
+        if self.stem is None:
+            raise FileError("there is no float stem: give the samples to the network.")
+        x = _shaped(self.stem, X)
+        for op in self.stem.ops:
+            x = apply(op, x)
+        last = self.stem.ops[-1]
+        assert isinstance(last, Sign)
+        return np.asarray(x == last.high).reshape(len(x), -1)
+
+    def scores(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class scores: float stem, exact part, float tail."""
+        inputs = self.arrange(X) if self.stem is None else self.bits(X)
+        x = self.network.logits(inputs)
+        for op in self.tail:
+            x = apply(op, x)
+        return np.asarray(x)
+
+    def predict(self, X: Any) -> npt.NDArray[np.intp]:
+        """Class of each sample."""
+        return np.asarray(self.scores(X).argmax(axis=1))
+
+
+def split(chain: Chain, inputs: Inputs | None = None, *, zero: Literal[1, -1] | None = None) -> Imported:
+    """Lower a chain, leaving out as few operations at its ends as possible.
+
+    Raises
+    ------
+    FileError
+        Where no part between two signs can be exact; it is the reason why the whole chain cannot.
+    """
+    try:
+        return lower(chain, inputs, zero=zero)
+    except FileError as error:
+        whole = error
+    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign)]
+    for stem_end in [-1, *signs]:
+        for tail_start in [len(chain.ops), *(place + 1 for place in reversed(signs) if place > stem_end)]:
+            if (stem_end, tail_start) == (-1, len(chain.ops)):
+                continue
+            try:
+                return _middle(chain, stem_end, tail_start, inputs, zero)
+            except FileError:
+                continue
+    raise whole
+
+
+def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None, zero: Literal[1, -1] | None) -> PartlyImported:
+    stem, exact, tail = chain.ops[: stem_end + 1], chain.ops[stem_end + 1 : tail_start], chain.ops[tail_start:]
+    shape = chain.shape
+    remarks = []
+    if stem:
+        x = np.zeros((1, *chain.shape))
+        for op in stem:
+            x = apply(op, x)
+        shape = tuple(int(size) for size in x.shape[1:])
+        last = stem[-1]
+        assert isinstance(last, Sign)
+        inputs = BitInputs(last.low, last.high)
+        remarks.append(f"computed in floats in front: {', '.join(op.where for op in stem)}")
+    if tail:
+        if not any(isinstance(op, Sign) for op in exact):
+            raise FileError("nothing exact is left.")
+        count = _width(replace(chain, shape=shape, ops=exact))
+        exact = (*exact, Linear("the bits themselves", np.eye(count)))
+        remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
+    part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
+    found = lower(part, inputs, zero=zero)
+    return PartlyImported(
+        found.network,
+        found.layers,
+        (*found.remarks, *remarks),
+        chain.shape,
+        chain.channels_last,
+        replace(chain, ops=stem) if stem else None,
+        tail,
+    )
+
+
+def _width(chain: Chain) -> int:
+    x = np.zeros((1, *chain.shape))
+    for op in chain.ops:
+        x = apply(op, x)
+    if x.ndim != 2:
+        raise FileError("the exact part ends in maps, not in flat bits.")
+    return int(x.shape[1])
+
+
+def _shaped(chain: Chain, X: Any) -> npt.NDArray[np.float64]:
+    x = np.asarray(X, dtype=np.float64)
+    if chain.channels_last and len(chain.shape) == 3:
+        c, h, w = chain.shape
+        return x.reshape(len(x), h, w, c).transpose(0, 3, 1, 2)
+    return x.reshape(len(x), *chain.shape)

@@ -1,0 +1,3 @@
+"""The native `.sugenet` format."""
+
+__all__: list[str] = []

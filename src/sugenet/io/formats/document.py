@@ -1,0 +1,228 @@
+"""A network as a document (JSON) and tensors, and back: what stands in a `.sugenet` file (docs/format.md).
+
+Every network has exactly one spelling, and reading refuses any other. Nothing in a document is taken at its word: each size is
+compared with the tensor that it describes before an array is made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import accumulate
+from math import inf, isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Steps
+from sugenet.errors import FileError, SugenetError
+from sugenet.io.formats.container import Document, Tensors, canonical
+from sugenet.io.formats.layer_document import fields, layer_in, layer_out, layer_size, tensor, weights_in, weights_out
+
+__all__ = ["from_document", "to_document"]
+
+_MAX_WEIGHTS = 1 << 27
+"""Weights of all layers together: in memory each takes 8 bytes, in a file it may take a bit."""
+_MAX_BITS = 1 << 26
+"""Bits of the encoder: many features can share one coding, so that a short file could ask for very many."""
+_MAX_INTEGER = 10**4300
+"""Python reads and writes whole numbers of up to 4300 digits."""
+_FRACTION = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
+
+
+def to_document(network: Network) -> tuple[Document, Tensors]:
+    """The one document and the tensors that stand for a network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer
+    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]], bias=[0, 0.5]))
+    >>> document, tensors = to_document(net)
+    >>> document["layers"], document["head"]["bias"]
+    ([{'kind': 'dense', 'inputs': 3, 'outputs': 1, 'weights': 'binary', 'marks': []}], ['0', '1/2'])
+    >>> tensors["layer1.positive"], tensors["layer1.tau"]
+    (array([[5]], dtype=uint8), array([2], dtype=int8))
+    """
+    head = network.head
+    tensors: Tensors = {}
+    _check_sizes(bits=network.encoder.width)
+    encoder = _encoder_out(network.encoder, tensors)
+    layers = [layer_out(f"layer{number}", layer, tensors) for number, layer in enumerate(network.layers, start=1)]
+    _check_sizes(weights=sum(layer_size(entry, "a layer") for entry in layers) + head.inputs * head.outputs)
+    document = {
+        "fingerprint": _fingerprint(network),
+        **encoder,
+        "layers": layers,
+        "head": {
+            "inputs": head.inputs,
+            "outputs": head.outputs,
+            "weights": weights_out("head", head.weights, tensors),
+            "bias": [str(value) for value in head.bias],
+            "scale": [str(value) for value in head.scale],
+        },
+        "classes": list(network.classes),
+        "notes": dict(network.notes),
+    }
+    return document, tensors
+
+
+def from_document(document: Document, tensors: Tensors) -> Network:
+    """The network of a document and its tensors; `FileError` unless they are exactly what `to_document` gives for it."""
+    parts = fields(document, "the document", fingerprint=str, codings=list, features=list, layers=list, head=dict, classes=list, notes=dict)
+    try:
+        encoder = _encoder_in(parts["codings"], parts["features"], tensors)
+        layers, head = _chain_in(parts["layers"], parts["head"], encoder, tensors)
+        classes, notes = _texts(parts["classes"], "classes"), parts["notes"]
+        if not all(isinstance(value, str) for value in notes.values()):
+            raise FileError("notes must be text.")
+        network = Network(encoder, layers, head, classes, notes)
+    except FileError:
+        raise
+    except SugenetError as error:
+        raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
+    if network.fingerprint != parts["fingerprint"]:
+        raise FileError(f"the network in it has the fingerprint {network.fingerprint}, not {parts['fingerprint'][:64]} as it states.")
+    if not _same(to_document(network), (document, tensors)):
+        raise FileError("it spells its network in another way than sugenet does.")
+    return network
+
+
+def _same(one: tuple[Document, Tensors], other: tuple[Document, Tensors]) -> bool:
+    if canonical(one[0]) != canonical(other[0]) or one[1].keys() != other[1].keys():
+        return False
+    pairs = [(array, other[1][name]) for name, array in one[1].items()]
+    return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def _fingerprint(network: Network) -> str:
+    try:
+        return network.fingerprint
+    except SugenetError:
+        raise
+    except ValueError as error:  # Python writes no whole number of more than 4300 digits
+        raise FileError(f"a number of the network cannot be written: {error}.") from None
+
+
+# -- encoder -------------------------------------------------------------------------------------------------------------------
+
+
+def _encoder_out(encoder: Encoder, tensors: Tensors) -> Document:
+    """Equal codings are written once, and features name theirs by its number: 784 pixels share one list of 255 cuts."""
+    number_of: dict[int, int] = {}  # by identity first: codings are often one object many times, and long
+    known: dict[tuple[str, bytes], int] = {}
+    entries: list[Document] = []
+    cuts: list[float] = []
+    features: list[list[Any]] = []
+    for name, coding in zip(encoder.names, encoder.codings, strict=True):
+        if id(coding) not in number_of:
+            entry = _coding_out(coding, f"feature {name!r}")
+            own = coding.cuts if isinstance(coding, Steps) else ()
+            key = canonical(entry), np.array(own, "<f8").tobytes()
+            if key not in known:
+                known[key] = len(entries)
+                entries.append(entry)
+                cuts += own
+            number_of[id(coding)] = known[key]
+        features.append([name, number_of[id(coding)]])
+    tensors["cuts"] = np.array(cuts, np.float64)
+    return {"codings": entries, "features": features}
+
+
+def _coding_out(coding: Coding, what: str) -> Document:
+    if isinstance(coding, OneHot):
+        return {"kind": "onehot", "categories": [_scalar_out(value, f"{what}: the category") for value in coding.categories]}
+    if not isinstance(coding, Steps):
+        raise FileError(f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps and OneHot.")
+    entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
+    for name, kinds in (("low", (int, float)), ("high", (int, float)), ("whole", (bool,)), ("bipolar", (bool,))):
+        value = getattr(coding, name)
+        if type(value) not in kinds:
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise FileError(f"{what}: {name} is {value!r} of type {type(value).__name__}. Give a plain {wanted}.")
+        entry[name] = _scalar_out(value, f"{what}: {name}")
+    return entry
+
+
+def _scalar_out(value: Any, what: str) -> Any:
+    """JSON keeps text, whole numbers, floats, truth values and None apart, but has no infinity."""
+    if type(value) not in (str, int, float, bool, type(None)) or (isinstance(value, float) and isnan(value)):
+        raise FileError(
+            f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, floats except NaN, "
+            "truth values and None. Give plain Python values: array.tolist() makes them."
+        )
+    if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
+        raise FileError(f"{what} is a whole number of more than 4300 digits. Give a shorter one.")
+    return value if not isinstance(value, float) or isfinite(value) else {"float": str(value)}
+
+
+def _scalar_in(value: Any, what: str) -> Any:
+    if isinstance(value, dict):
+        if value not in ({"float": "inf"}, {"float": "-inf"}):
+            raise FileError(f"{what} is {str(value)[:80]}, but the only such value is an infinite float.")
+        return inf if value["float"] == "inf" else -inf
+    if isinstance(value, list):
+        raise FileError(f"{what} is a list, but one value is needed.")
+    return value
+
+
+def _encoder_in(entries: list[Any], features: list[Any], tensors: Tensors) -> Encoder:
+    for entry in features:
+        if not (isinstance(entry, list) and [type(part) for part in entry] == [str, int] and 0 <= entry[1] < len(entries)):
+            raise FileError(f"feature {str(entry)[:80]} is not a name and the number of one of the {len(entries)} codings.")
+    names = _texts([name for name, _ in features], "feature names")
+    counts = [entry["cuts"] if isinstance(entry, dict) and "cuts" in entry else 0 for entry in entries]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise FileError("the number of cuts of a coding is not a whole number from 0.")
+    cuts = tensor(tensors, "cuts", ("float64",), (sum(counts),)).tolist()
+    starts = [0, *accumulate(counts)]
+    codings = [_coding_in(entry, cuts[starts[k] : starts[k + 1]], f"coding {k}") for k, entry in enumerate(entries)]
+    _check_sizes(bits=sum(codings[place].width for _, place in features))
+    return Encoder([codings[place] for _, place in features], names)
+
+
+def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
+    if isinstance(entry, dict) and entry.get("kind") == "onehot":
+        categories = fields(entry, what, kind=str, categories=list)["categories"]
+        return OneHot(tuple(_scalar_in(value, f"{what}: a category") for value in categories))
+    parts = fields(entry, what, kind=str, cuts=int, low=object, high=object, whole=bool, bipolar=bool)
+    low, high = (_scalar_in(parts[end], f"{what}: {end}") for end in ("low", "high"))
+    if parts["kind"] != "steps" or type(low) not in (int, float) or type(high) not in (int, float):
+        raise FileError(f"{what} must be 'onehot', or 'steps' between two numbers.")
+    return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
+
+
+# -- layers and head -----------------------------------------------------------------------------------------------------------
+
+
+def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors) -> tuple[list[Layer], Head]:
+    sizes = [layer_size(entry, f"layer {k}") for k, entry in enumerate(entries, start=1)]
+    end = fields(last, "the head", bias=list, scale=list, inputs=int, outputs=int, weights=str)
+    if not all(0 <= end[key] < 1 << 31 for key in ("inputs", "outputs")):
+        raise FileError("the head has a number of inputs or outputs that is not in 0..2^31-1.")
+    _check_sizes(weights=sum(sizes) + end["inputs"] * end["outputs"])
+    layers = [layer_in(f"layer{k}", entry, encoder.tops, tensors) for k, entry in enumerate(entries, start=1)]
+    rows = weights_in("head", end, tensors)
+    return layers, Head(rows, _fractions(end["bias"], "bias"), _fractions(end["scale"], "scale"))
+
+
+def _fractions(values: list[Any], what: str) -> list[Fraction]:
+    found = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
+    pairs = [(int(match[1]), int(match[2] or 1)) for match in found if match]
+    if len(pairs) < len(values) or not all(q for _, q in pairs):
+        raise FileError(f"{what} of the head must be exact numbers, written as '3' or '-1/2'.")
+    return [Fraction(p, q) for p, q in pairs]
+
+
+# -- small parts ---------------------------------------------------------------------------------------------------------------
+
+
+def _check_sizes(bits: int = 0, weights: int = 0) -> None:
+    for count, most, what in ((bits, _MAX_BITS, "bits of the encoder"), (weights, _MAX_WEIGHTS, "weights")):
+        if count > most:
+            raise FileError(f"it has {count} {what}, but a file may hold {most} of them.")
+
+
+def _texts(values: list[Any], what: str) -> list[str]:
+    if not all(isinstance(value, str) for value in values) or len(set(values)) < len(values):
+        raise FileError(f"{what} must be text, each a different one.")
+    return values

@@ -1,0 +1,174 @@
+"""Layers of a `.sugenet` file: what stands in the document, and the tensors beside it (docs/format.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, Window
+from sugenet.errors import FileError
+from sugenet.io.formats.container import Document, Tensors
+
+__all__ = ["fields", "layer_in", "layer_out", "layer_size", "tensor", "weights_in", "weights_out"]
+
+_INTEGERS = ("int8", "int16", "int32", "int64")
+_MARKS = ("flipped", "ties")
+_GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
+_PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
+_POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
+_CONV: dict[str, type] = {**_POOL, "groups": int, "outputs": int, "top": object, "weights": str, "marks": list}
+
+
+def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
+    """The entry of a layer; its tensors are added under its name."""
+    if isinstance(layer, PoolLayer):
+        tensors[f"{name}.every"] = _pack(layer.every)
+        return {"kind": "pool", **_geometry_out(layer.window)}
+    given = {mark: flags for mark in _MARKS if (flags := getattr(layer, mark)) is not None}
+    for mark, flags in given.items():
+        tensors[f"{name}.{mark}"] = _pack(flags)
+    if isinstance(layer, ConvLayer):
+        tau = layer.tau.reshape(len(layer.weights), -1)
+        same = bool((tau == tau[:, :1]).all())
+        tensors[f"{name}.tau"] = _smallest(tau[:, 0] if same else tau)
+        form = weights_out(name, layer.weights.reshape(len(tau), -1), tensors)
+        about = {"groups": layer.groups, "outputs": len(tau), "top": layer.top, "weights": form, "marks": list(given)}
+        return {"kind": "conv", **_geometry_out(layer.window), **about}
+    tensors[f"{name}.tau"] = _smallest(layer.tau)
+    return {
+        "kind": "dense" if isinstance(layer, DenseLayer) else "level",
+        "inputs": layer.inputs,
+        "outputs": layer.outputs,
+        "weights": weights_out(name, layer.weights, tensors),
+        "marks": list(given),
+    }
+
+
+def layer_size(entry: Any, what: str) -> int:
+    """Check the fields of an entry and count the numbers that its arrays would take in memory, before any is made."""
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    known = {"dense": _PLAIN, "level": _PLAIN, "conv": _CONV, "pool": _POOL}
+    if not isinstance(kind, str) or kind not in known:
+        raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
+    parts = fields(entry, what, **known[kind])
+    if kind in ("dense", "level"):
+        _check_counts(what, parts["inputs"], parts["outputs"])
+        return int(parts["inputs"] * parts["outputs"])
+    for key, length in _GEOMETRY.items():
+        if len(parts[key]) != length or not all(type(value) is int and 0 <= value < 1 << 16 for value in parts[key]):
+            raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
+    places = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
+    taps = places * prod(parts["kernel"])
+    if kind == "pool":
+        return int(taps + prod(parts["shape"]))
+    _check_counts(what, parts["groups"], parts["outputs"])
+    return int(taps + parts["outputs"] * (places + parts["shape"][0] * prod(parts["kernel"])))
+
+
+def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:
+    """The layer of an entry that `layer_size` has checked."""
+    kind = part["kind"]
+    if kind == "pool":
+        window = Window(*(part[key] for key in _GEOMETRY))
+        channels = window.shape[0]
+        return PoolLayer(window, _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels))
+    count = part["outputs"]
+    if not all(mark in _MARKS for mark in part["marks"]):
+        raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
+    marks = {mark: _unpack(tensor(tensors, f"{name}.{mark}", ("uint8",), (_octets(count),)), count) for mark in part["marks"]}
+    if kind == "conv":
+        window = Window(*(part[key] for key in _GEOMETRY))
+        per_group = window.shape[0] // max(part["groups"], 1)
+        weights = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
+        found = tensors.get(f"{name}.tau")
+        shape = (count,) if found is not None and found.ndim == 1 else (count, len(window.taps))
+        tau = tensor(tensors, f"{name}.tau", _INTEGERS, shape)
+        if part["top"] is not None and type(part["top"]) is not int:
+            raise FileError(f"{name}: top must be a whole number or null.")
+        full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
+        return ConvLayer(weights.reshape(count, per_group, *window.kernel), full, window, part["groups"], part["top"], **marks)
+    tau = tensor(tensors, f"{name}.tau", _INTEGERS, (count,))
+    weights = weights_in(name, part, tensors)
+    if kind == "dense":
+        return DenseLayer(weights, tau, **marks)
+    if tops is None:
+        raise FileError(f"{name} reads levels, but a feature is a category and has none.")
+    return LevelLayer(weights, tau, tops, **marks)
+
+
+def _geometry_out(window: Window) -> Document:
+    return {key: list(getattr(window, key)) for key in _GEOMETRY}
+
+
+def _check_counts(what: str, *counts: int) -> None:
+    if not all(0 <= count < 1 << 31 for count in counts):
+        raise FileError(f"{what} has a number of inputs or outputs that is not in 0..2^31-1.")
+
+
+def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
+    """Add the tensors of weights, and say in which form they are."""
+    if weights.min(initial=0) < -1 or weights.max(initial=0) > 1:
+        tensors[f"{name}.weights"] = _smallest(weights)
+        return "integer"
+    tensors[f"{name}.positive"] = _pack(weights > 0)
+    if weights.all():
+        return "binary"
+    tensors[f"{name}.nonzero"] = _pack(weights != 0)
+    return "ternary"
+
+
+def weights_in(name: str, part: Document, tensors: Tensors) -> npt.NDArray[Any]:
+    """The weights of an entry, from their tensors."""
+    rows, columns, form = part["outputs"], part["inputs"], part["weights"]
+    if form == "integer":
+        return tensor(tensors, f"{name}.weights", _INTEGERS, (rows, columns))
+    if form not in ("binary", "ternary"):
+        raise FileError(f"{name} has weights {form[:80]!r}, but 'binary', 'ternary' and 'integer' are known.")
+    plane = rows, _octets(columns)
+    signs = 2 * _unpack(tensor(tensors, f"{name}.positive", ("uint8",), plane), columns).astype(np.int8) - 1
+    if form == "ternary":
+        signs *= _unpack(tensor(tensors, f"{name}.nonzero", ("uint8",), plane), columns)
+    return signs
+
+
+def _octets(bits: int) -> int:
+    return -(-bits // 8)
+
+
+def _pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    """Rows of bits, each from a byte of its own: bit i is bit i % 8 of byte i // 8."""
+    return np.packbits(flags, axis=-1, bitorder="little")
+
+
+def _unpack(octets: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
+    return np.unpackbits(octets, axis=-1, count=count, bitorder="little").view(np.bool_)
+
+
+def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same whole numbers in the shortest of int8, int16, int32 and int64 that holds them."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    return values.astype(next(name for name in _INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max))
+
+
+def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """A tensor of one of these kinds and exactly this shape."""
+    array = tensors.get(name)
+    if array is None or array.dtype.name not in kinds or array.shape != shape:
+        found = "there is none" if array is None else f"it is {array.dtype.name} of shape {array.shape}"
+        raise FileError(f"the tensor {name} must be {' or '.join(kinds)} of shape {shape}, but {found}.")
+    return array
+
+
+def fields(value: Any, what: str, **kinds: type) -> Document:
+    """Check that a JSON object has exactly these keys with values of these types."""
+    if not isinstance(value, dict) or value.keys() != kinds.keys():
+        found = ", ".join(value)[:200] if isinstance(value, dict) else type(value).__name__
+        raise FileError(f"{what} needs {', '.join(kinds)}, but has {found}.")
+    for key, kind in kinds.items():
+        if kind is not object and type(value[key]) is not kind:
+            raise FileError(f"{what}: {key} must be {kind.__name__}, not {type(value[key]).__name__}.")
+    return value

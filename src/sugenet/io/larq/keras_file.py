@@ -1,0 +1,124 @@
+"""The layers of a Keras 2 model in their order, from the configuration and the arrays in its `.h5` file; without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.larq.hdf5_contents import read_contents
+
+__all__ = ["KerasLayer", "read_layers"]
+
+_DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.save('net.h5')."
+
+
+@dataclass(frozen=True, eq=False)
+class KerasLayer:
+    """One layer: its class, configuration and arrays by the last word of their names (``kernel``, ``gamma``)."""
+
+    kind: str
+    name: str
+    config: Mapping[str, Any]
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.name} ({self.kind})"
+
+
+def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
+    """The layers of a model that is one chain, input first.
+
+    Parameters
+    ----------
+    path
+        A file that Keras 2 or Larq saved.
+    apart
+        Whether the HDF5 library runs in a process of its own, so that a file on which it breaks down ends in an error.
+
+    Raises
+    ------
+    FileError
+        For files that are damaged, are not of Keras, or hold a model with branches or a model within.
+    """
+    contents = read_contents(path, apart=apart)
+    try:
+        found = _in_order(json.loads(contents.model))
+    except RecursionError:
+        raise FileError(f"its configuration is nested too deeply. {_DAMAGED}") from None
+    except (json.JSONDecodeError, TypeError, KeyError, IndexError) as error:
+        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {_DAMAGED}") from None
+    return [KerasLayer(kind, name, config, contents.arrays.get(name, {})) for kind, name, config in found]
+
+
+def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Class, name and configuration of the layers, in the order in which they are applied."""
+    kind, config = _mapping(model, "model_config").get("class_name"), _mapping(model, "model_config").get("config")
+    entries = config if isinstance(config, list) else _mapping(config, "config").get("layers")
+    if not isinstance(entries, list) or not 0 < len(entries) <= 10_000:
+        raise FileError(f"its model_config lists no layers. {_DAMAGED}")
+    layers = {}
+    for entry in entries:
+        about = _mapping(_mapping(entry, "a layer").get("config"), "a layer's config")
+        name = str(about.get("name", entry.get("name")))[:200]
+        if "layers" in about:
+            raise FileError(f"{name}: a model within the model. Build the model from plain layers, without models inside.")
+        if name in layers:
+            raise FileError(f"two layers are called {name!r}. {_DAMAGED}")
+        layers[name] = (str(entry.get("class_name")).split(">")[-1], about, entry)
+    if kind == "Sequential":
+        return [(kind, name, about) for name, (kind, about, _) in layers.items()]
+    if kind not in ("Functional", "Model"):
+        raise FileError(f"a model of class {str(kind)[:80]!r}. Sequential and functional models can be read.")
+    following: dict[str, str] = {}
+    first = []
+    for name, (_, _, entry) in layers.items():
+        sources = _sources(entry.get("inbound_nodes"))
+        if len(sources) > 1:
+            raise FileError(f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one chain of layers.")
+        if not sources:
+            first.append(name)
+        elif sources[0] in following:
+            raise FileError(f"{sources[0]}: goes to both {following[sources[0]]} and {name}. Only one chain of layers can be read.")
+        else:
+            following[sources[0]] = name
+    order = first[:1]
+    while order and order[-1] in following and len(order) <= len(layers):
+        order.append(following[order[-1]])
+    if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
+        raise FileError(f"its layers do not make one chain from one input. {_DAMAGED}")
+    return [(layers[name][0], name, layers[name][1]) for name in order]
+
+
+def _sources(nodes: Any) -> list[str]:
+    """Names of the layers that a layer reads: as Keras 2 writes them, in nested lists, or as later releases do."""
+    if not isinstance(nodes, list) or not nodes:
+        return []
+    if len(nodes) > 1:
+        raise FileError("a layer is used twice. Only one chain of layers can be read.")
+    node = nodes[0]
+    if isinstance(node, dict):
+        return _histories(node)
+    return [str(edge[0]) for edge in node if isinstance(edge, list) and edge]
+
+
+def _histories(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        history = value.get("keras_history")
+        if isinstance(history, list) and history:
+            return [str(history[0])]
+        return [name for part in value.values() for name in _histories(part)]
+    return [name for part in value for name in _histories(part)] if isinstance(value, list) else []
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(f"{what} is not what Keras writes. {_DAMAGED}")
+    return value

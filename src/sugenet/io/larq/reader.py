@@ -1,0 +1,392 @@
+"""Larq and Keras `.h5` files as chains. Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
+
+Keras keeps maps as (height, width, channels). The chain has the channels first, and flattens remember Keras' order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.larq.keras_file import KerasLayer, read_layers
+from sugenet.io.torch.piecewise import numbers
+
+__all__ = ["chain_of_layers", "read_larq"]
+
+_Pads: TypeAlias = tuple[int, int, int, int]
+_MAX_SIDE = 1 << 16
+_SIGNS = {"stesign": 1, "approxsign": 1, "swishsign": 1, "steheaviside": 0}
+_IGNORED = ("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout", "ActivityRegularization", "NoOp")
+_TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
+
+
+def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
+    """The operations of a Larq or Keras 2 model in a `.h5` file; TensorFlow is not needed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    apart
+        Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is faster by half a second.
+
+    Raises
+    ------
+    FileError
+        For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers of more than one bit.
+    """
+    name = Path(path).name
+    try:
+        return replace(chain_of_layers(read_layers(path, apart=apart)), source=name)
+    except FileError as error:
+        raise FileError(f"{name}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The shape of the maps so far, channels first, and the operations."""
+
+    shape: tuple[int, ...]
+    ops: tuple[Op, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _Walk:
+        return replace(self, ops=(*self.ops, *ops), shape=self.shape if shape is None else shape)
+
+
+def chain_of_layers(layers: list[KerasLayer]) -> Chain:
+    """The operations of Keras layers in their order."""
+    shape = _input_shape(layers[0])
+    walk = _Walk(shape)
+    for layer in layers:
+        if layer.kind == "InputLayer":
+            continue
+        if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
+            raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
+        rule = _RULES.get(layer.kind)
+        if rule is None:
+            raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+        walk = _activated(rule(walk, layer), layer)
+    if not any(isinstance(op, Sign) for op in walk.ops):
+        raise FileError("no sign was found on the way from the input to the output, so this is no binarized network.")
+    return Chain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+
+
+_WORKS = "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, padding and Flatten can be."
+_HINTS = {
+    "Lambda": "It holds Python code, which is never run: use layers instead.",
+    "Add": "Shortcuts cannot be read, only one chain of layers.",
+    "Concatenate": "Branches cannot be read, only one chain of layers.",
+    "QuantSeparableConv2D": "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an input quantizer each.",
+    "PReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
+    "LeakyReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
+    "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
+}
+
+
+def _input_shape(first: KerasLayer) -> tuple[int, ...]:
+    given = first.config.get("batch_input_shape", first.config.get("batch_shape"))
+    sizes = given[1:] if isinstance(given, list) and given else None
+    if not isinstance(sizes, list) or not 1 <= len(sizes) <= 3:
+        raise FileError(f"{first.where}: the shape of a sample is not known. Give the first layer an input_shape and save again.")
+    if not all(isinstance(size, int) and 0 < size <= _MAX_SIDE for size in sizes):
+        raise FileError(
+            f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full input_shape and save again."
+        )
+    if len(sizes) == 1:
+        return (sizes[0],)
+    return (sizes[1], 1, sizes[0]) if len(sizes) == 2 else (sizes[2], sizes[0], sizes[1])
+
+
+# -- quantizers ------------------------------------------------------------------------------------------------------------------
+
+
+def _quantizer(layer: KerasLayer, key: str) -> tuple[str, dict[str, Any]] | None:
+    """Name without case and underscores, and settings; None where values go through as they are."""
+    value: Any = layer.config.get(key)
+    settings: Any = {}
+    if isinstance(value, dict):
+        value, settings = value.get("class_name"), value.get("config")
+        if isinstance(settings, str):  # a function: its name stands here
+            value, settings = settings, {}
+    if value is None:
+        return None
+    name = str(value).split(">")[-1].replace("_", "").lower()
+    return None if name in ("noop", "noopquantizer", "linear") else (name, settings if isinstance(settings, dict) else {})
+
+
+def _signed(layer: KerasLayer, key: str) -> tuple[Op, ...]:
+    """The input quantizer as an operation."""
+    found = _quantizer(layer, key)
+    if found is None:
+        return ()
+    name, _ = found
+    if name == "steheaviside":
+        return (Sign(layer.where, zero=-1, low=0.0, high=1.0),)
+    if name in _SIGNS:
+        return (Sign(layer.where),)
+    raise FileError(
+        f"{layer.where}: {key} {name!r} has more than two values, or depends on all inputs at once. "
+        "ste_sign, approx_sign, swish_sign and ste_heaviside can be read."
+    )
+
+
+def _quantized(layer: KerasLayer, key: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
+    found = _quantizer(layer, key)
+    if found is None:
+        return kernel
+    name, settings = found
+    one = kernel.dtype.type(1)
+    signs = np.where(kernel >= 0, one, -one)
+    if name == "steheaviside":
+        return np.asarray(np.where(kernel > 0, one, one * 0))
+    if name in _SIGNS:
+        return np.asarray(signs)
+    if name == "magnitudeawaresign":
+        return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
+    if name == "stetern":
+        clip = kernel.dtype.type(_setting(layer, settings, "clip_value", 1.0))
+        x = np.clip(kernel, -clip, clip)
+        by_mean = settings.get("ternary_weight_networks")
+        t = kernel.dtype.type(0.7) * np.abs(x).sum() / x.size if by_mean else _setting(layer, settings, "threshold_value", 0.05)
+        return np.asarray(np.sign(np.sign(x + kernel.dtype.type(t)) + np.sign(x - kernel.dtype.type(t))))
+    raise FileError(
+        f"{layer.where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, ste_tern and "
+        "ste_heaviside can be read."
+    )
+
+
+def _setting(layer: KerasLayer, settings: dict[str, Any], key: str, otherwise: float) -> float:
+    value = settings.get(key, otherwise)
+    if not isinstance(value, int | float) or not 0 <= value < inf:
+        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a number is needed.")
+    return float(value)
+
+
+# -- linear layers and convolutions ----------------------------------------------------------------------------------------------
+
+
+def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    found = layer.arrays.get(name)
+    if found is None:
+        raise FileError(f"{layer.where}: its array {name!r} is missing from the file. It has {', '.join(layer.arrays) or 'none'}.")
+    if found.shape != shape:
+        raise FileError(f"{layer.where}: its array {name!r} has shape {found.shape}, but {shape} is needed.")
+    return found if found.dtype.kind == "f" else found.astype(np.float32)
+
+
+def _bias(layer: KerasLayer, outputs: int) -> npt.NDArray[Any] | None:
+    return _parameter(layer, "bias", (outputs,)) if layer.config.get("use_bias", True) else None
+
+
+def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
+    value = layer.config.get(key, otherwise)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20:
+        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.")
+    return value
+
+
+def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
+    """Height and width; of one dimension the width."""
+    value = layer.config.get(key, otherwise)
+    row = value if isinstance(value, list) else [value] * (1 if layer.kind.endswith("1D") else 2)
+    if len(row) not in (1, 2) or not all(isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row):
+        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but whole numbers from 1 are needed.")
+    return (1, row[0]) if len(row) == 1 else (row[0], row[1])
+
+
+def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
+    units, features = _whole(layer, "units"), walk.shape[0]
+    kernel = _quantized(layer, "kernel_quantizer", _parameter(layer, "kernel", (features, units)))
+    signs, bias = _signed(layer, "input_quantizer"), _bias(layer, units)
+    if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
+        return walk.then(*signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:]))
+    return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
+
+
+def _maps(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
+    if len(walk.shape) != 3:
+        raise FileError(f"{layer.where}: reads maps, but values of shape {walk.shape} come in.")
+    if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
+        raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
+    return walk.shape[0], walk.shape[1], walk.shape[2]
+
+
+def _pads(layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]) -> tuple[_Pads, tuple[int, int]]:
+    """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
+    kind = layer.config.get("padding", "valid")
+    if kind not in ("valid", "same", "causal"):
+        raise FileError(f"{layer.where}: padding {str(kind)[:40]!r}. valid, same and causal can be read.")
+    before, after, out = [0, 0], [0, 0], []
+    for axis, (size, span, step) in enumerate(zip(sizes, spans, stride, strict=True)):
+        if kind == "same":
+            total = max((-(-size // step) - 1) * step + span - size, 0)
+            before[axis], after[axis] = total // 2, total - total // 2
+        elif kind == "causal" and axis == 1:
+            before[axis] = span - 1
+        out.append((size + before[axis] + after[axis] - span) // step + 1)
+        if out[-1] < 1:
+            raise FileError(f"{layer.where}: a window of {spans} does not fit maps of {sizes}.")
+    return (before[0], before[1], after[0], after[1]), (out[0], out[1])
+
+
+def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps(walk, layer)
+    filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
+    if channels % groups or filters % groups:
+        raise FileError(f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels.")
+    flat = layer.kind.endswith("1D")
+    kept = _parameter(layer, "kernel", (*size[1 if flat else 0 :], channels // groups, filters))
+    kernel = _quantized(layer, "kernel_quantizer", kept)
+    weights = (kernel[None] if flat else kernel).transpose(3, 2, 0, 1)
+    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
+
+
+def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps(walk, layer)
+    times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
+    kernel = _quantized(layer, "depthwise_quantizer", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
+    weights = kernel.transpose(2, 3, 0, 1).reshape(channels * times, 1, *size)
+    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
+
+
+def _convolved(walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int) -> _Walk:
+    stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
+    spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
+    pads, out = _pads(layer, sizes, (spans[0], spans[1]), stride)
+    value = layer.config.get("pad_values") or 0.0
+    if not isinstance(value, int | float) or value not in (-1, 0, 1):
+        raise FileError(f"{layer.where}: pad_values is {str(value)[:40]!r}; 0, 1 and -1 can be read.")
+    padding: tuple[Op, ...] = ()
+    if value and any(pads):
+        padding, pads = (Pad(layer.where, pads, float(value)),), (0, 0, 0, 0)
+    op = Convolution(layer.where, weights, _bias(layer, len(weights)), stride, dilation, pads, groups)
+    return walk.then(*_signed(layer, "input_quantizer"), *padding, op, shape=(len(weights), *out))
+
+
+# -- everything else -------------------------------------------------------------------------------------------------------------
+
+
+def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels = walk.shape[0]
+    axis = layer.config.get("axis", -1)
+    axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
+    ranks = (1,) if len(walk.shape) == 1 else (2, 3)
+    if axis not in (-1, *ranks):
+        raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the channel axis.")
+    mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
+    gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
+    beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
+    if (var < 0).any():
+        raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
+    eps = _setting(layer, dict(layer.config), "epsilon", 1e-3)
+    return walk.then(BatchNorm(layer.where, gamma, beta, mean, var, eps))
+
+
+def _pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps(walk, layer)
+    kernel = _two(layer, "pool_size", 2)
+    stride = _two(layer, "strides") if layer.config.get("strides") is not None else kernel
+    pads, out = _pads(layer, (sizes[0], sizes[1]), kernel, stride)
+    if layer.kind.startswith("Max"):
+        return walk.then(MaxPool(layer.where, kernel, stride, pads), shape=(channels, *out))
+    return walk.then(AveragePool(layer.where, kernel, stride, pads), shape=(channels, *out))
+
+
+def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps(walk, layer)
+    whole = sizes[0], sizes[1]
+    pooled: Op = MaxPool(layer.where, whole, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
+    if layer.config.get("keepdims"):
+        return walk.then(pooled, shape=(channels, 1, 1))
+    return walk.then(pooled, Flatten(layer.where), shape=(channels,))
+
+
+def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
+    if len(walk.shape) == 1:
+        return walk
+    return walk.then(Flatten(layer.where, "HWC"), shape=(prod(walk.shape),))
+
+
+def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
+    target = layer.config.get("target_shape")
+    if isinstance(target, list) and len(target) == 1:
+        return _flatten(walk, layer)
+    raise FileError(f"{layer.where}: reshapes to {str(target)[:40]}. Only flat features can be made of maps: use Flatten.")
+
+
+def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps(walk, layer)
+    given = layer.config.get("padding", 1)
+    rows = given if isinstance(given, list) else [given, given]
+    if layer.kind.endswith("1D"):
+        rows = [[0, 0], rows]
+    sides = [row if isinstance(row, list) else [row, row] for row in rows]
+    flat = [side for row in sides for side in row]
+    if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat):
+        raise FileError(f"{layer.where}: padding is {str(given)[:40]}, but whole numbers are needed.")
+    top, bottom, left, right = flat
+    return walk.then(Pad(layer.where, (top, left, bottom, right)), shape=(channels, sizes[0] + top + bottom, sizes[1] + left + right))
+
+
+def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
+    scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
+    if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
+        raise FileError(f"{layer.where}: scale and offset must be one number each.")
+    return walk.then(Affine(layer.where, numbers([Fraction(np.float32(scale).item())]), numbers([Fraction(np.float32(offset).item())])))
+
+
+def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
+    if layer.config.get("negative_slope") or layer.config.get("threshold"):
+        raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
+    top = layer.config.get("max_value")
+    return walk.then(Clip(layer.where, 0.0, inf if top is None else _setting(layer, {"max_value": top}, "max_value", inf)))
+
+
+def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
+    """The activation at the end of a layer."""
+    if layer.kind == "Softmax":
+        return replace(walk, left_out=(*walk.left_out, f"softmax at {layer.where}"))
+    value = layer.config.get("activation")
+    if value is None or value == "linear":
+        return walk
+    name = str(value) if isinstance(value, str) else ""
+    if name in _TAILS:
+        return replace(walk, left_out=(*walk.left_out, f"{name} at {layer.where}"))
+    if walk.left_out:
+        raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
+    if name in ("relu", "relu6"):
+        return walk.then(Clip(layer.where, 0.0, 6.0 if name == "relu6" else inf))
+    if name == "hard_tanh":
+        return walk.then(Clip(layer.where, -1.0, 1.0))
+    return walk.then(*_signed(layer, "activation"))
+
+
+def _same(walk: _Walk, _layer: KerasLayer) -> _Walk:
+    return walk
+
+
+_RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
+    **dict.fromkeys(("Dense", "QuantDense"), _dense),
+    **dict.fromkeys(("Conv1D", "Conv2D", "QuantConv1D", "QuantConv2D", "Convolution1D", "Convolution2D"), _convolution),
+    **dict.fromkeys(("DepthwiseConv2D", "QuantDepthwiseConv2D"), _depthwise),
+    **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
+    **dict.fromkeys(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _pool),
+    **dict.fromkeys(("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D"), _global_pool),
+    **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
+    **dict.fromkeys(("Activation", "Softmax", *_IGNORED), _same),
+    "Flatten": _flatten,
+    "Reshape": _reshape,
+    "Rescaling": _rescale,
+    "ReLU": _relu,
+}

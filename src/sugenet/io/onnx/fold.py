@@ -1,0 +1,302 @@
+"""Constants of an ONNX graph, computed in NumPy in the file's own element types and in the graph's own order of operations.
+
+The same functions work out what becomes of the three values of a sign (`onnx_patterns`), so there is one meaning of each operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.onnx.graph import DTYPES, Array
+
+__all__ = ["ELEMENTWISE", "Folder", "axes_of", "integers", "steps_of"]
+
+_Given: TypeAlias = Sequence[Any]
+"""Arrays, or None for an optional input that is left out."""
+_Attributes: TypeAlias = Mapping[str, Any]
+_Function: TypeAlias = Callable[[_Given, _Attributes], Array]
+
+
+def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...]:
+    """Check a list of whole numbers of sane size, from an attribute or a constant."""
+    array = np.asarray(value)
+    empty = array.size == 0 and array.ndim == 1
+    if not empty and (
+        array.dtype.kind not in "iu" or array.ndim > 1 or array.size > 64 or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
+    ):
+        raise FileError(f"{what} should be a short list of whole numbers.")
+    found = tuple(int(v) for v in array.reshape(-1))
+    if length is not None and len(found) != length:
+        raise FileError(f"{what} has {len(found)} numbers, but {length} are needed.")
+    return found
+
+
+def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -> tuple[int, ...] | None:
+    """The axes that an operation names in an attribute, or since opset 13 in an input; None where it names none."""
+    named = attributes.get("axes") if _at(given, place) is None else given[place]
+    if named is None:
+        return None
+    found = integers(named, "axes")
+    if any(not -rank <= axis < rank for axis in found):
+        raise FileError(f"axes {list(found)} do not exist in {rank} dimensions.")
+    return tuple(axis % rank for axis in found)
+
+
+def steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+    """Least and largest whole number of a QONNX `Quant`."""
+    if signed:
+        return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1 - narrow
+
+
+@dataclass
+class Folder:
+    """Computes constants, within a bound on how many values may be made in all."""
+
+    values: int
+    """How many more values may be made."""
+
+    def __call__(self, op: str, given: _Given, attributes: _Attributes) -> Array:
+        """The result of an operation on constants."""
+        function = ELEMENTWISE.get(op) or _OTHERS.get(op)
+        if function is None:
+            raise FileError("it is not among the operations that are computed on constants.")
+        self._spend(op, given)
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(function(given, attributes))
+        except FileError:
+            raise
+        except (ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RecursionError, TypeError, ValueError) as error:
+            raise FileError(f"its constants do not fit together ({str(error)[:120]}).") from None
+
+    def _spend(self, op: str, given: _Given) -> None:
+        shapes = [array.shape for array in given if array is not None]
+        made = sum(map(prod, shapes))
+        if op in ELEMENTWISE:
+            try:
+                made = prod(np.broadcast_shapes(*shapes))
+            except ValueError:
+                raise FileError(f"its constants have shapes {', '.join(map(str, shapes))}, which do not fit together.") from None
+        elif op in ("Expand", "ConstantOfShape") and shapes:
+            target = given[1] if op == "Expand" else given[0]
+            made = prod(max(size, 1) for size in integers(target, "its shape")) * (prod(shapes[0]) if op == "Expand" else 1)
+        elif op == "Range" and len(shapes) == 3 and all(array.size for array in given[:3]):
+            first, last, step = (float(array.reshape(-1)[0]) for array in given[:3])
+            made = int(min(abs((last - first) / (step or 1)), 1e18)) if isfinite(last - first) else 1 << 60
+        elif op == "Gather" and len(shapes) == 2:
+            made = prod(shapes[0]) * max(prod(shapes[1]), 1)
+        self.values -= max(made, 1)
+        if self.values < 0:
+            raise FileError("the constants of the graph grow far beyond what the file holds. Simplify the model first.")
+
+
+def _one(function: Callable[[Any], Any]) -> _Function:
+    return lambda given, _: function(given[0])
+
+
+def _two(function: Callable[[Any, Any], Any]) -> _Function:
+    return lambda given, _: function(given[0], given[1])
+
+
+def _many(function: Callable[[Any, Any], Any]) -> _Function:
+    def run(given: _Given, _: _Attributes) -> Array:
+        total: Any = given[0]
+        for more in given[1:]:
+            total = total if more is None else function(total, more)
+        return np.asarray(total)
+
+    return run
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if a.dtype.kind in "iu":
+        return np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))  # towards zero
+    return a / b
+
+
+def _at(given: _Given, place: int) -> Any:
+    return given[place] if len(given) > place else None
+
+
+def _clip(given: _Given, attributes: _Attributes) -> Array:
+    low, high = (attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "min"), (2, "max")))
+    found: Any = given[0]
+    for bound, function in ((low, np.maximum), (high, np.minimum)):
+        if bound is not None:
+            found = function(found, np.asarray(bound, found.dtype))
+    return np.asarray(found)
+
+
+def _cast(given: _Given, attributes: _Attributes) -> Array:
+    kind = attributes.get("to", 0)
+    if kind not in DTYPES:
+        raise FileError(f"it makes element type {kind}, which is not supported. Use float32.")
+    array = given[0]
+    return np.asarray(array.astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
+
+
+def _bipolar(given: _Given, _: _Attributes) -> Array:
+    x, scale = given[0], given[1]
+    return np.asarray(np.where(x >= 0, x.dtype.type(1), x.dtype.type(-1)) * scale)
+
+
+_ROUNDINGS: dict[str, Callable[[Any], Any]] = {
+    "ROUND": np.rint,
+    "HALF_EVEN": np.rint,
+    "CEIL": np.ceil,
+    "FLOOR": np.floor,
+    "ROUND_TO_ZERO": np.trunc,
+    "DOWN": np.trunc,
+}
+
+
+def _quant(given: _Given, attributes: _Attributes) -> Array:
+    x, scale, zero, bits = given[:4]
+    rounding = _ROUNDINGS.get(str(attributes.get("rounding_mode", "ROUND")).upper())
+    count = float(bits.reshape(-1)[0]) if bits.size else 0.0
+    if rounding is None or not 1 <= count <= 32 or count != int(count):
+        raise FileError(f"it rounds by {attributes.get('rounding_mode')!r} to {count} bits, which is not supported.")
+    low, high = steps_of(int(count), bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0)))
+    steps = rounding(np.clip(x / scale + zero, x.dtype.type(low), x.dtype.type(high)))
+    return np.asarray((steps - zero) * scale)
+
+
+ELEMENTWISE: dict[str, _Function] = {
+    "Abs": _one(np.abs),
+    "Add": _two(np.add),
+    "And": _two(np.logical_and),
+    "BipolarQuant": _bipolar,
+    "Cast": _cast,
+    "Ceil": _one(np.ceil),
+    "Clip": _clip,
+    "Div": _two(_divide),
+    "Equal": _two(np.equal),
+    "Exp": _one(np.exp),
+    "Floor": _one(np.floor),
+    "Greater": _two(np.greater),
+    "GreaterOrEqual": _two(np.greater_equal),
+    "Identity": _one(lambda x: x),
+    "Less": _two(np.less),
+    "LessOrEqual": _two(np.less_equal),
+    "Log": _one(np.log),
+    "Max": _many(np.maximum),
+    "Min": _many(np.minimum),
+    "Mul": _two(np.multiply),
+    "Neg": _one(np.negative),
+    "Not": _one(np.logical_not),
+    "Or": _two(np.logical_or),
+    "Pow": lambda given, _: np.asarray(np.power(given[0], given[1])).astype(given[0].dtype, copy=False),
+    "Quant": _quant,
+    "Reciprocal": _one(lambda x: np.asarray(1, x.dtype) / x),
+    "Relu": _one(lambda x: np.maximum(x, np.asarray(0, x.dtype))),
+    "Round": _one(np.rint),
+    "Rsqrt": _one(lambda x: np.asarray(1, x.dtype) / np.sqrt(x)),
+    "Sign": _one(np.sign),
+    "Sqrt": _one(np.sqrt),
+    "Sub": _two(np.subtract),
+    "Tanh": _one(np.tanh),
+    "Where": lambda given, _: np.asarray(np.where(given[0], given[1], given[2])),
+    "Xor": _two(np.logical_xor),
+}
+"""Operations that treat every element alike, with broadcasting."""
+ELEMENTWISE["IntQuant"] = ELEMENTWISE["Quant"]
+
+
+def _reshape(given: _Given, attributes: _Attributes) -> Array:
+    array, target = given[0], given[1]
+    sizes = integers(target, "its shape")
+    if not attributes.get("allowzero"):
+        sizes = tuple(array.shape[k] if size == 0 else size for k, size in enumerate(sizes))
+    return np.asarray(array.reshape(sizes))
+
+
+def _unsqueeze(given: _Given, attributes: _Attributes) -> Array:
+    array = given[0]
+    count = len(integers(attributes.get("axes", ()) if _at(given, 1) is None else given[1], "axes"))
+    axes = axes_of(given, attributes, array.ndim + count)
+    return np.expand_dims(array, axes or ())
+
+
+def _squeeze(given: _Given, attributes: _Attributes) -> Array:
+    array = given[0]
+    return np.asarray(np.squeeze(array, axes_of(given, attributes, array.ndim)))
+
+
+def _reduce(function: Callable[..., Any]) -> _Function:
+    def run(given: _Given, attributes: _Attributes) -> Array:
+        array = given[0]
+        axes = axes_of(given, attributes, array.ndim)
+        if not axes and attributes.get("noop_with_empty_axes"):
+            return np.asarray(array)
+        found = function(array, axis=axes or None, keepdims=bool(attributes.get("keepdims", 1)))
+        return np.asarray(found, array.dtype)
+
+    return run
+
+
+def _slice(given: _Given, attributes: _Attributes) -> Array:
+    array = given[0]
+    starts, ends = (attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "starts"), (2, "ends")))
+    first, last = integers(starts, "starts"), integers(np.clip(np.asarray(ends), -(1 << 40), 1 << 40), "ends")
+    axes = axes_of(given, attributes, array.ndim, 3) or tuple(range(len(first)))
+    steps = (1,) * len(first) if _at(given, 4) is None else integers(given[4], "steps")
+    cut = [slice(None)] * array.ndim
+    for axis, a, b, step in zip(axes, first, last, steps, strict=True):
+        cut[axis] = slice(a, b if step > 0 or b >= -array.shape[axis] else None, step)
+    return np.asarray(array[tuple(cut)])
+
+
+def _flatten(given: _Given, attributes: _Attributes) -> Array:
+    array = given[0]
+    axis = int(attributes.get("axis", 1))
+    return np.asarray(array.reshape(prod(array.shape[:axis]), -1))
+
+
+def _full(given: _Given, attributes: _Attributes) -> Array:
+    value = np.asarray(attributes.get("value", np.zeros(1, np.float32))).reshape(-1)[:1]
+    return np.full(integers(given[0], "its shape"), value[0], value.dtype)
+
+
+def _constant(_: _Given, attributes: _Attributes) -> Array:
+    for name, dtype in (
+        ("value", None),
+        ("value_float", np.float32),
+        ("value_int", np.int64),
+        ("value_floats", np.float32),
+        ("value_ints", np.int64),
+    ):
+        if name in attributes:
+            value = attributes[name]
+            if name == "value" and not isinstance(value, np.ndarray):
+                break
+            return np.asarray(value, dtype)
+    raise FileError("it holds no numbers that can be read.")
+
+
+_OTHERS: dict[str, _Function] = {
+    "Concat": lambda given, attributes: np.concatenate([array for array in given if array is not None], int(attributes.get("axis", 0))),
+    "Constant": _constant,
+    "ConstantOfShape": _full,
+    "Expand": lambda given, _: np.asarray(given[0] * np.ones(integers(given[1], "its shape"), given[0].dtype)),
+    "Flatten": _flatten,
+    "Gather": lambda given, attributes: np.take(given[0], given[1], int(attributes.get("axis", 0))),
+    "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(given[0].dtype),
+    "ReduceMax": _reduce(np.max),
+    "ReduceMean": _reduce(np.mean),
+    "ReduceMin": _reduce(np.min),
+    "ReduceProd": _reduce(np.prod),
+    "ReduceSum": _reduce(np.sum),
+    "Reshape": _reshape,
+    "Shape": lambda given, _: np.array(np.shape(given[0]), np.int64),
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Transpose": lambda given, attributes: np.transpose(given[0], attributes.get("perm")),
+    "Unsqueeze": _unsqueeze,
+}

@@ -1,0 +1,369 @@
+"""An ONNX file as values: nodes, constants and the one data input, read within limits and without running anything from the file.
+
+Sizes are checked before memory is taken; tensors in side files are read only from the folder of the model.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.onnx.wire import Budget, Message
+
+__all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MAX_BYTES = 1 << 29
+_MAX_UNZIPPED = 1 << 26
+_MAX_RATIO = 100
+_MAX_NODES = 20_000
+_MAX_RANK = 8
+_MAX_VALUES = 1 << 29
+
+DTYPES: Mapping[int, str] = {
+    1: "<f4",
+    2: "<u1",
+    3: "<i1",
+    4: "<u2",
+    5: "<i2",
+    6: "<i4",
+    7: "<i8",
+    9: "?",
+    10: "<f2",
+    11: "<f8",
+    12: "<u4",
+    13: "<u8",
+}
+"""The element types of ONNX that are read."""
+
+_OTHER_TYPES = {8: "text", 14: "complex64", 15: "complex128", 16: "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """An attribute that holds a graph, as control flow does; it is not read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation."""
+
+    number: int
+    """Place in the file, from 0."""
+    op: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    """Names; empty for an optional input that is left out."""
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        called = f" {_shown(self.name)}" if self.name else ""
+        return f"node {self.number} ({_short(self.op)}{called})"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A graph input or output: its name and its shape, with None where a size is open."""
+
+    name: str
+    shape: tuple[int | None, ...] | None
+    dtype: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A whole model, checked to be a graph without cycles."""
+
+    source: str
+    opset: int
+    nodes: tuple[Node, ...]
+    """Sorted: every node stands behind those that it reads."""
+    constants: Mapping[str, Array]
+    inputs: tuple[Port, ...]
+    """Without those that are constants."""
+    outputs: tuple[Port, ...]
+    functions: frozenset[tuple[str, str]] = frozenset()
+    """Domain and name of the functions that the file defines itself."""
+
+
+def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
+    """Read an ONNX model from a path (also ending in ``.gz``) or from its bytes.
+
+    Raises
+    ------
+    FileError
+        When the file is missing, too large, damaged, or not an ONNX model; or when a side file with tensor data is missing.
+
+    Examples
+    --------
+    >>> read_graph(b"")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: the ONNX model cannot be read: it is empty.
+    """
+    shown = "the ONNX model" if isinstance(source, bytes) else repr(os.fspath(source))
+    try:
+        if isinstance(source, bytes):
+            return _Reader("the ONNX model", None).read(_unzipped(source))
+        path = Path(source)
+        return _Reader(path.name, path.parent).read(_unzipped(_contents(path, "it")))
+    except (OSError, FileError, ValueError) as error:
+        raise FileError(f"{shown} cannot be read: {_advice(error)}") from error
+
+
+def _contents(path: Path, what: str) -> bytes:
+    if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe
+        raise FileError(f"{what} is not a file.")
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > _MAX_BYTES:
+            raise FileError(f"{what} has {size:,} bytes, more than the {_MAX_BYTES:,} that are read.")
+        return stream.read(size)
+
+
+def _unzipped(raw: bytes) -> bytes:
+    if len(raw) > _MAX_BYTES:
+        raise FileError(f"it has {len(raw):,} bytes, more than the {_MAX_BYTES:,} that are read.")
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    most = min(_MAX_BYTES, max(_MAX_UNZIPPED, _MAX_RATIO * len(raw)))
+    machine = zlib.decompressobj(wbits=31)
+    try:
+        out = machine.decompress(raw, most)
+    except zlib.error as error:
+        raise FileError(f"it is a gzip archive that is damaged ({error}).") from None
+    if machine.unconsumed_tail:
+        raise FileError(f"it is a gzip archive of more than {most:,} bytes. Unpack it first if you trust it.")
+    if not machine.eof:
+        raise FileError("it is a gzip archive that is cut off.")
+    return out
+
+
+def _advice(error: Exception) -> str:
+    match error:
+        case FileError():
+            return str(error)
+        case FileNotFoundError() | NotADirectoryError():
+            return "there is no such file or folder. Check the path."
+        case IsADirectoryError():
+            return "it is a folder. Give the path of a file."
+        case PermissionError():
+            return "permission is denied. Change the permissions, or copy the file."
+        case OSError(strerror=str(reason)):
+            return f"{reason}. Check the disk and the path."
+        case _:
+            return f"{error}. Check the path."
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _shown(text: str) -> str:
+    return repr(_short(text))
+
+
+@dataclass
+class _Reader:
+    """One model being read."""
+
+    source: str
+    folder: Path | None
+
+    def __post_init__(self) -> None:
+        self.sides: dict[Path, bytes] = {}
+
+    def read(self, raw: bytes) -> Graph:
+        if not raw:
+            raise FileError("it is empty.")
+        model = Message(raw, Budget())
+        inner = model.message(7)
+        if inner is None:
+            raise FileError("it holds no graph. The file is damaged, or it is not an ONNX file.")
+        opset = max((ids.number(2) for ids in model.messages(8) if ids.text(1) in ("", "ai.onnx")), default=1)
+        if not 7 <= opset < 1000:
+            raise FileError(
+                f"it uses opset {opset}, but 7 or later is needed. Convert it: onnx.version_converter.convert_version(model, 13)."
+            )
+        if 15 in inner:
+            raise FileError("it holds sparse constants, which are not supported. Write them as dense tensors.")
+        constants: dict[str, Array] = {}
+        for tensor in inner.messages(5):
+            name = tensor.text(8)
+            if name in constants:
+                raise FileError(f"the constant {_shown(name)} stands twice.")
+            constants[name] = self.array(tensor, f"constant {_shown(name)}")
+        raws = inner.raws(1)
+        if len(raws) > _MAX_NODES:
+            raise FileError(f"it has {len(raws):,} nodes, more than the {_MAX_NODES:,} that are read.")
+        nodes = [self.node(number, Message(raw, model.budget)) for number, raw in enumerate(raws)]
+        inputs = tuple(port for port in map(self.port, inner.messages(11)) if port.name not in constants)
+        outputs = tuple(map(self.port, inner.messages(12)))
+        functions = frozenset((function.text(10), function.text(1)) for function in model.messages(25))
+        return Graph(
+            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions
+        )
+
+    def port(self, message: Message) -> Port:
+        name, kind = message.text(1), message.message(2)
+        tensor = None if kind is None else kind.message(1)
+        if tensor is None:
+            return Port(name, None)
+        shape = tensor.message(2)
+        if shape is None:
+            return Port(name, None, tensor.number(1))
+        sizes = [dim.number(1) if 1 in dim else None for dim in shape.messages(1)]
+        return Port(name, tuple(None if size is None or size < 0 else size for size in sizes), tensor.number(1))
+
+    def node(self, number: int, message: Message) -> Node:
+        op, name = message.text(4), message.text(3)
+        attributes = {}
+        for attribute in message.messages(5):
+            key = attribute.text(1)
+            if key in attributes:
+                raise FileError(f"node {number} ({_short(op)}): the attribute {_shown(key)} stands twice.")
+            attributes[key] = self.attribute(attribute, f"node {number} ({_short(op)}), attribute {_shown(key)}")
+        domain = message.text(7)
+        inputs, outputs = tuple(message.texts(1)), tuple(message.texts(2))
+        return Node(number, op, "" if domain == "ai.onnx" else domain, name, inputs, outputs, attributes)
+
+    def attribute(self, message: Message, what: str) -> Any:
+        kind = message.number(20)
+        if not kind:  # files of the first format versions do not say
+            kind = next((k for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)) if field in message), 0)
+        match kind:
+            case 1:
+                return message.real(2)
+            case 2:
+                return message.number(3)
+            case 3:
+                return str(message.raw(4) or b"", "utf-8", "replace")
+            case 4:
+                tensor = message.message(5)
+                return Subgraph() if tensor is None else self.array(tensor, what)
+            case 6:
+                return tuple(message.fixed(7, "<f4").tolist())
+            case 7:
+                return tuple(message.numbers(8).tolist())
+            case 8:
+                return tuple(str(raw, "utf-8", "replace") for raw in message.raws(9))
+        return Subgraph()
+
+    # -- tensors ---------------------------------------------------------------------------------------------------------------
+
+    def array(self, tensor: Message, what: str) -> Array:
+        """A tensor as an array, made only when its shape fits its data."""
+        shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
+        if kind not in DTYPES:
+            raise FileError(f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, which is not supported. Use float32.")
+        dtype = np.dtype(DTYPES[kind])
+        if len(shape) > _MAX_RANK or any(size < 0 for size in shape) or prod(max(size, 1) for size in shape) > _MAX_VALUES:
+            raise FileError(
+                f"{what} has shape {str(list(shape[:9]))[:80]}, but at most {_MAX_RANK} sizes from 0 with {_MAX_VALUES:,} values fit."
+            )
+        if 3 in tensor:
+            raise FileError(f"{what} is cut into segments, which is not supported.")
+        count = prod(shape)
+        if tensor.number(14) == 1 or 13 in tensor:
+            flat = np.frombuffer(self.outside(tensor, what), np.uint8)
+        elif (raw := tensor.raw(9)) is not None:
+            flat = np.frombuffer(raw, np.uint8)
+        else:
+            flat = _typed(tensor, kind, dtype)
+            if len(flat) != count:
+                raise FileError(f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there.")
+            return _frozen(flat.reshape(shape))
+        if len(flat) != count * dtype.itemsize:
+            raise FileError(f"{what} of shape {list(shape)} needs {count * dtype.itemsize} bytes, but {len(flat)} are there.")
+        if dtype.kind == "b":
+            return _frozen((flat != 0).reshape(shape))
+        return _frozen(flat.view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape))
+
+    def outside(self, tensor: Message, what: str) -> memoryview:
+        """Data in a side file of the model's folder."""
+        entries = {entry.text(1): entry.text(2) for entry in tensor.messages(13)}
+        location = entries.get("location", "")
+        if self.folder is None:
+            raise FileError(
+                f"{what} lies in the side file {_shown(location)}, but only bytes were given. Give the path of the model instead."
+            )
+        folder = self.folder.resolve()
+        path = (folder / location.replace("\x00", "")).resolve()
+        if not location or os.path.isabs(location) or "\x00" in location or not path.is_relative_to(folder) or path == folder:
+            raise FileError(f"{what} points to {_shown(location)}, outside the folder of the model. Such files are not read.")
+        if path not in self.sides:
+            if not path.exists():
+                raise FileError(
+                    f"{what} lies in the side file {_shown(location)}, which is missing. Put it beside the model: both belong together."
+                )
+            self.sides[path] = _contents(path, f"the side file {_shown(location)}")
+            if sum(map(len, self.sides.values())) > _MAX_BYTES:
+                raise FileError(f"its side files have more than {_MAX_BYTES:,} bytes together.")
+        data = memoryview(self.sides[path])
+        try:
+            offset = int(entries.get("offset", "0"))
+            length = int(entries["length"]) if "length" in entries else len(data) - offset
+        except ValueError:
+            raise FileError(f"{what} has an offset or length that is no number.") from None
+        if not 0 <= offset <= offset + length <= len(data):
+            raise FileError(f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, which has {len(data)}.")
+        return data[offset : offset + length]
+
+
+def _typed(tensor: Message, kind: int, dtype: np.dtype[Any]) -> Array:
+    """Values from the field of their own type."""
+    native = dtype.newbyteorder("=")
+    if kind in (1, 11):
+        return tensor.fixed(4 if kind == 1 else 10, dtype.str).astype(native, copy=False)
+    if kind == 10:  # half floats stand as their bits
+        return tensor.numbers(5).astype(np.uint16).view(np.float16)
+    values = tensor.numbers(7 if kind == 7 else 11 if kind in (12, 13) else 5)
+    return values.astype(native)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _sorted(nodes: list[Node], known: set[str]) -> tuple[Node, ...]:
+    """The nodes in an order in which everything is made before it is read; refuses names made twice, unknown names and cycles."""
+    maker: dict[str, int] = {}
+    for node in nodes:
+        for name in node.outputs:
+            if name and (name in maker or name in known):
+                raise FileError(f"{node} makes {_shown(name)}, which is there already: every name may be made once.")
+            maker[name] = node.number
+    waiting = [0] * len(nodes)
+    readers: list[list[int]] = [[] for _ in nodes]
+    for node in nodes:
+        for name in node.inputs:
+            if name in maker and name:
+                waiting[node.number] += 1
+                readers[maker[name]].append(node.number)
+            elif name and name not in known:
+                raise FileError(f"{node} reads {_shown(name)}, which nothing makes.")
+    ready = [node.number for node in nodes if not waiting[node.number]]
+    order: list[Node] = []
+    for number in ready:  # grows while it is read
+        order.append(nodes[number])
+        for reader in readers[number]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                ready.append(reader)
+    if len(order) < len(nodes):
+        culprit = next(node for node in nodes if waiting[node.number])
+        raise FileError(f"{culprit} reads, through others, what it makes itself: the graph has a cycle.")
+    return tuple(order)

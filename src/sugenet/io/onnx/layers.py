@@ -1,0 +1,373 @@
+"""Layers of an ONNX graph: matrix products, convolutions, pooling and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, AveragePool, Convolution, Linear, MaxPool, Pad
+from sugenet.io.onnx.flow import MAX_VALUES, Flow, new_axis
+from sugenet.io.onnx.fold import axes_of, integers
+from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.onnx.values import Patches
+
+__all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
+
+_MAX_STEP = 1 << 20
+
+
+def linear(node: Node, flow: Flow | Patches, weights: Array) -> Flow:
+    """``x @ weights`` over the last axis: a linear layer, or a convolution of single pixels."""
+    _finite(weights)
+    if weights.ndim != 2:
+        raise FileError(f"its weights have shape {weights.shape}, but (inputs, outputs) is needed.")
+    if isinstance(flow, Patches):
+        return _of_patches(node, flow, weights)
+    if flow.sizes[-1] != len(weights):
+        raise FileError(f"its weights have {len(weights)} rows for {flow.sizes[-1]} inputs.")
+    if flow.kind != "flat" and sorted(map(id, flow.axes[-1])) != sorted(map(id, flow.inner)):
+        return _pixelwise(node, flow, weights)
+    flat, places = flow.permuted_features(-1, str(node))
+    rows = weights.T
+    if places is not None:
+        rows = np.empty_like(rows)
+        rows[:, places] = weights.T
+    return _linear(flat, len(flow.axes) - 1, rows, str(node))
+
+
+def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
+    """A linear layer on flat features that lie on one axis; weights as (outputs, inputs)."""
+    after = new_axis(len(weights))
+    axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
+    op = Linear(where, np.ascontiguousarray(weights))
+    return replace(flow.then(op), axes=axes, parts=(after,), dtype=_real_type(weights), whole=flow.whole and _whole(weights))
+
+
+def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
+    """A matrix product over the channels of maps, whose pixels may lie on one axis or two: a convolution of single pixels."""
+    rank = len(flow.axes)
+    if flow.kind == "raw" and rank in (3, 4):
+        turned = (0, rank - 1, *range(1, rank - 1))
+        flow = flow.transposed(turned).maps(rank - 2).transposed([turned.index(axis) for axis in range(rank)])
+    if flow.kind != "maps" or flow.axes[-1] != flow.parts[0] or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0]):
+        raise FileError(f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first.")
+    after = new_axis(weights.shape[1])
+    op = Convolution(str(node), np.ascontiguousarray(weights.T)[:, :, None, None])
+    parts = (after, *flow.parts[1:])
+    return replace(
+        flow.then(op), axes=(*flow.axes[:-1], after), parts=parts, dtype=_real_type(weights), whole=flow.whole and _whole(weights)
+    )
+
+
+def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
+    """``alpha * x @ weights + beta * bias`` with either transposed."""
+    if len(flow.axes) != 2 or weights.ndim != 2:
+        raise FileError(f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, but both need two.")
+    if node.attributes.get("transA", 0):
+        flow = flow.transposed((1, 0))
+    alpha, beta = (np.asarray(node.attributes.get(key, 1.0), np.float32) for key in ("alpha", "beta"))
+    found = linear(node, flow, weights.T if node.attributes.get("transB", 0) else weights)
+    if bias is None and alpha == 1:
+        return found
+    op = found.link.op
+    assert isinstance(op, Linear)
+    shift = np.zeros((), np.float32) if bias is None else _finite(bias)
+    if shift.ndim > 2 or shift.size not in (1, len(op.weights)):
+        raise FileError(f"its bias has shape {shift.shape}, but {len(op.weights)} numbers are needed.")
+    whole = found.whole and _whole(shift) and alpha == 1 and beta == 1
+    if alpha == 1 and beta == 1:
+        before = found.link.before
+        assert before is not None
+        row = np.ascontiguousarray(np.broadcast_to(shift.reshape(-1), len(op.weights)))
+        return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
+    scaled = shift.reshape(-1 if shift.size > 1 else ()) * beta.astype(shift.dtype)
+    return replace(found.then(Affine(str(node), alpha, scaled)), whole=whole)
+
+
+def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
+    """Some features of flat data, in a given order: a linear layer whose rows hold a single one."""
+    axis = int(node.attributes.get("axis", 0)) % max(len(flow.axes), 1)
+    count = flow.sizes[axis]
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or flow.axes[axis] == flow.batch or not indices.size:
+        raise FileError("it picks parts of the data, which is supported only for a list of flat features.")
+    if (indices < -count).any() or (indices >= count).any():
+        raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
+    if indices.size * count > MAX_VALUES:
+        raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
+    rows = np.zeros((indices.size, count), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    rows[np.arange(indices.size), indices % count] = 1
+    return _linear(flow.features(axis, str(node)), axis, rows, str(node))
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------------------
+
+
+def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
+    """A convolution in one or two dimensions."""
+    _finite(weights)
+    spatial = weights.ndim - 2
+    if spatial not in (1, 2):
+        raise FileError(f"its weights have shape {weights.shape}: convolutions in one and two dimensions are supported.")
+    flow = flow.maps(spatial)
+    named = node.attributes.get("kernel_shape")
+    if named is not None and integers(named, "kernel_shape") != weights.shape[2:]:
+        raise FileError(f"its kernel_shape is {list(named)}, but its weights have shape {weights.shape}.")
+    stride, dilation = (_two(node, name, spatial) for name in ("strides", "dilations"))
+    kernel = _flat_pair(weights.shape[2:])
+    groups = node.attributes.get("group", 1)
+    if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
+        raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
+    pads, _ = _pads(node, flow, kernel, stride, dilation, spatial)
+    return _convolved(node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias))
+
+
+def _convolved(
+    node: Node,
+    flow: Flow,
+    weights: Array,
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    groups: int,
+    bias: Array | None = None,
+) -> Flow:
+    channels = flow.sizes[1]
+    if weights.shape[1] * groups != channels:
+        raise FileError(f"its weights read {weights.shape[1] * groups} channels, but {channels} are there.")
+    if bias is not None and bias.shape != (len(weights),):
+        raise FileError(f"its bias has shape {bias.shape}, but {len(weights)} numbers are needed.")
+    full = weights if weights.ndim == 4 else weights[:, :, None, :]
+    op = Convolution(str(node), full, bias, stride, dilation, pads, groups)
+    whole = flow.whole and _whole(weights) and (bias is None or _whole(bias))
+    after = _slid(flow, len(weights), (full.shape[2], full.shape[3]), stride, dilation, pads)
+    return replace(after.then(op), dtype=_real_type(weights), whole=whole)
+
+
+def _slid(
+    flow: Flow,
+    channels: int,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    pads: tuple[int, int, int, int],
+) -> Flow:
+    """The axes behind a sliding window; the operation itself is not added."""
+    if max(pads) >= _MAX_STEP or min(pads) < 0:
+        raise FileError(f"its pads are {list(pads)}, but small numbers from 0 are needed.")
+    height, width = _pixels(flow)
+    sizes = [
+        (size + before + behind - (spread * (taps - 1) + 1)) // step + 1
+        for size, before, behind, taps, step, spread in zip((height, width), pads[:2], pads[2:], kernel, stride, dilation, strict=True)
+    ]
+    if min(sizes) < 1:
+        raise FileError(f"its window of {kernel} does not fit into {height} x {width} pixels.")
+    if channels * sizes[0] * sizes[1] > MAX_VALUES:
+        raise FileError(f"it makes {channels} x {sizes[0]} x {sizes[1]} values, more than the {MAX_VALUES:,} that are supported.")
+    parts = (new_axis(channels), new_axis(sizes[0]), new_axis(sizes[1]))
+    axes = (flow.axes[0], parts[0], parts[2]) if len(flow.axes) == 3 else (flow.axes[0], *parts)
+    return replace(flow, axes=axes, parts=parts)
+
+
+def _pixels(flow: Flow) -> tuple[int, int]:
+    return (1, flow.sizes[2]) if len(flow.axes) == 3 else (flow.sizes[2], flow.sizes[3])
+
+
+def pooled(node: Node, flow: Flow) -> Flow:
+    """Max and average pooling, over windows or over whole maps."""
+    spatial = len(flow.axes) - 2
+    if spatial not in (1, 2):
+        raise FileError(f"it pools data with {len(flow.axes)} axes: one or two axes of pixels are supported.")
+    flow = flow.maps(spatial)
+    if node.op == "GlobalAveragePool":
+        return _whole_map(node, flow, "mean")
+    if node.op == "GlobalMaxPool":
+        return _whole_map(node, flow, "max")
+    if "kernel_shape" not in node.attributes:
+        raise FileError("it has no kernel_shape.")
+    kernel, stride, dilation = (_two(node, name, spatial) for name in ("kernel_shape", "strides", "dilations"))
+    pads, longer = _pads(node, flow, kernel, stride, dilation, spatial)
+    after = _slid(flow, flow.sizes[1], kernel, stride, dilation, pads)
+    parts = (flow.parts[0], *after.parts[1:])
+    after = replace(after, parts=parts, axes=(flow.axes[0], flow.axes[1], *after.axes[2:]))
+    if any(pad >= spread * (taps - 1) + 1 for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)):
+        raise FileError(f"its pads {list(pads)} are as large as its window {kernel}, so that a window can lie in the padding alone.")
+    if node.op == "MaxPool":
+        return after.then(MaxPool(str(node), kernel, stride, pads, dilation))
+    counted = bool(node.attributes.get("count_include_pad", 0))
+    if dilation != (1, 1):
+        raise FileError("it averages with gaps (dilations), which is not supported.")
+    if counted and longer:
+        raise FileError("it counts padding and has ceil_mode, which frameworks read differently. Export it with ceil_mode=False.")
+    return replace(after.then(AveragePool(str(node), kernel, stride, pads, counted)), whole=False)
+
+
+def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
+    """One value for each map. The pixels stay axes of size 1."""
+    height, width = _pixels(flow)
+    after = replace(flow, axes=(*flow.axes[:2], *((),) * (len(flow.axes) - 2)), parts=(flow.parts[0], (), ()))
+    where = str(node)
+    if how == "max":
+        return after.then(MaxPool(where, (height, width), (height, width)))
+    found = replace(after.then(AveragePool(where)), whole=False)
+    if how == "sum":
+        count = np.asarray(height * width, np.float32)
+        return found.then(Affine(where, count, np.zeros((), np.float32)))
+    return found
+
+
+def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
+    """Mean, sum or maximum over all pixels of maps."""
+    rank = len(flow.axes)
+    axes = axes_of(given, node.attributes, rank)
+    if axes is None and node.attributes.get("noop_with_empty_axes"):
+        return flow
+    axes = tuple(range(rank)) if not axes else tuple(sorted(axes))
+    kept = [axis for axis in range(rank) if axis not in axes]
+    pixels = [axis for axis in axes if flow.axes[axis]]
+    if pixels:
+        if flow.kind == "flat" or len(kept) < 2:
+            raise FileError("it sums or averages over features. Only pixels of maps can be: write a linear layer instead.")
+        channels = next((axis for axis in kept[1:] if flow.axes[axis]), kept[1])
+        order = (kept[0], channels, *axes)
+        if len(order) != rank or len(axes) > 2:
+            raise FileError(f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced.")
+        first = flow.transposed(order).maps(len(axes))
+        pooled_first = _whole_map(node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op])
+        flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])
+    if node.attributes.get("keepdims", 1):
+        return flow
+    return replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
+
+
+def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
+    """Pixels of one value around maps."""
+    if str(node.attributes.get("mode", "constant")) != "constant":
+        raise FileError(f"it pads by {node.attributes.get('mode')!r}. Only padding with one value is supported.")
+    rank = len(flow.axes)
+    amounts = integers(given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("pads", ()), "pads")
+    axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
+    if len(amounts) != 2 * len(axes):
+        raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
+    if not any(amounts):
+        return flow
+    if min(amounts) < 0:
+        raise FileError(f"its pads {list(amounts)} cut pixels away, which is not supported.")
+    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
+    if value.size != 1 or not np.isfinite(float(value.reshape(-1)[0])):
+        raise FileError("it does not pad with one finite number.")
+    before, behind = [0] * rank, [0] * rank
+    for k, axis in enumerate(axes):
+        before[axis], behind[axis] = amounts[k], amounts[k + len(axes)]
+    touched = [axis for axis in range(rank) if before[axis] or behind[axis]]
+    order = _map_order(flow, touched)
+    first = flow.transposed(order).maps(rank - 2)
+    ahead, after = [before[axis] for axis in order], [behind[axis] for axis in order]
+    if any((*ahead[:2], *after[:2])):
+        raise FileError("it pads channels or the batch. Only pixels can be padded.")
+    pads = (0, ahead[2], 0, after[2]) if rank == 3 else (ahead[2], ahead[3], after[2], after[3])
+    wide = _slid(first, first.sizes[1], (1, 1), (1, 1), (1, 1), pads)
+    parts = (first.parts[0], *wide.parts[1:])
+    axes_after = (first.axes[0], first.axes[1], *wide.axes[2:])
+    number = float(value.reshape(-1)[0])
+    done = replace(wide, axes=axes_after, parts=parts, whole=flow.whole and number == int(number)).then(Pad(str(node), pads, number))
+    return done.transposed([order.index(axis) for axis in range(rank)])
+
+
+def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
+    """Which axes are batch, channels and pixels, for an operation that does not say: channels first unless they lie last."""
+    rank = len(flow.axes)
+    if rank not in (3, 4):
+        raise FileError(f"it pads data with {rank} axes: batch, channels and one or two axes of pixels are needed.")
+    last = (0, rank - 1, *range(1, rank - 1))
+    if flow.kind == "maps":
+        channels = flow.parts[0]
+        return last if flow.axes[-1] == channels and flow.axes[1] != channels else tuple(range(rank))
+    return last if 1 in touched and rank - 1 not in touched else tuple(range(rank))
+
+
+def patches(node: Node, flow: Flow) -> Patches:
+    """FINN's Im2Col: windows of channel-last maps as rows."""
+    if len(flow.axes) != 4 or node.attributes.get("depthwise", 0) or float(node.attributes.get("pad_value", 0)):
+        raise FileError("only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.")
+    first = flow.transposed((0, 3, 1, 2)).maps(2)
+    read: dict[str, Any] = {}
+    for name, default in (("kernel_size", None), ("stride", (1, 1)), ("dilations", (1, 1)), ("pad_amount", (0, 0, 0, 0))):
+        found = integers(node.attributes.get(name, default), name)
+        read[name] = found * (2 if name != "pad_amount" else 4) if len(found) == 1 else found
+        if len(read[name]) != (4 if name == "pad_amount" else 2):
+            raise FileError(f"its {name} is {list(found)}.")
+    kernel, stride, dilation = (_small(read[name], name) for name in ("kernel_size", "stride", "dilations"))
+    return Patches(first, kernel, stride, dilation, read["pad_amount"])
+
+
+def _of_patches(node: Node, found: Patches, weights: Array) -> Flow:
+    channels = found.flow.sizes[1]
+    if len(weights) != channels * prod(found.kernel):
+        raise FileError(f"its weights have {len(weights)} rows for windows of {found.kernel} over {channels} channels.")
+    kernel = weights.T.reshape(-1, *found.kernel, channels).transpose(0, 3, 1, 2)
+    after = _convolved(node, found.flow, np.ascontiguousarray(kernel), found.stride, found.dilation, found.pads, 1)
+    return after.transposed((0, 2, 3, 1))
+
+
+# -- attributes ------------------------------------------------------------------------------------------------------------------
+
+
+def _two(node: Node, name: str, spatial: int) -> tuple[int, int]:
+    found = integers(node.attributes.get(name, (1,) * spatial), name, spatial)
+    return _small(_flat_pair(found), name)
+
+
+def _flat_pair(sizes: Sequence[int]) -> tuple[int, int]:
+    return (1, sizes[0]) if len(sizes) == 1 else (sizes[0], sizes[1])
+
+
+def _small(sizes: Sequence[int], name: str) -> tuple[int, int]:
+    if min(sizes) < 1 or max(sizes) >= _MAX_STEP:
+        raise FileError(f"its {name} is {list(sizes)}, but small numbers from 1 are needed.")
+    return sizes[0], sizes[1]
+
+
+def _pads(
+    node: Node, flow: Flow, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int], spatial: int
+) -> tuple[tuple[int, int, int, int], bool]:
+    """Top, left, bottom and right; and whether ceil mode made the last two longer."""
+    mode = str(node.attributes.get("auto_pad", "NOTSET") or "NOTSET")
+    reach = [spread * (taps - 1) + 1 for taps, spread in zip(kernel, dilation, strict=True)]
+    pixels = _pixels(flow)
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
+        less = [total // 2 for total in totals]
+        more = [total - part for total, part in zip(totals, less, strict=True)]
+        first, last = (less, more) if mode == "SAME_UPPER" else (more, less)
+        return (first[0], first[1], last[0], last[1]), False
+    if mode not in ("NOTSET", "VALID"):
+        raise FileError(f"its auto_pad is {mode!r}.")
+    found = (0,) * (2 * spatial) if mode == "VALID" else integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
+    top, left, bottom, right = found if spatial == 2 else (0, found[0], 0, found[1])
+    longer = [0, 0]
+    if node.attributes.get("ceil_mode", 0):
+        for k, (size, before, behind) in enumerate(zip(pixels, (top, left), (bottom, right), strict=True)):
+            count = -(-(size + before + behind - reach[k]) // stride[k]) + 1
+            if (count - 1) * stride[k] >= size + before:  # the last window must begin inside
+                count -= 1
+            longer[k] = max((count - 1) * stride[k] + reach[k] - (size + before + behind), 0)
+    return (top, left, bottom + longer[0], right + longer[1]), any(longer)
+
+
+def _finite(array: Array) -> Array:
+    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+        raise FileError("its weights or bias hold what is not a finite number.")
+    return array
+
+
+def _whole(array: Array) -> bool:
+    return bool((array == np.floor(array)).all())
+
+
+def _real_type(weights: Array) -> np.dtype[Any]:
+    return weights.dtype if weights.dtype.kind == "f" else np.dtype(np.int64)

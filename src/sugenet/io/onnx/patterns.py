@@ -1,0 +1,388 @@
+"""Element-by-element operations of an ONNX graph: every spelling of a sign, affine maps, clipping, quantizers.
+
+Each rule is a plain reading of one operation. The spellings of a sign (Sign, Where over a comparison, Sign(Sign(x) + 0.1),
+comparison-cast-scale-shift, BipolarQuant, MultiThreshold, straight-through residues) need no rules of their own: see `onnx_values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip
+from sugenet.io.onnx.flow import Flow
+from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of
+from sugenet.io.onnx.graph import DTYPES, Array, Node
+from sugenet.io.onnx.values import Constant, Curve, Data, Mix, Table, Value, settled
+
+__all__ = ["batch_norm", "elementwise", "multi_threshold"]
+
+_BELOW_AT_ABOVE = {
+    "Greater": (False, False, True),
+    "GreaterOrEqual": (False, True, True),
+    "Less": (True, False, False),
+    "LessOrEqual": (True, True, False),
+    "Equal": (False, True, False),
+}
+_SWAPPED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater", "LessOrEqual": "GreaterOrEqual", "Equal": "Equal"}
+_CURVES = {"Asinh", "Atan", "Erf", "Sinh", "Softsign", "Tanh"}
+"""Rising functions that are zero at zero."""
+_INPUT_BITS = 5
+"""From here on a quantizer of the raw input is taken for its digits; with fewer it is an activation."""
+_CUT = "Cut the model before it, or move it to the end."
+_RESIDUAL = (
+    "it combines two values that both depend on the input (a residual connection, a gate or an attention). Only chains of layers are "
+    "supported; (sign(x) - x) + x is recognized where it adds up to the sign."
+)
+
+
+def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Data:
+    """One operation that treats every element alike, at least one of its inputs being data."""
+    tables = [value for value in values if isinstance(value, Table)]
+    constants = [value for value in values if isinstance(value, Constant)]
+    data = [value for value in values if value is not None and not isinstance(value, Constant)]
+    if any(constant.of_batch for constant in constants):
+        raise FileError("it combines the data with the size of the batch, so that a sample's answer would depend on the others.")
+    if len(tables) == len(data) and all(constant.array.size == 1 for constant in constants) and _alike(tables):
+        return _worked_out(node, values, fold)
+    if node.op in ("Add", "Sub") and len(data) == 2:
+        return _added(node, data[0], data[1])
+    if len(data) != 1:
+        raise FileError(_RESIDUAL)
+    value = data[0]
+    if isinstance(value, Table) and node.op in _BELOW_AT_ABOVE:
+        value = settled(value, _CUT)
+    if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
+        return _sign_like(node, values, value)
+    return _arithmetic(node, values, settled(value, _CUT))  # type: ignore[arg-type]
+
+
+def _alike(tables: Sequence[Table]) -> bool:
+    """Whether all tables depend on the sign of the same data, element by element."""
+    first = tables[0].flow
+    return all(table.flow.link is first.link and table.flow.axes == first.axes for table in tables)
+
+
+def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> Table:
+    """What becomes of the three values of a table."""
+    if node.op not in ELEMENTWISE:
+        raise FileError(f"{node.op} of a sign is not supported.")
+    given = [None if v is None else v.array.reshape(()) if isinstance(v, Constant) else v.values for v in values]  # type: ignore[union-attr]
+    tables = [value for value in values if isinstance(value, Table)]
+    found = fold(node.op, given, node.attributes)
+    rank = max(v.array.ndim if isinstance(v, Constant) else len(v.flow.axes) for v in values if isinstance(v, Constant | Table))
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return replace(tables[0], flow=tables[0].flow.padded(rank), values=np.broadcast_to(found, 3), notes=notes)
+
+
+# -- straight-through residues ---------------------------------------------------------------------------------------------------
+
+
+def _added(node: Node, left: Value, right: Value) -> Data:
+    sign = -1 if node.op == "Sub" else 1
+    for mixed, other, a, b in ((left, right, 1, sign), (right, left, sign, 1)):
+        plain = other.flow if isinstance(other, Curve) else other
+        if isinstance(mixed, Table) and isinstance(plain, Flow):
+            return Mix(mixed, a, plain, b, str(node))
+        if isinstance(mixed, Mix) and isinstance(plain, Flow):
+            same = mixed.other.link is plain.link and mixed.other.axes == plain.axes
+            if same and mixed.b * a + b == 0:
+                note = (
+                    f"{node}: a straight-through estimator adds and subtracts the same value; read as the sign alone, though in floating "
+                    "point its own sum can differ from the sign in the last digit"
+                )
+                values = mixed.table.values if mixed.a * a > 0 else -mixed.table.values
+                return replace(mixed.table, values=values, notes=(*mixed.table.notes, note))
+    raise FileError(_RESIDUAL)
+
+
+# -- signs -----------------------------------------------------------------------------------------------------------------------
+
+
+def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) -> Data:
+    where = str(node)
+    if node.op in _CURVES:
+        return Curve(value.flow if isinstance(value, Curve) else value, where)
+    if node.op == "Sign":
+        flow = value.flow if isinstance(value, Curve) else value
+        return Table(flow, np.array([-1, 0, 1], flow.dtype), where)
+    first = isinstance(values[0], Constant)
+    bound = _constant(values[0] if first else values[1])
+    if not isinstance(value, Curve):
+        flow = _shifted(value, -_real(bound, where), where)
+    elif (bound == 0).all():
+        flow = value.flow
+    else:
+        raise FileError(f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. Move the curve out.")
+    return Table(flow, np.array(_BELOW_AT_ABOVE[_SWAPPED[node.op] if first else node.op]), where)
+
+
+def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
+    """The data with a constant added; itself where that is zero."""
+    if not (shift != 0).any():
+        return flow.padded(max(shift.ndim, len(flow.axes)))
+    if np.isinf(shift).any():  # compared with infinity: always or never
+        endless = np.isinf(shift)
+        flow, (scale, kept) = flow.beside([(~endless).astype(shift.dtype), np.where(endless, np.sign(shift), shift)], where)
+        return flow.then(Affine(where, scale, kept))
+    flow, (kept,) = flow.beside([shift], where)
+    return flow.then(Affine(where, np.ones((), shift.dtype), kept))
+
+
+def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Table:
+    """QONNX and FINN count how many thresholds of its channel a value reaches; with one of them it is a sign."""
+    if thresholds.ndim != 2 or not thresholds.size:
+        raise FileError(f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed.")
+    if thresholds.shape[1] != 1:
+        raise FileError(
+            f"it counts {thresholds.shape[1]} thresholds, so it has {thresholds.shape[1] + 1} levels. Activations of a binarized network "
+            "have two: train with 1-bit activations."
+        )
+    last = str(node.attributes.get("data_layout", "NCHW")).upper().endswith("C") and len(x.axes) > 2
+    axis = len(x.axes) - 1 if last else 1
+    if len(x.axes) < 2:
+        raise FileError("it needs a batch axis and a channel axis.")
+    shape = [1] * len(x.axes)
+    shape[axis] = len(thresholds)
+    scale, bias = (np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0)))
+    flow = _shifted(x, -_real(thresholds.reshape(shape), str(node)), str(node))
+    return Table(flow, np.array([bias, scale + bias, scale + bias]), str(node))
+
+
+# -- affine maps, clipping and quantizers -----------------------------------------------------------------------------------------
+
+
+def _arithmetic(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
+    rule = _RULES.get(node.op)
+    if rule is None:
+        raise FileError(f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}.")
+    return rule(node, values, flow)
+
+
+def _affine(flow: Flow, scale: Array, shift: Array, where: str) -> Flow:
+    if flow.dtype.kind in "iu" and flow.dtype.itemsize < 4:
+        raise FileError(f"it calculates in {flow.dtype}, which wraps around. Cast to float32 first.")
+    for array in (scale, shift):
+        if array.dtype != object and not np.isfinite(array).all():
+            raise FileError("its constant is not finite.")
+    flow, (a, b) = flow.beside([scale, shift], where)
+    whole = flow.whole and all(array.dtype != object and bool((array == np.floor(array)).all()) for array in (a, b))
+    return replace(flow.then(Affine(where, a, b)), whole=whole)
+
+
+def _add(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
+    first = isinstance(values[0], Constant)
+    other = _real(_constant(values[0] if first else values[1]), str(node))
+    one = np.ones((), other.dtype)
+    if node.op == "Add":
+        return _affine(flow, one, other, str(node))
+    return _affine(flow, -one, other, str(node)) if first else _affine(flow, one, -other, str(node))
+
+
+def _multiply(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
+    first = isinstance(values[0], Constant)
+    other = _real(_constant(values[0] if first else values[1]), str(node))
+    if node.op == "Div":
+        if first:
+            raise FileError("it divides by values that depend on the input.")
+        if flow.dtype.kind in "iu":
+            raise FileError("it divides whole numbers and drops the rest. Cast to float32 first.")
+        if (other == 0).any() or not np.isfinite(other).all():
+            raise FileError("it divides by zero, or by what is not a finite number.")
+        other = _inverse(other)
+    return _affine(flow, other, np.zeros((), np.float32 if other.dtype == object else other.dtype), str(node))
+
+
+def _inverse(array: Array) -> Array:
+    """Exact reciprocals: floats where they are floats, as for powers of two, else fractions."""
+    if array.dtype.kind == "f":
+        mantissa, _ = np.frexp(array)
+        inverse = np.asarray(1 / array).astype(array.dtype)
+        if (np.abs(mantissa) == 0.5).all() and np.isfinite(inverse).all():
+            return inverse
+    exact = [1 / Fraction(value) for value in array.reshape(-1).tolist()]
+    found = np.empty(array.size, dtype=object)
+    found[:] = exact
+    return found.reshape(array.shape)
+
+
+def _negate(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
+    one = np.ones((), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    return _affine(flow, -one, 0 * one, str(node))
+
+
+def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
+    low, high = -inf, inf
+    if node.op == "Relu":
+        low = 0.0
+    elif node.op in ("Max", "Min"):
+        bound = _single(_constant(values[0] if isinstance(values[0], Constant) else values[1]), "its bound")
+        low, high = (bound, inf) if node.op == "Max" else (-inf, bound)
+    else:
+        given = [values[k] if len(values) > k else None for k in (1, 2)]
+        found = [
+            node.attributes.get(name) if value is None else _single(_constant(value), name)
+            for name, value in zip(("min", "max"), given, strict=True)
+        ]
+        low, high = (default if bound is None else float(bound) for bound, default in zip(found, (-inf, inf), strict=True))
+    if not low <= high:
+        raise FileError(f"it clips between {low} and {high}, which is empty.")
+    whole = flow.whole and all(bound in (inf, -inf) or bound == int(bound) for bound in (low, high))
+    return replace(flow.then(Clip(str(node), low, high)), whole=whole)
+
+
+def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
+    alpha, beta = (np.asarray(node.attributes.get(key, value), np.float32) for key, value in (("alpha", 0.2), ("beta", 0.5)))
+    return _affine(flow, alpha, beta, str(node)).then(Clip(str(node), 0.0, 1.0))
+
+
+def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
+    last = flow.link.op
+    if flow.whole:
+        return flow
+    if not isinstance(last, Clip) or (last.low, last.high) != (0.0, 1.0):
+        raise FileError("it rounds real values to more than two levels. Two levels are possible: clip to 0 and 1 before rounding.")
+    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    half = _shifted(flow, np.asarray(-0.5, dtype), str(node))
+    return Table(half, np.array([0, 0, 1], dtype), str(node))  # a half goes to the even number
+
+
+def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
+    kind = DTYPES.get(node.attributes.get("to", 0))
+    if kind is None:
+        raise FileError(f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32.")
+    dtype = np.dtype(kind).newbyteorder("=")
+    if dtype.kind == "f" and dtype.itemsize < 4:
+        raise FileError("it casts to float16, which rounds sums. Export the model in float32.")
+    if dtype.kind == "b" or (dtype.kind in "iu" and (not flow.whole or dtype.itemsize < 4)):
+        raise FileError(f"it casts real values to {dtype}. Only a sign makes levels: compare with zero before casting.")
+    return replace(flow, dtype=dtype)
+
+
+def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
+    scale = _real(_constant(values[1] if len(values) > 1 else None), str(node))
+    if not (scale > 0).all():
+        raise FileError(f"its scale is {_few(scale)}, but it must be positive.")
+    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    if scale.size == 1:
+        size = scale.reshape(()).astype(dtype)
+        return Table(flow.padded(max(len(flow.axes), scale.ndim)), np.array([-size, size, size], dtype), str(node))
+    plain = settled(Table(flow, np.array([-1, 1, 1], dtype), str(node)), "")
+    return _affine(plain, scale, np.zeros((), scale.dtype), str(node))
+
+
+def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
+    scale, zero, bits = (
+        _single(_constant(values[k] if len(values) > k else None), name) for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
+    )
+    signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
+    if not (1 <= bits <= 32 and bits == int(bits)) or not scale > 0:
+        raise FileError(f"it quantizes to {bits:g} bits with scale {scale:g}, which is not supported.")
+    low, high = steps_of(int(bits), signed, narrow)
+    if high - low == 1 and zero == int(zero) and str(node.attributes.get("rounding_mode", "ROUND")).upper() in ("ROUND", "HALF_EVEN"):
+        even = low % 2 == 0  # a half goes to the even level
+        cut = (Fraction(low) + Fraction(1, 2) - int(zero)) * Fraction(scale)
+        size = np.float32(scale)
+        if Fraction(float(np.float32(float(cut)))) == cut:
+            levels = [(level - np.float32(zero)) * size for level in (low, low if even else high, high)]
+            return Table(_shifted(flow, np.asarray(-float(cut), np.float32), str(node)), np.array(levels, np.float32), str(node))
+    if bits >= _INPUT_BITS and all(isinstance(link.op, Affine) for link in flow.link.trail()):
+        raise FileError(
+            f"it rounds the raw input to {bits:g} bits. Leave it out of the file and read the network with inputs=Integers(...), whose "
+            f"step is the scale {scale:g}: raw samples are then the whole numbers that it makes."
+        )
+    raise FileError(
+        f"it quantizes activations to {bits:g} bits ({high - low + 1} levels), but activations of a binarized network have two levels. "
+        "Train with 1-bit activations (BipolarQuant)."
+    )
+
+
+def _binarizer(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
+    bound = np.asarray(node.attributes.get("threshold", 0.0), np.float32)
+    return Table(_shifted(flow, -bound, str(node)), np.array([0, 0, 1], np.float32), str(node))
+
+
+_RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
+    "Add": _add,
+    "Binarizer": _binarizer,
+    "BipolarQuant": _bipolar,
+    "Cast": _cast,
+    "Clip": _clip,
+    "Div": _multiply,
+    "HardSigmoid": _hard_sigmoid,
+    "Identity": lambda _, __, flow: flow,
+    "IntQuant": _quant,
+    "LceDequantize": lambda _, __, flow: flow,
+    "LceQuantize": lambda node, _, flow: Table(flow, np.array([-1, 1, 1], np.float32), str(node)),
+    "Max": _clip,
+    "Min": _clip,
+    "Mul": _multiply,
+    "Neg": _negate,
+    "Quant": _quant,
+    "Relu": _clip,
+    "Round": _round,
+    "Sub": _add,
+}
+_NEAREST = {
+    "Abs": "the absolute value of real data is not supported: it is no threshold of a sum",
+    "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",
+    "PRelu": "only a plain Relu or Clip can stand in front of a sign: replace the parametric one",
+    "Pow": "powers of real data are not supported: they are no threshold of a sum",
+    "Where": "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign",
+}
+
+
+def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
+    """Batch normalization with the statistics of the file."""
+    if node.attributes.get("training_mode", 0):
+        raise FileError("it takes mean and variance from the batch (training mode). Export the model in evaluation mode: model.eval().")
+    if not node.attributes.get("spatial", 1):
+        raise FileError("it normalizes every pixel by itself (spatial=0), which is not supported.")
+    if len(flow.axes) < 2:
+        raise FileError("it needs a batch axis and a channel axis.")
+    count = flow.sizes[1]
+    if any(array.shape != (count,) for array in parameters):
+        raise FileError(f"its parameters have shapes {', '.join(str(a.shape) for a in parameters)}, but ({count},) is needed.")
+    if not all(np.isfinite(array).all() for array in parameters):
+        raise FileError("a parameter is not finite.")
+    spread = [array.reshape(1, count, *[1] * (len(flow.axes) - 2)) for array in parameters]
+    marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
+    flow, (places,) = flow.beside([marks], str(node))
+    gamma, beta, mean, var = (array.reshape(-1)[places.reshape(-1)] for array in spread)
+    eps = float(np.float32(node.attributes.get("epsilon", 1e-5)))
+    return replace(flow.then(BatchNorm(str(node), gamma, beta, mean, var, eps)), whole=False)
+
+
+# -- constants -------------------------------------------------------------------------------------------------------------------
+
+
+def _constant(value: Value | None) -> Array:
+    if not isinstance(value, Constant):
+        raise FileError("one of its parameters is missing, or depends on the input.")
+    return value.array
+
+
+def _real(array: Array, what: str) -> Array:
+    if array.dtype.kind not in "fiu" or not array.size or np.isnan(array).any():
+        raise FileError(f"{what}: a constant holds no numbers that can be used.")
+    return array if array.dtype.kind == "f" else array.astype(np.int64)
+
+
+def _single(array: Array, what: str) -> float:
+    if array.size != 1 or array.dtype.kind not in "fiu":
+        raise FileError(f"{what} has shape {array.shape}, but one number for all is needed.")
+    value = float(array.reshape(-1)[0])
+    if isnan(value):
+        raise FileError(f"{what} is not a number.")
+    return value
+
+
+def _few(array: Any) -> str:
+    flat = np.asarray(array).reshape(-1)[:3].tolist()
+    return f"{', '.join(f'{value:g}' for value in flat)}{', ...' if np.size(array) > 3 else ''}"

@@ -1,0 +1,204 @@
+"""Which operation of an ONNX graph is read by which rule, where its first input is data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.onnx.flow import OPEN_BATCH, Flow
+from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
+from sugenet.io.onnx.patterns import batch_norm, multi_threshold
+from sugenet.io.onnx.plumbing import expand, flatten, reshape, squeeze, transpose, unsqueeze
+from sugenet.io.onnx.values import Constant, Curve, Data, Failure, Patches, Table, Value, settled
+
+__all__ = ["RULES", "Rule", "arrays_of", "check_attributes", "flow_of"]
+
+Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
+
+_ATTRIBUTES: dict[str, type] = {
+    "allowzero": int,
+    "alpha": float,
+    "auto_pad": str,
+    "axes": tuple,
+    "axis": int,
+    "beta": float,
+    "ceil_mode": int,
+    "count_include_pad": int,
+    "data_layout": str,
+    "dilations": tuple,
+    "end": int,
+    "epsilon": float,
+    "group": int,
+    "keepdims": int,
+    "kernel_shape": tuple,
+    "largest": int,
+    "max": float,
+    "min": float,
+    "mode": str,
+    "narrow": int,
+    "noop_with_empty_axes": int,
+    "out_bias": float,
+    "out_scale": float,
+    "pad_value": int,
+    "pads": tuple,
+    "perm": tuple,
+    "rounding_mode": str,
+    "signed": int,
+    "start": int,
+    "strides": tuple,
+    "threshold": float,
+    "to": int,
+    "training_mode": int,
+    "transA": int,
+    "transB": int,
+}
+"""What the attributes that are read must be."""
+
+
+def check_attributes(node: Node) -> None:
+    """Refuse a node with an attribute of another type than it is read as."""
+    for key, value in node.attributes.items():
+        kind = _ATTRIBUTES.get(key)
+        if kind is not None and not isinstance(value, kind):
+            raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
+
+
+def flow_of(given: Sequence[Value | None]) -> Flow:
+    """The first input, which must be the only data, as a flow."""
+    first = given[0] if given else None
+    if first is None or isinstance(first, Constant | Failure):
+        raise FileError("its first input must be the data, and its parameters constants.")
+    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+        raise FileError(
+            "two of its inputs depend on the data. Weights and parameters must be constants; residual connections are not supported."
+        )
+    return settled(first, "Cut the model before it, or move it to the end.")
+
+
+def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
+    """The constants among the inputs."""
+    return [value.array if isinstance(value, Constant) else None for value in given]
+
+
+def _parameter(given: Sequence[Value | None], place: int, what: str) -> Array:
+    value = given[place] if len(given) > place else None
+    if not isinstance(value, Constant) or value.of_batch:
+        raise FileError(f"its {what} are missing.")
+    return value.array
+
+
+def _optional(given: Sequence[Value | None], place: int) -> Array | None:
+    value = given[place] if len(given) > place else None
+    return value.array if isinstance(value, Constant) else None
+
+
+def _moved(value: Value | None, move: Callable[[Flow], Flow]) -> Data:
+    """Plumbing: the same value with its axes rearranged."""
+    match value:
+        case Flow():
+            return move(value)
+        case Table() | Curve():
+            return replace(value, flow=move(value.flow))
+    raise FileError("it rearranges a value that waits for another operation, or a parameter that depends on the input.")
+
+
+def _sole(rule: Callable[[Node, Flow, Sequence[Value | None]], Value]) -> Rule:
+    return lambda node, given: rule(node, flow_of(given), given)
+
+
+def _plumbing(rule: Callable[[Node, Flow, list[Array | None]], Flow]) -> Rule:
+    def run(node: Node, given: list[Value | None]) -> Value:
+        if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+            raise FileError("its shape or axes depend on the values of the input.")
+        return _moved(given[0], lambda flow: rule(node, flow, arrays_of(given)))
+
+    return run
+
+
+def _shape(node: Node, given: list[Value | None]) -> Value:
+    value = given[0]
+    if not isinstance(value, Flow | Table | Curve):
+        raise FileError("it asks for the shape of something that has none here.")
+    flow = value if isinstance(value, Flow) else value.flow
+    sizes = flow.sizes[slice(node.attributes.get("start"), node.attributes.get("end"))] if node.op == "Shape" else (prod(flow.sizes),)
+    array = np.array(sizes if node.op == "Shape" else sizes[0], np.int64)
+    return Constant(array, bool((array % OPEN_BATCH == 0).any()))
+
+
+def _same(_: Node, given: list[Value | None]) -> Value:
+    value = given[0]
+    assert value is not None
+    return value
+
+
+def _dropout(_: Node, given: list[Value | None]) -> Value:
+    training = _optional(given, 2)
+    if training is not None and training.any():
+        raise FileError("it drops values at random (training mode). Export the model in evaluation mode: model.eval().")
+    value = given[0]
+    if value is None or isinstance(value, Constant):
+        raise FileError("its first input must be the data.")
+    return value
+
+
+def _matmul(node: Node, given: list[Value | None]) -> Value:
+    if isinstance(given[0], Patches) and isinstance(given[1], Constant):
+        return linear(node, given[0], given[1].array)
+    if isinstance(given[0], Constant):
+        raise FileError("it multiplies weights from the left. Write it as data times weights.")
+    return linear(node, flow_of(given), _parameter(given, 1, "weights"))
+
+
+def _gemm(node: Node, flow: Flow, given: Sequence[Value | None]) -> Value:
+    return gemm(node, flow, _parameter(given, 1, "weights"), _optional(given, 2))
+
+
+def _conv(node: Node, flow: Flow, given: Sequence[Value | None]) -> Value:
+    return convolution(node, flow, _parameter(given, 1, "weights"), _optional(given, 2))
+
+
+def _norm(node: Node, flow: Flow, given: Sequence[Value | None]) -> Value:
+    return batch_norm(node, flow, [_parameter(given, place, "parameters") for place in (1, 2, 3, 4)])
+
+
+def _pool_nhwc(node: Node, flow: Flow, _: Sequence[Value | None]) -> Value:
+    if len(flow.axes) != 4:
+        raise FileError("it needs four axes.")
+    return pooled(replace(node, op="MaxPool"), flow.transposed((0, 3, 1, 2))).transposed((0, 2, 3, 1))
+
+
+RULES: dict[str, Rule] = {
+    "AveragePool": _sole(lambda node, flow, _: pooled(node, flow)),
+    "BatchNormalization": _sole(_norm),
+    "Conv": _sole(_conv),
+    "Dropout": _dropout,
+    "Expand": _plumbing(expand),
+    "Flatten": _plumbing(flatten),
+    "Gather": _sole(lambda node, flow, given: gathered(node, flow, _parameter(given, 1, "indices"))),
+    "Gemm": _sole(_gemm),
+    "GlobalAveragePool": _sole(lambda node, flow, _: pooled(node, flow)),
+    "GlobalMaxPool": _sole(lambda node, flow, _: pooled(node, flow)),
+    "Identity": _same,
+    "Im2Col": _sole(lambda node, flow, _: patches(node, flow)),
+    "MatMul": _matmul,
+    "MaxPool": _sole(lambda node, flow, _: pooled(node, flow)),
+    "MaxPoolNHWC": _sole(_pool_nhwc),
+    "MultiThreshold": _sole(lambda node, flow, given: multi_threshold(node, flow, _parameter(given, 1, "thresholds"))),
+    "Pad": _sole(lambda node, flow, given: padded(node, flow, arrays_of(given))),
+    "ReduceMax": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
+    "ReduceMean": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
+    "ReduceSum": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
+    "Reshape": _plumbing(reshape),
+    "Shape": _shape,
+    "Size": _shape,
+    "Squeeze": _plumbing(squeeze),
+    "Transpose": _plumbing(transpose),
+    "Unsqueeze": _plumbing(unsqueeze),
+}
+"""By the name of the operation; the others are element by element, or the end of the network."""

@@ -1,0 +1,322 @@
+"""Networks as ONNX files of standard operations, such that ONNX Runtime gives the same bits, match counts and classes.
+
+Every sum is made of whole numbers below 2^24 (float32) or 2^53 (float64), so it is exact in any order of summation; raw features are
+compared with their cuts in float64. Operation set 15, file format version 8.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from itertools import pairwise
+from math import gcd, lcm
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, Network, OneHot, PoolLayer, Steps
+from sugenet.errors import FileError
+from sugenet.io.onnx.builder import Builder, port
+from sugenet.io.onnx.graph import Array
+
+__all__ = ["onnx_bytes", "write_onnx"]
+
+_EXACT32, _EXACT64 = 1 << 24, 1 << 53
+_MAX_BYTES = 1 << 30
+_MAX_ROWS = 1 << 20
+"""Of a table with one row for each match count."""
+
+
+def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool = False) -> None:
+    """Write a network as an ONNX file that ONNX Runtime and others evaluate exactly.
+
+    The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its number, its place in the
+    categories of its coding, from 0. The outputs are ``class`` (int64), ``scores`` (float64, the same floats as `Network.logits`),
+    ``match_counts`` (int64), and on request ``hidden_1``, ``hidden_2``, ... (bool). The class is decided in exact whole numbers, never by
+    the rounded scores; of equal ones the lowest is taken. The file does not check its inputs: give values that the encoder accepts.
+
+    Parameters
+    ----------
+    network
+        Any network.
+    path
+        Where to write. A file that is there is replaced in one step, when the new one is complete.
+    hidden
+        Whether the activity of the hidden layers are outputs too.
+
+    Raises
+    ------
+    FileError
+        When the path cannot be written, or a sum is too large to be exact in floating point.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]), classes=["on", "off"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_onnx(net, f"{folder}/small.onnx")
+    ...     os.listdir(folder)
+    ['small.onnx']
+    """
+    try:
+        raw = onnx_bytes(network, hidden=hidden)
+    except FileError as error:
+        raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
+    try:
+        _replace(Path(os.path.realpath(path)), raw)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(f"{os.fspath(path)!r} cannot be written: {reason}. Check the path. Nothing was changed.") from error
+
+
+def _replace(target: Path, raw: bytes) -> None:
+    if target.exists() and not target.is_file():
+        raise IsADirectoryError(0, "it is a folder, or no plain file")
+    temporary = target.with_name(f".{secrets.token_hex(8)}.onnx.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            stream.write(raw)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # an interrupt too leaves nothing behind
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
+    """The bytes of the file that `write_onnx` writes."""
+    graph = Builder()
+    graph.inputs.append(port("x", np.float64, ("samples", network.encoder.features)))
+    signal = _encoded(graph, network.encoder, network.reads_levels)
+    for place, layer in enumerate(network.layers, start=1):
+        try:
+            bits = _layer(graph, layer, signal)
+        except FileError as error:
+            raise FileError(f"layer {place}: {error}") from error
+        if hidden:
+            graph.give(bits, f"hidden_{place}", np.bool_, ("samples", layer.outputs))
+        signal = graph.bipolar(bits)
+    _head(graph, network.head, signal)
+    about = {"classes": "\n".join(network.classes), "features": "\n".join(network.encoder.names), "fingerprint": network.fingerprint}
+    raw = graph.model(about)
+    if len(raw) > _MAX_BYTES:
+        raise FileError(f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
+    return raw
+
+
+# -- the parts of a network ------------------------------------------------------------------------------------------------------
+
+
+def _encoded(graph: Builder, encoder: Encoder, levels: bool) -> str:
+    """Raw features as -1 and +1, or as levels."""
+    if levels:
+        return _levels(graph, encoder)
+    low: list[float] = []
+    high: list[float] = []
+    for coding in encoder.codings:
+        if isinstance(coding, OneHot):
+            low += list(range(coding.width))
+            high += list(range(coding.width))
+        else:
+            low += list(coding.cuts)
+            high += [np.inf] * coding.width
+    x = "x"
+    if encoder.feature_of != tuple(range(encoder.features)):
+        x = graph.add("Gather", x, graph.constant(np.array(encoder.feature_of, np.int64)), axis=1)
+    bits = graph.add("GreaterOrEqual", x, graph.constant(_shortest(np.array(low, np.float64))))
+    if not np.isinf(high).all():
+        bits = graph.add("And", bits, graph.add("LessOrEqual", x, graph.constant(np.array(high, np.float64))))
+    return graph.bipolar(bits)
+
+
+def _shortest(row: Array) -> Array:
+    """One number where all are equal."""
+    return row[:1] if len(row) and (row == row[0]).all() else row
+
+
+def _levels(graph: Builder, encoder: Encoder) -> str:
+    """How many cuts each raw feature reaches."""
+    codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
+    assert len(codings) == encoder.features
+    steps = all(
+        coding.whole and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1)) for coding in codings if coding.whole
+    )
+    if steps and all(coding.whole for coding in codings):
+        lows = _shortest(np.array([coding.low for coding in codings], np.float64))
+        whole = graph.add("Sub", "x", graph.constant(lows)) if lows.any() else "x"
+        return graph.add("Cast", whole, to=1)
+    most = max((coding.width for coding in codings), default=0)
+    cuts = np.full((encoder.features, max(most, 1)), np.inf)
+    for row, coding in zip(cuts, codings, strict=True):
+        row[: coding.width] = coding.cuts
+    apart = graph.add("Unsqueeze", "x", graph.constant(np.array([2], np.int64)))
+    reached = graph.add("Cast", graph.add("GreaterOrEqual", apart, graph.constant(cuts)), to=1)
+    return graph.add("ReduceSum", reached, graph.constant(np.array([2], np.int64)), keepdims=0)
+
+
+def _layer(graph: Builder, layer: Layer, signal: str) -> str:
+    """The activity of a layer, as booleans of shape (samples, outputs)."""
+    match layer:
+        case DenseLayer():
+            theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
+            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
+        case LevelLayer():
+            theta = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0) @ layer.tops
+            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
+        case ConvLayer():
+            return _convolution(graph, layer, signal)
+        case PoolLayer():
+            return _pool(graph, layer, signal)
+
+
+def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
+    dtype = np.float32 if largest + 2 < _EXACT32 else np.float64
+    if dtype is np.float64:
+        signal = graph.add("Cast", signal, to=11)
+    sums = graph.add("MatMul", signal, graph.weights(weights.T, dtype))
+    return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
+
+
+def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
+    sizes = layer.sizes
+    if int(sizes.max(initial=0)) + 2 >= _EXACT32:
+        raise FileError(f"its sums reach {int(sizes.max())}, too large to be exact in the float32 of a convolution.")
+    tau: Array = np.clip(layer.tau, 0, sizes + 1)
+    places = (len(layer.weights), -1)
+    if layer.top is None:
+        theta = _common((2 * tau - sizes).reshape(places), tau.reshape(places), sizes.reshape(places), 2)
+    else:
+        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]  # what negative weights count at level 0
+        theta = _common((tau - below).reshape(places), tau.reshape(places), sizes.reshape(places), 1)
+    window = layer.window
+    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    sums = graph.add(
+        "Conv",
+        maps,
+        graph.weights(layer.weights, np.float32),
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        dilations=window.dilation,
+        pads=window.pads,
+        group=layer.groups,
+    )
+    shaped = theta.reshape(len(layer.weights), *((1, 1) if theta.shape[1] == 1 else window.positions))
+    active = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(np.float32)))
+    return graph.add("Reshape", active, graph.constant(np.array([-1, layer.outputs], np.int64)))
+
+
+def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
+    """One threshold a channel where one does for all positions: any number above ``theta - step`` up to theta gives the same neuron.
+
+    Positions at the border of zero padding have fewer taps and their own tau, but as a rule one threshold on the sum.
+    """
+    above = np.where(tau <= 0, -_EXACT32, theta - step)
+    upto = np.where(tau > sizes, _EXACT32, theta)
+    least, most = above.max(axis=1), upto.min(axis=1)
+    if (least < most).all():
+        return np.asarray(np.where(most == _EXACT32, least + 1, most))[:, None]
+    return theta
+
+
+def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
+    """Max pooling for *any*; for *every* between two changes of sign."""
+    window = layer.window
+    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    turn = None
+    if layer.every.any():
+        turn = graph.constant(_shortest(np.where(layer.every, -1, 1).astype(np.float32))[:, None, None])
+        maps = graph.add("Mul", maps, turn)
+    pads = window.pads
+    if any(pad >= size for pad, size in zip(pads, window.kernel * 2, strict=True)):  # more than runtimes take
+        around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
+        maps = graph.add("Pad", maps, graph.constant(around), graph.constant(np.asarray(-1, np.float32)))
+        pads = (0, 0, 0, 0)
+    maps = graph.add("MaxPool", maps, kernel_shape=window.kernel, strides=window.stride, dilations=window.dilation, pads=pads)
+    if turn is not None:
+        maps = graph.add("Mul", maps, turn)
+    flat = graph.add("Reshape", maps, graph.constant(np.array([-1, layer.outputs], np.int64)))
+    return graph.add("Greater", flat, graph.constant(np.zeros(1, np.float32)))
+
+
+def _head(graph: Builder, head: Head, signal: str) -> None:
+    """Match counts, scores and class."""
+    largest = int(head.sizes.max(initial=0))
+    dtype = np.float32 if 2 * largest < _EXACT32 else np.float64
+    if dtype is np.float64:
+        signal = graph.add("Cast", signal, to=11)
+    sums = graph.add("MatMul", signal, graph.weights(head.weights.T, dtype))
+    twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
+    counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
+    whole = graph.give(graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs))
+    wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
+    slopes, offsets, unit = _integers(head)
+    ranks = _scaled(graph, wide, *_reduced(slopes, offsets, head), head) or _looked_up(graph, whole, _ranks(head))
+    graph.give(graph.add("ArgMax", ranks, axis=1, keepdims=0), "class", np.int64, ("samples",))
+    scores = _scaled(graph, wide, slopes, offsets, head) if unit < _EXACT64 else None
+    if scores is not None:
+        scores = graph.add("Div", scores, graph.constant(np.full(1, unit, np.float64)))
+    else:
+        scores = _looked_up(graph, whole, head.logits(_counts(head)))
+    graph.give(scores, "scores", np.float64, ("samples", head.outputs))
+
+
+def _integers(head: Head) -> tuple[list[int], list[int], int]:
+    """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit, from the exact scores at two match counts."""
+    at_0, at_1 = head.scores(np.array([[0] * head.outputs, [1] * head.outputs]))
+    unit = lcm(*(score.denominator for score in (*at_0, *at_1)))
+    return [int((b - a) * unit) for a, b in zip(at_0, at_1, strict=True)], [int(a * unit) for a in at_0], unit
+
+
+def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[int], list[int]]:
+    """Smaller integers that put all scores in the same order, ties included.
+
+    A common offset and a common factor change no comparison. Where that is not enough for float64, they are rounded, if rounding is
+    found to keep the order of all scores that can occur.
+    """
+    least = min(offsets)
+    factor = gcd(*slopes, *(offset - least for offset in offsets)) or 1
+    a, b = [slope // factor for slope in slopes], [(offset - least) // factor for offset in offsets]
+    sizes = head.sizes.tolist()
+    largest = max(abs(slope) * size + offset for slope, offset, size in zip(a, b, sizes, strict=True))
+    if largest < _EXACT64 or sum(sizes) > _MAX_ROWS:
+        return a, b
+    unit = 1 << (largest // _EXACT64).bit_length() + 1  # a power of two, which leaves short numbers as they are
+    near_a, near_b = ([(2 * value + unit) // (2 * unit) for value in row] for row in (a, b))
+    both = sorted((a[k] * m + b[k], near_a[k] * m + near_b[k]) for k, size in enumerate(sizes) for m in range(size + 1))
+    same = all((x < y) == (p < q) and p <= q for (x, p), (y, q) in pairwise(both))
+    return (near_a, near_b) if same else (a, b)
+
+
+def _scaled(graph: Builder, counts: str, slopes: list[int], offsets: list[int], head: Head) -> str | None:
+    """``slope * count + offset`` in float64; None where that would not be exact."""
+    if any(abs(a) * int(n) + abs(b) >= _EXACT64 for a, b, n in zip(slopes, offsets, head.sizes, strict=True)):
+        return None
+    scaled, shifts = (_shortest(np.array(row, np.float64)) for row in (slopes, offsets))
+    if (scaled != 1).any():
+        counts = graph.add("Mul", counts, graph.constant(scaled))
+    return graph.add("Add", counts, graph.constant(shifts)) if shifts.any() else counts
+
+
+def _counts(head: Head) -> Array:
+    """Every match count, one row each, the same for all classes."""
+    most = int(head.sizes.max(initial=0))
+    if most > _MAX_ROWS:
+        raise FileError(f"its scores are fractions that need a table, and {most:,} match counts are too many for one.")
+    return np.repeat(np.arange(most + 1)[:, None], head.outputs, axis=1)
+
+
+def _ranks(head: Head) -> list[Any]:
+    """For every match count and class, the place of its exact score among all that can occur."""
+    rows = list(head.scores(_counts(head)))
+    place = {score: rank for rank, score in enumerate(sorted({score for row in rows for score in row}))}
+    return [[place[score] for score in row] for row in rows]
+
+
+def _looked_up(graph: Builder, counts: str, rows: Any) -> str:
+    """A number for every match count and class, from a table with one row a match count."""
+    table = np.array(rows, np.float64)
+    return graph.add("GatherElements", graph.constant(table), counts, axis=0)

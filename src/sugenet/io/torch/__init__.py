@@ -1,0 +1,3 @@
+"""PyTorch modules and checkpoints, read into chains of operations."""
+
+__all__: list[str] = []

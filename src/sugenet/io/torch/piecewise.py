@@ -1,0 +1,293 @@
+"""Functions of one number that are affine between finitely many breaks, in exact arithmetic: what stands around a sign in a program.
+
+``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``, ``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are different programs
+and the same function. A reader that computes with functions instead of matching programs knows all of them, and the value at 0.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, floor, inf, isinf
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, Clip, Op, Sign
+
+__all__ = ["Line", "Piecewise", "numbers"]
+
+Line: TypeAlias = tuple[Fraction, Fraction]
+"""Slope and value at 0."""
+
+
+_MAX_LEVELS = 16
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """A function that is affine on the open intervals between `breaks`, with a value of its own at each break.
+
+    Examples
+    --------
+    >>> x = Piecewise.identity()
+    >>> x.at_least(0).times(2).plus(-1) == x.sign().plus(Fraction(1, 10)).sign()
+    True
+    >>> x.sign().minus(x).added(x) == x.sign()
+    True
+    >>> [(op.zero, op.low, op.high) for op in x.at_least(0).ops("here")]
+    [(1, 0.0, 1.0)]
+    """
+
+    breaks: tuple[Fraction, ...]
+    lines: tuple[Line, ...]
+    """One more than there are breaks."""
+    points: tuple[Fraction, ...]
+    """The value at each break."""
+
+    @classmethod
+    def identity(cls) -> Piecewise:
+        """The function that gives back its argument."""
+        return cls((), ((Fraction(1), Fraction(0)),), ())
+
+    @classmethod
+    def constant(cls, value: Any) -> Piecewise:
+        """The function that is the same everywhere."""
+        return cls((), ((Fraction(0), Fraction(value)),), ())
+
+    # -- arithmetic ------------------------------------------------------------------------------------------------------------
+
+    def times(self, factor: Any) -> Piecewise:
+        """Multiplied by a number."""
+        return self.multiplied(Piecewise.constant(factor))
+
+    def plus(self, number: Any) -> Piecewise:
+        """A number added."""
+        return self.added(Piecewise.constant(number))
+
+    def added(self, other: Piecewise) -> Piecewise:
+        """The sum of two functions of the same number."""
+        return self._with(other, lambda p, q: (p[0] + q[0], p[1] + q[1]))
+
+    def minus(self, other: Piecewise) -> Piecewise:
+        """The difference of two functions of the same number."""
+        return self.added(other.times(-1))
+
+    def multiplied(self, other: Piecewise) -> Piecewise:
+        """The product, where on each interval one of the two is constant."""
+        return self._with(other, _product)
+
+    def _with(self, other: Piecewise, join: Callable[[Line, Line], Line]) -> Piecewise:
+        breaks = sorted({*self.breaks, *other.breaks})
+        lines = [join(p, q) for p, q in zip(self._lines(breaks), other._lines(breaks), strict=True)]
+        zero = Fraction(0)
+        points = [join((zero, self.value(t)), (zero, other.value(t)))[1] for t in breaks]
+        return _tidy(breaks, lines, points)
+
+    def _lines(self, breaks: list[Fraction]) -> list[Line]:
+        """The line on each interval between finer breaks."""
+        if not breaks:
+            return [self.lines[0]]
+        inner = [(a + b) / 2 for a, b in pairwise(breaks)]
+        return [self.lines[bisect_left(self.breaks, at)] for at in (breaks[0] - 1, *inner, breaks[-1] + 1)]
+
+    def value(self, x: Fraction) -> Fraction:
+        """Value at a number."""
+        place = bisect_left(self.breaks, x)
+        if place < len(self.breaks) and self.breaks[place] == x:
+            return self.points[place]
+        slope, start = self.lines[place]
+        return slope * x + start
+
+    # -- decisions -------------------------------------------------------------------------------------------------------------
+
+    def choose(self, level: Any, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
+        """One of three functions, as this one is below, equal to or above a level."""
+        limit = Fraction(level)
+        edges: list[Any] = [-inf, *self.breaks, inf]
+        crossings = {
+            (limit - b) / a for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False) if a and low < (limit - b) / a < high
+        }
+        breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
+        three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
+        spans = [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1] if breaks else [Fraction(0)]
+        lines = [three[_sign(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(spans)]
+        points = [three[_sign(self.value(t) - limit)].value(t) for t in breaks]
+        return _tidy(breaks, lines, points)
+
+    def sign(self) -> Piecewise:
+        """-1, 0 or 1, as `torch.sign`."""
+        return self.choose(0, *(Piecewise.constant(value) for value in (-1, 0, 1)))
+
+    def at_least(self, level: Any) -> Piecewise:
+        """1 where the value is at least a level, else 0."""
+        return self.choose(level, Piecewise.constant(0), Piecewise.constant(1), Piecewise.constant(1))
+
+    def above(self, level: Any) -> Piecewise:
+        """1 where the value is above a level, else 0."""
+        return self.choose(level, Piecewise.constant(0), Piecewise.constant(0), Piecewise.constant(1))
+
+    def equal_to(self, level: Any) -> Piecewise:
+        """1 where the value is a level, else 0."""
+        return self.choose(level, Piecewise.constant(0), Piecewise.constant(1), Piecewise.constant(0))
+
+    def negated(self) -> Piecewise:
+        """1 - f: the opposite of a decision."""
+        return self.times(-1).plus(1)
+
+    def select(self, yes: Piecewise, no: Piecewise) -> Piecewise:
+        """`yes` where this decision is 1, `no` where it is 0."""
+        return self.choose(Fraction(1, 2), no, no, yes)
+
+    def clipped(self, low: float, high: float) -> Piecewise:
+        """Kept between two bounds, which may be infinite."""
+        found = self
+        if not isinf(low):
+            bound = Piecewise.constant(low)
+            found = found.choose(low, bound, bound, found)
+        if not isinf(high):
+            bound = Piecewise.constant(high)
+            found = found.choose(high, found, bound, bound)
+        return found
+
+    def rounded(self, way: Literal["round", "floor", "ceil"]) -> Piecewise:
+        """Rounded to whole numbers, a half to the even one, where the function stays within bounds; else refused.
+
+        Examples
+        --------
+        >>> x = Piecewise.identity()
+        >>> x.plus(1).times(Fraction(1, 2)).clipped(0, 1).rounded("round") == x.above(0)
+        True
+        """
+        if self.lines[0][0] or self.lines[-1][0]:
+            raise FileError("rounds numbers without bounds to whole ones: an activation of more than one bit. Use a sign.")
+        limits = [slope * t + start for k, t in enumerate(self.breaks) for slope, start in self.lines[k : k + 2]]
+        reached = [*limits, *self.points, self.lines[0][1], self.lines[-1][1]]
+        low, high = floor(min(reached)), ceil(max(reached))
+        if high - low > _MAX_LEVELS:
+            raise FileError(f"rounds to {high - low + 1} whole numbers: an activation of more than one bit. Use a sign.")
+        found = Piecewise.constant(low)
+        for whole in range(low, high):
+            level = {"round": whole + Fraction(1, 2), "floor": Fraction(whole + 1), "ceil": Fraction(whole)}[way]
+            at = {"round": (whole + 1) % 2 == 0, "floor": True, "ceil": False}[way]
+            found = found.added(self.choose(level, Piecewise.constant(0), Piecewise.constant(int(at)), Piecewise.constant(1)))
+        return found
+
+    # -- what it is ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing happens."""
+        return self == Piecewise.identity()
+
+    @property
+    def is_steps(self) -> bool:
+        """Whether it takes finitely many values."""
+        return all(not slope for slope, _ in self.lines)
+
+    @property
+    def levels(self) -> frozenset[Fraction]:
+        """The values of a function that takes finitely many."""
+        return frozenset({*(start for _, start in self.lines), *self.points})
+
+    def __call__(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Values at many numbers, in float64."""
+        breaks = np.array([float(t) for t in self.breaks])
+        slopes, starts = (np.array([float(line[k]) for line in self.lines]) for k in (0, 1))
+        place = np.searchsorted(breaks, x, side="left")
+        out = slopes[place] * x + starts[place]
+        for t, point in zip(breaks, self.points, strict=True):
+            out = np.where(x == t, float(point), out)
+        return np.asarray(out)
+
+    def ops(self, where: str) -> tuple[Op, ...]:
+        """The function as operations: affine, clip or sign, and affine maps around them; anything else is refused."""
+        if not self.breaks:
+            return _affine(where, *self.lines[0])
+        if len(self.breaks) == 1 and self.is_steps:
+            return self._step(where)
+        clip = self._clip(where)
+        if clip is not None:
+            return clip
+        if self.is_steps:
+            shown = ", ".join(f"{float(value):g}" for value in sorted(self.levels)[:6])
+            raise FileError(
+                f"{where}: gives the {len(self.levels)} values {shown}: an activation of more than one bit. "
+                "Only a sign with two values can be read exactly: train with one-bit activations."
+            )
+        raise FileError(
+            f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} that is neither a sign nor a "
+            "clip. Use a sign, or hard tanh, clamp or ReLU in front of it."
+        )
+
+    def _step(self, where: str) -> tuple[Op, ...]:
+        (at,), (point,), left, right = self.breaks, self.points, self.lines[0][1], self.lines[1][1]
+        rises = right > left
+        low, high = (left, right) if rises else (right, left)
+        rule: dict[Fraction, Literal[1, -1, 0]] = {(low + high) / 2: 0, low: -1, high: 1}
+        if low == high or point not in rule:
+            raise FileError(
+                f"{where}: gives {float(left):g} below {float(at):g}, {float(right):g} above and {float(point):g} at it, "
+                "which is no sign. A sign has two values, and at its threshold one of them or 0."
+            )
+        moved = _affine(where, Fraction(1), -at) if rises else _affine(where, Fraction(-1), at)
+        if Fraction(float(low)) == low and Fraction(float(high)) == high:
+            return (*moved, Sign(where, rule[point], float(low), float(high)))
+        return (*moved, Sign(where, rule[point]), *_affine(where, (high - low) / 2, (high + low) / 2))
+
+    def _clip(self, where: str) -> tuple[Op, ...] | None:
+        """``slope * clip(x) + start``, where the function is continuous, flat outside and rises or falls inside."""
+        sloped = [k for k, (slope, _) in enumerate(self.lines) if slope]
+        continuous = all(
+            slope * t + start == point
+            for k, (t, point) in enumerate(zip(self.breaks, self.points, strict=True))
+            for slope, start in self.lines[k : k + 2]
+        )
+        if not continuous or len(sloped) != 1 or len(self.lines) > 3 or (len(self.lines) == 3 and sloped != [1]):
+            return None
+        (k,) = sloped
+        slope, start = self.lines[k]
+        ends = [self.breaks[k - 1] if k else -inf, self.breaks[k] if k < len(self.breaks) else inf]
+        if all(float(end) == end for end in ends):
+            return (Clip(where, float(ends[0]), float(ends[1])), *_affine(where, slope, start))
+        bounds = sorted(end * float(slope) if isinstance(end, float) else slope * end + start for end in ends)
+        if all(float(end) == end for end in bounds):
+            return (*_affine(where, slope, start), Clip(where, float(bounds[0]), float(bounds[1])))
+        return None
+
+
+def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
+    """Exact numbers as an array: float64 where all of them are floats, else Fractions."""
+    floats = [float(value) for value in values]
+    return np.array(floats) if all(Fraction(f) == v for f, v in zip(floats, values, strict=True)) else np.array(values, dtype=object)
+
+
+def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:
+    return () if slope == 1 and not start else (Affine(where, numbers([slope]), numbers([start])),)
+
+
+def _product(p: Line, q: Line) -> Line:
+    if p[0] and q[0]:
+        raise FileError("multiplies two values that both depend on the input, as x * x does. Only constants can scale a value.")
+    return p[0] * q[1] + q[0] * p[1], p[1] * q[1]
+
+
+def _tidy(breaks: list[Fraction], lines: list[Line], points: list[Fraction]) -> Piecewise:
+    """Without breaks at which nothing happens."""
+    kept_breaks: list[Fraction] = []
+    kept_lines, kept_points = [lines[0]], []
+    for t, line, point in zip(breaks, lines[1:], points, strict=True):
+        if line != kept_lines[-1] or line[0] * t + line[1] != point:
+            kept_breaks.append(t)
+            kept_points.append(point)
+            kept_lines.append(line)
+    return Piecewise(tuple(kept_breaks), tuple(kept_lines), tuple(kept_points))
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)

@@ -1,0 +1,273 @@
+"""PyTorch modules as chains: the module is run once on a few samples, and every operation that it performs is followed.
+
+What a layer does is seen from what it computes, not from its class: a layer that binarizes its weights in `forward`, a straight-through
+sign written as an autograd function, functional calls and modules of any library come out as the operations that they perform, with
+the weights that they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Chain
+from sugenet.io.torch.calls import Call
+from sugenet.io.torch.layers import LAYERS
+from sugenet.io.torch.piecewise import Piecewise
+from sugenet.io.torch.pointwise import POINTWISE
+from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
+
+__all__ = ["chain_of_module", "require_torch", "signal_of_module"]
+
+_PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
+_ROWS = 4
+_RULES = {**POINTWISE, **LAYERS}
+_MAKES_CONSTANTS = frozenset(
+    ("ones_like", "zeros_like", "full_like", "empty_like", "new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided")
+)
+"""Operations that look at the shape of their argument and not at its values."""
+
+
+def chain_of_module(module: Any, example: Any) -> Chain:
+    """The operations of a PyTorch module in eval mode, from raw samples to scores.
+
+    Parameters
+    ----------
+    module
+        Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
+    example
+        A batch of at least one sample, a tensor or an array of shape (samples, ...).
+
+    Raises
+    ------
+    FileError
+        Where something cannot be read exactly; it names the module by its path, the operation, and the nearest thing that works.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> class Sign(nn.Module):
+    ...     def forward(self, x):
+    ...         return torch.where(x >= 0, 1.0, -1.0)
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Hardtanh(), Sign(), nn.Linear(3, 2), nn.Softmax(dim=1))
+    >>> chain = chain_of_module(net.eval(), torch.zeros(1, 2, 2))
+    >>> [(type(op).__name__, op.where) for op in chain.ops][1:4]
+    [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('Linear', '5 (Linear)')]
+    >>> chain.left_out
+    ('softmax at 6 (Softmax)',)
+    """
+    torch = require_torch()
+    _check_mode(torch, module)
+    source = type(module).__name__
+    batch = _batch(torch, module, example)
+    signal, actual = signal_of_module(module, batch)
+    return chain_of_signal(source, signal, actual, f"output of {source}")
+
+
+def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.float64]]:
+    """The output of a module for a batch, as a signal with all the nodes before it; and its values."""
+    torch = require_torch()
+    _check_mode(torch, module)
+    recorder = _recorder(torch)()
+    raw = _numpy(torch, batch).astype(np.float64)
+    recorder.put(batch, start(raw))
+    with torch.no_grad(), _watched(torch, module, recorder), recorder:
+        output = module(batch)
+    while isinstance(output, tuple | list) and output:
+        output = output[0]
+    signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
+    if signal is None:
+        raise FileError(
+            f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass leaves PyTorch on the way "
+            "(NumPy, lists) or returns something that is no tensor."
+        )
+    return signal, _numpy(torch, output).astype(np.float64)
+
+
+def require_torch() -> Any:
+    """PyTorch, or an error that says how to get it."""
+    try:
+        import torch
+    except ImportError:
+        raise FileError("reading PyTorch modules and checkpoints needs PyTorch: pip install 'sugenet[torch]'") from None
+    return torch
+
+
+def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
+    tensor = torch.as_tensor(value).detach()
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        tensor = tensor.float()
+    return np.asarray(tensor.cpu().resolve_conj().resolve_neg().numpy())
+
+
+def _batch(torch: Any, module: Any, example: Any) -> Any:
+    """The example, the same numbers in another order, and numbers of both signs: enough to notice what is misunderstood."""
+    given = torch.as_tensor(example).detach()
+    if given.ndim < 2 or not given.numel():
+        raise FileError(f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or (samples, channels, ...).")
+    first = next(iter(module.parameters()), given)
+    if given.is_floating_point() and first.is_floating_point():
+        given = given.to(first.dtype)
+    random = np.random.default_rng(0)
+    row = _numpy(torch, given[:1])
+    rows = [row.reshape(-1)[random.permutation(row.size)].reshape(row.shape) for _ in range(_ROWS)]
+    if row.dtype.kind == "f":
+        rows += [random.standard_normal(row.shape) for _ in range(_ROWS)]
+    else:
+        rows += [random.integers(0, 2 if row.dtype.kind == "b" else 127, row.shape, endpoint=True) for _ in range(_ROWS)]
+    more = torch.from_numpy(np.concatenate(rows)).to(given.dtype)
+    return torch.cat([given[:_ROWS], more.to(given.device)]).to(first.device)
+
+
+def _check_mode(torch: Any, module: Any) -> None:
+    if not isinstance(module, torch.nn.Module):
+        raise FileError(f"a torch.nn.Module is needed, not {type(module).__name__}.")
+    kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
+    for path, part in module.named_modules():
+        if part.training and isinstance(part, kinds):
+            raise FileError(f"{path or 'the module'} ({type(part).__name__}) is in training mode. Call module.eval() first.")
+
+
+@contextmanager
+def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
+    """Tell the recorder which module is running, and look at modules whose inside it cannot see."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    handles = []
+
+    def enter(where: str) -> Any:
+        return lambda _module, _args: recorder.stack.append(where)
+
+    def leave(part: Any, args: Any, output: Any) -> None:
+        where = recorder.stack.pop()
+        if not (len(args) == 1 and isinstance(args[0], torch.Tensor) and isinstance(output, torch.Tensor)):
+            return
+        before = recorder.find(args[0])
+        if before is not None and recorder.find(output) is None and output.shape == args[0].shape:
+            with _disable_current_modes():
+                recorder.put(output, _probed(torch, part, args[0], before, where))
+
+    for path, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            continue
+        where = f"{path} ({type(part).__name__})" if path else f"forward of {type(part).__name__}"
+        handles += [part.register_forward_pre_hook(enter(where)), part.register_forward_hook(leave)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Signal:
+    """A module that works out of sight, recognized by what it does with chosen numbers: a step at 0, the same at every place."""
+    forward = type(part).forward
+    count = given[:1].numel()
+    seen: dict[float, set[float]] = {}
+    for shift in range(len(_PROBES)):
+        row = np.array([_PROBES[(place + shift) % len(_PROBES)] for place in range(count)])
+        out = forward(part, torch.tensor(row, dtype=given.dtype).reshape(given[:1].shape))
+        for x, y in zip(row.tolist(), _numpy(torch, out).astype(np.float64).reshape(-1).tolist(), strict=True):
+            seen.setdefault(x, set()).add(y)  # 0.0 and -0.0 are one key
+    below, at, above = ({y for x, ys in seen.items() if side(x) for y in ys} for side in (_negative, _zero, _positive))
+    if not (len(below) == len(at) == len(above) == 1 and below != above):
+        raise FileError(
+            f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives {sorted(below)[:3]} below 0, "
+            f"{sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in PyTorch operations."
+        )
+    parts = [Piecewise.constant(exact(next(iter(values)))) for values in (below, at, above)]
+    return Signal(before.node, before.order, before.function.choose(0, *parts), where)
+
+
+def _negative(x: float) -> bool:
+    return x < 0
+
+
+def _zero(x: float) -> bool:
+    return x == 0
+
+
+def _positive(x: float) -> bool:
+    return x > 0
+
+
+def _recorder(torch: Any) -> Any:
+    """The class that sees every operation; made here, since it needs PyTorch's own base class."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    @dataclass
+    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        signals: dict[Any, Signal] = field(default_factory=dict)
+        alive: list[Any] = field(default_factory=list)
+        """Every tensor seen, so that no memory is used twice and its place can stand for it."""
+        stack: list[str] = field(default_factory=list)
+
+        def __post_init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+
+        def key(self, tensor: Any) -> Any:
+            return tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
+
+        def find(self, value: Any) -> Signal | None:
+            return self.signals.get(self.key(value)) if isinstance(value, torch.Tensor) else None
+
+        def put(self, tensor: Any, signal: Signal) -> None:
+            self.alive.append(tensor.detach())
+            self.signals[self.key(tensor)] = signal
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            schema = func._schema
+            bound = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | (kwargs or {})
+            flat = [v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])]
+            name = schema.name.removeprefix("aten::")
+            name = name.rstrip("_") if not name.startswith("__") else name
+            tracked = [found for found in map(self.find, flat) if found is not None]
+            if not tracked or name in _MAKES_CONSTANTS:
+                return func(*args, **(kwargs or {}))
+            where = self.stack[-1] if self.stack else "forward"
+            before = {id(value): self.find(value) for value in flat}
+            values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}  # a call in place changes them
+            out = None if name not in _RULES else func(*args, **(kwargs or {}))
+            first = out[0] if isinstance(out, tuple | list) else out
+            result = None if first is None else _Result(_numpy(torch, first).copy())
+            call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result)
+            self.put(first, _ruled(call, tracked))
+            return out
+
+    return Recorder
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """What came out, as an array that is not mistaken for an argument that was changed in place."""
+
+    array: npt.NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+
+def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    if isinstance(value, _Result):
+        return value.array
+    return known[id(value)] if id(value) in known else np.asarray(value)
+
+
+def _ruled(call: Call, tracked: list[Signal]) -> Signal:
+    if call.name not in _RULES:
+        raise call.refused()
+    try:
+        signal = _RULES[call.name](call)
+    except FileError as error:
+        text = str(error)
+        raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
+    changed = all(signal.function != given.function for given in tracked)
+    return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal

@@ -1,0 +1,236 @@
+"""Following one signal through a program that runs: which operations it has passed, and where each of its numbers now stands.
+
+Next to the operations go the numbers that the program itself computed for a few samples. Every operation that a reader
+recognizes is computed again and compared with them, so a program that is misunderstood is noticed and not read wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Sign
+from sugenet.io.torch.piecewise import Piecewise
+
+__all__ = ["Node", "Signal", "chain_of_signal", "exact", "natural", "start"]
+
+_Array = npt.NDArray[np.float64]
+_Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation done: its result has a shape, (features,) or (channels, height, width), and values for a few samples."""
+
+    shape: tuple[int, ...]
+    values: _Array
+    op: Op | None = None
+    before: Node | None = None
+    channels_last: bool = False
+    """Of the first node: whether the program got its samples as (height, width, channels)."""
+
+    def path(self) -> Iterator[Node]:
+        """All nodes up to this one, first to last."""
+        if self.before is not None:
+            yield from self.before.path()
+        yield self
+
+    def then(self, op: Op, values: _Array | None = None) -> Node:
+        """One operation further, with the program's own values where they are known; refused where they are others."""
+        found = apply(op, self.values)
+        if values is not None:
+            _agree(found, values.reshape(found.shape), op.where)
+            found = values.reshape(found.shape)
+        return Node(found.shape[1:], found, op, self)
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A tensor of the program, in terms of a node.
+
+    Its number at a place is ``function(node's number)`` of the place that `order` says, counted flat.
+    """
+
+    node: Node
+    order: _Places
+    function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
+    place: str = ""
+    """Where the function was written, in words."""
+    tail: tuple[str, ...] = ()
+    """Operations at the end that do not change which score is largest."""
+    odd: bool = False
+    """Whether the tail keeps the sign of every number, as tanh does."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one sample in the program."""
+        return self.order.shape
+
+    def same_place(self, other: Signal) -> bool:
+        """Whether both are functions of the same numbers."""
+        return self.node is other.node and np.array_equal(self.order, other.order)
+
+    def settled(self, actual: _Array, where: str) -> Signal:
+        """The function written as operations."""
+        if self.function.is_identity:
+            return self
+        node, where = self.node, self.place or where
+        for op in self.function.ops(where):
+            node = node.then(op)
+        values = node.values.reshape(len(node.values), -1).copy()
+        seen = self.node.values.reshape(len(values), -1)[:, self.order.reshape(-1)]
+        flat = actual.reshape(len(values), -1)
+        near = np.zeros(seen.shape, bool)
+        for place in self.function.breaks:  # in the program's arithmetic a number beside a break may fall on its other side
+            near |= (np.abs(seen - float(place)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (seen != float(place))
+        _agree(np.where(near, 0.0, values[:, self.order.reshape(-1)]), np.where(near, 0.0, flat), where, float(np.abs(seen).max(initial=0)))
+        values[:, self.order.reshape(-1)] = flat
+        return Signal(replace(node, values=values.reshape(node.values.shape)), self.order)
+
+    def flat(self, where: str) -> Signal:
+        """Over flat features; `order` may still pick and permute them."""
+        if len(self.node.shape) == 1:
+            return self
+        channels, height, width = self.node.shape
+        layouts: tuple[tuple[Literal["CHW", "HWC"], _Places], ...] = (
+            ("CHW", np.arange(channels * height * width)),
+            ("HWC", np.arange(channels * height * width).reshape(self.node.shape).transpose(1, 2, 0).reshape(-1)),
+        )
+        for name, places in layouts:
+            if np.array_equal(self.order.reshape(-1), places):
+                return Signal(self.node.then(Flatten(where, name)), np.arange(len(places)).reshape(self.shape))
+        return Signal(self.node.then(Flatten(where)), self.order)
+
+    def maps(self, where: str) -> Signal:
+        """Over maps, as a convolution reads them: natural order, channels first; one dimension counts as height 1."""
+        if self.order.ndim not in (2, 3):
+            raise FileError(f"{where}: reads samples of shape {self.shape}, but maps (channels, height, width) are needed.")
+        shape = self.shape if self.order.ndim == 3 else (self.shape[0], 1, self.shape[1])
+        natural = np.arange(prod(shape))
+        if self.node.shape == shape and np.array_equal(self.order.reshape(-1), natural):
+            return self
+        for last in (False, True):
+            laid = natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
+            if np.array_equal(self.order.reshape(-1), laid):
+                return Signal(_reshaped(self.node, shape, last, where), natural.reshape(self.shape))
+        raise FileError(
+            f"{where}: reads maps of shape {shape} made from values of shape {self.node.shape} in another order. "
+            "Flat features can become maps at the input only, and axes be permuted only before the first layer."
+        )
+
+    def channels(self, where: str) -> Signal:
+        """Over values whose first axis is the channel: flat features, or maps."""
+        if self.order.size == self.shape[0] and (len(self.node.shape) == 1 or self.order.ndim == 1):
+            return self.flat(where)
+        return self.maps(where)
+
+    def along_channels(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+        """One number a place of a sample, as one a channel or feature of the node."""
+        laid = np.empty(self.node.shape, values.dtype).reshape(-1)
+        if len(set(self.order.reshape(-1).tolist())) < laid.size:
+            raise FileError(f"{where}: rescales only a part of the {laid.size} values. Use all of them, or none.")
+        laid[self.order.reshape(-1)] = values.reshape(-1)
+        rows = laid.reshape(self.node.shape[0], -1)
+        if (rows != rows[:, :1]).any():
+            raise FileError(f"{where}: has a number of its own at every pixel. One a channel is needed, or flatten first.")
+        return np.asarray(rows[:, 0])
+
+    def rescaled(self, op: Op, actual: _Array) -> Signal:
+        """Through an operation that leaves every number at its place; all places of the node are in use."""
+        laid = np.empty((len(actual), self.order.size))
+        laid[:, self.order.reshape(-1)] = actual.reshape(len(actual), -1)
+        return replace(self, node=self.node.then(op, laid))
+
+    def linear(self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array) -> Signal:
+        """Through a linear layer whose weights have the order of the program's features."""
+        if self.order.ndim != 1:
+            raise FileError(f"{where}: a linear layer reads samples of shape {self.shape}. Flatten them first.")
+        if weights.shape[1] != self.order.size:
+            raise FileError(f"{where}: {weights.shape[1]} weights a neuron for {self.order.size} features.")
+        flat = self.flat(where)
+        places = flat.order
+        if len(set(places.tolist())) < len(places):
+            raise FileError(f"{where}: reads some features twice. Add up their weights and read them once.")
+        rows = np.zeros((len(weights), flat.node.shape[0]), weights.dtype)
+        rows[:, places] = weights
+        return natural(flat.node.then(Linear(where, rows, bias), actual), actual.shape[1:])
+
+
+def natural(node: Node, shape: tuple[int, ...]) -> Signal:
+    """A node's numbers in their own order, seen in the shape that the program gives them."""
+    return Signal(node, np.arange(prod(node.shape)).reshape(shape))
+
+
+def start(samples: _Array) -> Signal:
+    """The raw input of a program, one row a sample; it counts as flat until something reads it as maps."""
+    flat = samples.reshape(len(samples), -1)
+    return natural(Node(flat.shape[1:], flat), samples.shape[1:])
+
+
+def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> Chain:
+    """All operations up to the scores."""
+    if not signal.tail:
+        signal = signal.settled(actual, where)
+    signal = signal.flat(where)
+    if not np.array_equal(signal.order.reshape(-1), np.arange(signal.node.shape[0])):
+        raise FileError(f"{where}: the output leaves out or reorders scores. Return all of them in their order.")
+    first, *later = signal.node.path()
+    if not any(isinstance(node.op, Sign) for node in later):
+        raise FileError(
+            f"{source}: no sign was found on the way from the input to the output, so this is no binarized network. "
+            "Binarize activations with torch.where(x >= 0, 1, -1)."
+        )
+    ops = tuple(node.op for node in later if node.op is not None)
+    return Chain(source, first.shape, ops, first.channels_last, signal.tail)
+
+
+def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Node:
+    """The same operations from the input on, on maps; only such as do not care for the shape can stand there."""
+    first, *later = node.path()
+    careless = all(
+        isinstance(step.op, Clip | Sign) or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
+        for step in later
+    )
+    if not careless or len(first.shape) != 1:
+        raise FileError(
+            f"{where}: flat features or other maps become maps of shape {shape} behind {node.op.where if node.op else 'the input'}. "
+            "Only the input itself can be reshaped to maps."
+        )
+
+    def laid(values: _Array) -> _Array:
+        if last:
+            return values.reshape(len(values), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
+        return values.reshape(len(values), *shape)
+
+    found = Node(shape, laid(first.values), channels_last=last)
+    for step in later:
+        found = Node(shape, laid(step.values), step.op, found)
+    return found
+
+
+def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None:
+    scale = max(size, float(np.abs(found).max(initial=0.0)))
+    with np.errstate(invalid="ignore"):
+        off = ~(np.abs(found - actual) <= 1e-3 * scale + 1e-30)
+    if off.any():
+        place = tuple(int(k) for k in np.argwhere(off)[0])
+        raise FileError(
+            f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not understood. It may change values "
+            "out of sight, through a view or NumPy: write new tensors instead of changing old ones in place."
+        )
+
+
+def exact(value: Any) -> Fraction:
+    """A number of a file as the exact number it is."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, float) and not np.isfinite(number):
+        raise FileError(f"a parameter is {number}, but every one must be a finite number.")
+    return Fraction(number)

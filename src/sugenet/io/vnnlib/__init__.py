@@ -1,0 +1,3 @@
+"""Queries of the verification competition: boxes over inputs, linear conditions over outputs."""
+
+__all__: list[str] = []

@@ -1,0 +1,425 @@
+"""VNNLIB files, the queries of VNN-COMP: read and written exactly, and refused with line and column where they say something else.
+
+Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of ``and`` and ``or`` over ``<=``
+and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are bounded one at a time, so that those asked for are boxes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import stat
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+from sugenet.errors import FileError
+from sugenet.io.vnnlib.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
+
+__all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
+
+_TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
+_NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
+_VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
+_DEPTH = 200
+_LONGEST_NUMBER = 20_000  # characters, leading zeros included
+_WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
+_COMMANDS = ("declare-const", "assert")
+_OPERATORS = ("and", "or", "<=", ">=", "+", "-", "*")
+_SUPPORTED = "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, -, * and numbers."
+
+
+def read_vnnlib(path: str | os.PathLike[str]) -> Query:
+    """Read a query from a file, compressed by gzip or not.
+
+    Parameters
+    ----------
+    path
+        A file of at most 64 MiB of text.
+
+    Raises
+    ------
+    FileError
+        When the file is missing or damaged, or says something that is not supported; with line and column.
+
+    Examples
+    --------
+    >>> read_vnnlib("nowhere.vnnlib")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: 'nowhere.vnnlib' cannot be read: No such file or directory. Check the path.
+    """
+    name = os.fspath(path)
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe
+            raise FileError("it is not a file.")
+        with open(path, "rb") as stream:
+            raw = stream.read(SIZE_LIMIT + 1)
+        if raw[:2] == b"\x1f\x8b" and len(raw) <= SIZE_LIMIT:
+            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as unpacked:
+                raw = unpacked.read(SIZE_LIMIT + 1)
+        if len(raw) > SIZE_LIMIT:
+            raise FileError(f"it holds more than {SIZE_LIMIT:,} bytes of text, the limit.")
+        return parse_vnnlib(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise FileError(f"{name!r} cannot be read: it is not text (byte {error.start}). Give a .vnnlib or .vnnlib.gz file.") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileError(f"{name!r} cannot be read: its compression is damaged ({error}). Fetch it again.") from error
+    except FileError as error:
+        raise FileError(f"{name!r} cannot be read: {error}") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}. Check the path.") from error
+
+
+def write_vnnlib(query: Query, path: str | os.PathLike[str]) -> None:
+    """Write a query to a file, compressed where its name ends with ``.gz``; the same bytes whenever the query is the same.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> query = Query.around([0.25, 7], eps=0.5, label=0, outputs=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_vnnlib(query, f"{folder}/robust.vnnlib.gz")
+    ...     read_vnnlib(f"{folder}/robust.vnnlib.gz") == query
+    True
+    """
+    raw = query.to_text().encode()
+    target = Path(path)
+    unfinished = target.with_name(target.name + ".part")
+    try:
+        unfinished.write_bytes(gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw)
+        os.replace(unfinished, target)
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            unfinished.unlink()
+        raise FileError(f"{str(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}. Check the path.") from error
+
+
+def parse_vnnlib(text: str) -> Query:
+    """Read a query from text.
+
+    Examples
+    --------
+    >>> query = parse_vnnlib('''
+    ... (declare-const X_0 Real) (declare-const Y_0 Real) (declare-const Y_1 Real)
+    ... (assert (>= X_0 -1e-1)) (assert (<= X_0 0.3))  ; exactly 3/10
+    ... (assert (or (and (<= Y_0 Y_1)) (and (>= (+ Y_0 (* 2.0 Y_1)) 5))))
+    ... ''')
+    >>> query.cases[0].box, len(query.cases[0].condition)
+    (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
+    >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i and Y_k as Real,
+    and assert with and, or, <=, >=, +, -, * and numbers.
+    """
+    if len(text) > SIZE_LIMIT:
+        raise FileError(f"the text has {len(text):,} characters, but {SIZE_LIMIT:,} is the limit.")
+    try:
+        return _Reader().read(text)
+    except _RefusedError as error:
+        start = text.rfind("\n", 0, error.place) + 1
+        raise FileError(f"line {text.count(chr(10), 0, error.place) + 1}, column {error.place - start + 1}: {error}") from None
+
+
+class _RefusedError(Exception):
+    """What is wrong, and the place in the text."""
+
+    def __init__(self, place: int, words: str) -> None:
+        super().__init__(words)
+        self.place = place
+
+
+_Variable: TypeAlias = tuple[str, int]
+_ALWAYS: Condition = ((),)
+
+
+@dataclass(slots=True)
+class _Linear:
+    """A linear expression: coefficients of variables, none of them 0, and a constant."""
+
+    terms: dict[_Variable, Fraction]
+    constant: Fraction
+
+
+@dataclass(slots=True)
+class _Part:
+    """Bounds on inputs and a condition on outputs, both to be met; an upper bound stands under ("<=", i), a lower under (">=", i)."""
+
+    bounds: dict[_Variable, Fraction]
+    condition: Condition
+
+    @property
+    def size(self) -> int:
+        return len(self.bounds) + sum(len(conjunction) + 1 for conjunction in self.condition) + 1
+
+
+_Formula: TypeAlias = list[_Part]
+"""A disjunction of parts."""
+_Item: TypeAlias = str | _Linear | _Formula | None
+"""What a word or a pair of brackets has come to; None for a whole command."""
+_Items: TypeAlias = list[tuple[int, _Item]]
+"""Each with its place in the text."""
+
+
+@dataclass
+class _Reader:
+    """Reads from left to right with a stack: what is in brackets becomes a value as they close, so nothing recurs."""
+
+    declared: set[_Variable] = field(default_factory=set)
+    asserted: list[_Formula] = field(default_factory=list)
+    known: dict[str, Fraction] = field(default_factory=dict)
+    """Numbers by their spelling: files repeat them."""
+    work: int = 0
+    limit: int = _WORK
+
+    def read(self, text: str) -> Query:
+        self.limit = _WORK + len(text)  # what is written out already is read in any case
+        frames: list[tuple[int, _Items]] = []
+        for token in _TOKEN.finditer(text):
+            place, word = token.start(), token.group()
+            if word[0] == ";":
+                continue
+            if word == "(":
+                frames.append((place, []))
+                if len(frames) > _DEPTH:
+                    raise _RefusedError(place, f"brackets stand more than {_DEPTH} deep. Write it flatter.")
+            elif not frames:
+                raise _RefusedError(place, f"{_short(word)} stands outside of brackets. {_SUPPORTED}")
+            elif word == ")":
+                start, items = frames.pop()
+                value = self.reduce(start, items, outermost=not frames)
+                if frames:
+                    frames[-1][1].append((start, value))
+            else:
+                items = frames[-1][1]
+                named = not items or items[0][1] == "declare-const"
+                items.append((place, word if named else self.number(place, word)))
+        if frames:
+            raise _RefusedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
+        return self.query(len(text))
+
+    def reduce(self, place: int, items: _Items, outermost: bool) -> _Item:
+        """The value of a pair of brackets."""
+        head = items[0][1] if items else None
+        if not isinstance(head, str):
+            raise _RefusedError(place, f"brackets must begin with the name of what they do. {_SUPPORTED}")
+        if head not in _COMMANDS and head not in _OPERATORS:
+            raise _RefusedError(items[0][0], f"{_short(head)} is not supported. {_SUPPORTED}")
+        if (head in _COMMANDS) != outermost:
+            raise _RefusedError(items[0][0], f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {_SUPPORTED}")
+        if len(items) == 1:
+            raise _RefusedError(place, f"{head} is empty.")
+        rest = items[1:]
+        match head:
+            case "declare-const":
+                self.declare(place, rest)
+                return None
+            case "assert":
+                if len(rest) != 1:
+                    raise _RefusedError(place, f"assert takes one condition, not {len(rest)}.")
+                self.asserted += _formulas(head, rest)
+                return None
+            case "and":
+                return self.both(place, _formulas(head, rest))
+            case "or":
+                return self.either(place, _formulas(head, rest))
+            case "<=" | ">=":
+                return self.compare(place, head, _linears(head, rest))
+            case "*":
+                return self.multiply(place, _linears(head, rest))
+            case "+":
+                return self.add(place, _linears(head, rest))
+            case _:
+                first, *others = _linears(head, rest)
+                negative = [_times(place, other, Fraction(-1)) for other in others or [first]]
+                return self.add(place, [first, *negative] if others else negative)
+
+    def spend(self, place: int, steps: int) -> None:
+        self.work += steps
+        if self.work > self.limit:
+            raise _RefusedError(place, f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. Split the query.")
+
+    # -- numbers ---------------------------------------------------------------------------------------------------------------
+
+    def declare(self, place: int, items: _Items) -> None:
+        words = [item for _, item in items]
+        variable = _variable(words[0]) if len(words) == 2 and words[1] == "Real" and isinstance(words[0], str) else None
+        if variable is None:
+            raise _RefusedError(place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real).")
+        if variable in self.declared:
+            raise _RefusedError(place, f"{words[0]} is declared twice.")
+        self.declared.add(variable)
+
+    def number(self, place: int, word: str) -> _Linear:
+        variable = _variable(word)
+        if variable is None:
+            if word not in self.known:
+                self.known[word] = _constant(place, word)
+            return _Linear({}, self.known[word])
+        if variable not in self.declared:
+            raise _RefusedError(place, f"{word} is not declared. Declare it first: (declare-const {word} Real).")
+        return _Linear({variable: Fraction(1)}, Fraction(0))
+
+    def add(self, place: int, numbers: list[_Linear]) -> _Linear:
+        self.spend(place, sum(len(number.terms) + 1 for number in numbers))
+        terms, constant = dict(numbers[0].terms), numbers[0].constant
+        for number in numbers[1:]:
+            constant = _sized(place, constant + number.constant)
+            for variable, value in number.terms.items():
+                terms[variable] = _sized(place, terms.get(variable, Fraction(0)) + value)
+        return _Linear({variable: value for variable, value in terms.items() if value}, constant)
+
+    def multiply(self, place: int, numbers: list[_Linear]) -> _Linear:
+        value = numbers[0]
+        for other in numbers[1:]:
+            if value.terms and other.terms:
+                raise _RefusedError(place, "two variables are multiplied, but only linear expressions are supported.")
+            self.spend(place, len(value.terms) + len(other.terms) + 1)
+            value = _times(place, other, value.constant) if other.terms else _times(place, value, other.constant)
+        return value
+
+    # -- conditions ------------------------------------------------------------------------------------------------------------
+
+    def compare(self, place: int, sign: str, numbers: list[_Linear]) -> _Formula:
+        if len(numbers) < 2:
+            raise _RefusedError(place, f"{sign} compares at least two expressions, not one.")
+        pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
+        found = [_at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))])) for larger, smaller in pairs]
+        return found[0] if len(found) == 1 else self.both(place, found)
+
+    def both(self, place: int, formulas: list[_Formula]) -> _Formula:
+        """All of them: parts are paired, their bounds tightened, their conditions multiplied out."""
+        if not all(formulas):
+            return []
+        single = [formula[0] for formula in formulas if len(formula) == 1]
+        several = [formula for formula in formulas if len(formula) > 1]
+        if not several and len(single) == 1:
+            return formulas[0]
+        joined: _Formula = [self.meet(place, single)] if single else several.pop(0)
+        for formula in several:
+            joined = [self.meet(place, [one, other]) for one in joined for other in formula]
+        return joined
+
+    def meet(self, place: int, parts: list[_Part]) -> _Part:
+        self.spend(place, 40 + sum(part.size for part in parts))
+        bounds: dict[_Variable, Fraction] = {}
+        for part in parts:
+            for (sign, i), value in part.bounds.items():
+                other = bounds.get((sign, i), value)
+                bounds[sign, i] = min(value, other) if sign == "<=" else max(value, other)
+        fixed = tuple(row for part in parts if len(part.condition) == 1 for row in part.condition[0])
+        condition: Condition = (fixed,)
+        for part in parts:
+            if len(part.condition) > 1:
+                longest = max(map(len, condition)) + max(map(len, part.condition)) + 1
+                self.spend(place, len(condition) * len(part.condition) * longest)
+                condition = tuple((*one, *other) for one in condition for other in part.condition)
+        return _Part(bounds, condition)
+
+    def either(self, place: int, formulas: list[_Formula]) -> _Formula:
+        """Some of them; parts with the same bounds become one."""
+        if len(formulas) == 1:
+            return formulas[0]
+        self.spend(place, sum(part.size for formula in formulas for part in formula))
+        joined: dict[frozenset[tuple[_Variable, Fraction]], tuple[_Part, list[tuple[Inequality, ...]]]] = {}
+        for formula in formulas:
+            for part in formula:
+                joined.setdefault(frozenset(part.bounds.items()), (part, []))[1].extend(part.condition)
+        return [_Part(part.bounds, tuple(dict.fromkeys(condition))) for part, condition in joined.values()]
+
+    def query(self, end: int) -> Query:
+        counts = {}
+        for kind, what in (("X", "input"), ("Y", "output")):
+            numbers = {i for letter, i in self.declared if letter == kind}
+            missing = min(set(range(len(numbers) + 1)) - numbers)
+            if not numbers or missing < len(numbers):
+                raise _RefusedError(end, f"the {what} {kind}_{missing} is not declared. They are numbered from 0 without a gap.")
+            counts[kind] = len(numbers)
+        parts = self.both(end, self.asserted) if self.asserted else [_Part({}, _ALWAYS)]
+        cases = []
+        for part in parts:
+            ends = [(part.bounds.get((">=", i)), part.bounds.get(("<=", i))) for i in range(counts["X"])]
+            if any(low is not None and high is not None and low > high for low, high in ends):
+                continue  # an empty box asks for nothing
+            lower, upper = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
+            if min(len(lower), len(upper)) < counts["X"]:
+                i, side = next(
+                    (i, "lower" if low is None else "upper") for i, (low, high) in enumerate(ends) if low is None or high is None
+                )
+                raise _RefusedError(end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one.")
+            cases.append(Case(Box(lower, upper), part.condition))
+        return Query(counts["X"], counts["Y"], cases)
+
+
+def _formulas(name: str, items: _Items) -> list[_Formula]:
+    for place, item in items:
+        if not isinstance(item, list):
+            raise _RefusedError(place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number.")
+    return [item for _, item in items if isinstance(item, list)]
+
+
+def _linears(name: str, items: _Items) -> list[_Linear]:
+    for place, item in items:
+        if not isinstance(item, _Linear):
+            raise _RefusedError(place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition.")
+    return [item for _, item in items if isinstance(item, _Linear)]
+
+
+def _at_least(place: int, number: _Linear) -> _Formula:
+    """The condition that an expression is at least 0."""
+    kinds = {kind for kind, _ in number.terms}
+    if not kinds:
+        return [_Part({}, _ALWAYS)] if number.constant >= 0 else []
+    if kinds == {"Y"}:
+        part = Inequality({k: value for (_, k), value in number.terms.items()}, -number.constant)
+        if max(part.bound.bit_length(), *(value.bit_length() for _, value in part.terms)) > BIT_LIMIT:
+            raise _RefusedError(place, "in whole numbers this inequality takes more than 4000 digits.")
+        return [_Part({}, ((part,),))]
+    if len(number.terms) > 1:
+        raise _RefusedError(place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported.")
+    (((_, i), factor),) = number.terms.items()
+    return [_Part({(">=" if factor > 0 else "<=", i): _sized(place, -number.constant / factor)}, _ALWAYS)]
+
+
+def _times(place: int, number: _Linear, factor: Fraction) -> _Linear:
+    if factor == -1:
+        return _Linear({variable: -value for variable, value in number.terms.items()}, -number.constant)
+    terms = {variable: _sized(place, value * factor) for variable, value in number.terms.items() if factor}
+    return _Linear(terms, _sized(place, number.constant * factor))
+
+
+def _variable(word: str) -> _Variable | None:
+    found = _VARIABLE.fullmatch(word)
+    return (found[1], int(found[2])) if found else None
+
+
+def _constant(place: int, word: str) -> Fraction:
+    found = _NUMBER.fullmatch(word)
+    if found is None or not (found[2] or found[3]):
+        raise _RefusedError(place, f"{_short(word)} is no number or variable. {_SUPPORTED}")
+    if len(word) > _LONGEST_NUMBER:
+        raise _RefusedError(place, f"{_short(word)} takes more than 4000 digits.")
+    sign, whole, part, power = found[1], found[2] or "", found[3] or "", found[4] or "0"
+    digits = (whole + part).strip("0") or "0"  # zeros at the end are counted in the power
+    tens = len(whole + part) - len((whole + part).rstrip("0")) - len(part)
+    if len(digits) > 4100 or len(power) > 6 or abs(tens + int(power)) > _LONGEST_NUMBER:
+        raise _RefusedError(place, f"{_short(word)} takes more than 4000 digits.")
+    exponent = tens + int(power)
+    value = Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
+    return _sized(place, value)
+
+
+def _sized(place: int, value: Fraction) -> Fraction:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
+        raise _RefusedError(place, "this number takes more than 4000 digits.")
+    return value
+
+
+def _short(word: str) -> str:
+    shown = "".join(letter if letter.isprintable() else "?" for letter in word[:25])
+    return shown if len(word) <= 24 else f"{shown[:20]}..."
