@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def test_the_readme_has_commands():
 def test_demo_as_a_process():
     done = subprocess.run([sys.executable, "-m", "sugenet.cli", "demo"], capture_output=True, text=True, check=True)
     assert "Example 1 of the paper" in done.stdout
-    assert "1 flip would turn it, in 3 ways" in done.stdout
+    assert "1 changed feature would turn it, in 3 ways" in done.stdout
     assert "343 of 359 right" in done.stdout
     assert done.stderr == "" or "compil" in done.stderr
 
@@ -173,11 +174,25 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (["trace", "digits", "--index", "0", "--layer", "5"], "there is no layer 5"),
         (["rules", "digits", "--neuron", "65"], "layer 1: there is no neuron 65: the layer has 64, numbered from 1"),
         (["rules", "digits", "--neuron", "1", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["rules", "digits", "--neuron", "1", "--limit", "1" + "0" * 20], "--limit 100000000000000000000 must be at most 100000"),
+        (["trace", "digits", "--index", "1", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["predict", "digits", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["predict", "digits", "--threads", "99999999999"], "--threads 99999999999 must be from 1 to 1024"),
+        (["predict", "digits", "--threads", "0"], "--threads 0 must be from 1 to 1024"),
+        (["predict", "digits", "--target", "kind"], "--target kind names a column of a CSV file"),
+        (["whatif", "digits", "--index", "7", "-o", "nowhere/c.json"], "'nowhere/c.json' cannot be written: there is no folder"),
         (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
         (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
         (["whatif", "digits", "--index", "7", "--limit", "far"], "far is not a number"),
         (["check", "nowhere.json", "digits"], "nowhere.json cannot be read"),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
+        (["train", ".", "--target", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),
+        (["train", "nowhere.csv", "--target", "y", "-o", "."], "'.' cannot be written: it is a folder"),
+        (["train", "nowhere.csv", "--target", "y", "-o", "nowhere/m.sugenet"], "'nowhere/m.sugenet' cannot be written: there is no folder"),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--threads", "99999999999"],
+            "threads=99999999999 must be at most 1024",
+        ),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"], "--hidden a must be whole numbers"),
     ],
 )
@@ -245,3 +260,111 @@ def test_a_closed_pipe_is_no_error():
     line = f"{sys.executable} -m sugenet.cli predict digits --limit 300 | head -1"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def process(line, **environment):
+    """A shell line as a process, with output buffered as usual; {sugenet} stands for the command."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    script = "set -o pipefail\n" + line.format(sugenet=f"{sys.executable} -m sugenet.cli")
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=kept | environment)
+
+
+@pytest.mark.parametrize("command", ["summary digits", "--help", "--version"])
+def test_a_pipe_closed_before_a_small_output_is_no_error(command):
+    done = process("{sugenet} " + command + " | sh -c 'exec 0<&-; sleep 1'")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_named_in_one_line():
+    done = process("{sugenet} summary digits > /dev/full")
+    assert (done.returncode, done.stderr) == (2, "sugenet: No space left on device.\n")
+
+
+def test_streams_that_are_closed_from_the_start_are_no_error():
+    done = process("{sugenet} summary digits >&- 2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_letters_that_the_terminal_lacks_are_spelled_out(tmp_path):
+    network = sg.Network.of_bits([sg.DenseLayer([[1, 1]], [1])], sg.Head([[-1], [1]]), classes=["né", "pas né"])
+    sg.save(network, tmp_path / "m.sugenet")
+    (tmp_path / "x.csv").write_text("1,-1\n")
+    line = f"{{sugenet}} predict {tmp_path}/m.sugenet {tmp_path}/x.csv --engine definition"
+    done = process(line, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "pas n\\xe9" in done.stdout
+    done = process(line + " --json", PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["predictions"][0]["label"] == "pas né"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "there is not enough memory"),
+        (RecursionError(), "nested too deeply"),
+        (PermissionError(13, "Permission denied", "secret"), "sugenet: secret: Permission denied."),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line(capsys, monkeypatch, error, message):
+    def fail(network):
+        raise error
+
+    monkeypatch.setattr("sugenet.bnn.summary", fail)
+    code, out, err = run(capsys, "summary", "digits")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_huge_limit_shows_all(capsys):
+    many = 10**20
+    assert run(capsys, "trace", "digits", "--index", 1, "--layer", 1, "--limit", many)[0] == 0
+    code, out, _ = run(capsys, "predict", "digits", "--limit", many)
+    assert code == 0
+    assert len(out.splitlines()) == 361
+
+
+def test_a_folder_named_like_a_shipped_model_does_not_hide_it(capsys, monkeypatch, tmp_path):
+    (tmp_path / "digits").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "predict", "digits", "--index", 7)[0] == 0
+
+
+def test_a_file_named_like_a_shipped_model_does(capsys, monkeypatch, tmp_path):
+    sg.save(sg.models.breast_cancer(), tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    assert "network 60-16-2" in run(capsys, "summary", "digits")[1]
+    assert "no samples given" in run(capsys, "predict", "digits")[2]
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"sugenet {sg.__version__}\n"
+
+
+@pytest.mark.parametrize(("place", "message"), [(".", "checkpoint='.' is a folder"), ("nowhere/c", "there is no folder 'nowhere'")])
+def test_a_checkpoint_without_a_place_is_refused_before_training(capsys, monkeypatch, tmp_path, place, message):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.csv").write_text("a,y\n" + "1,u\n2,v\n" * 10)
+    code, _, err = run(capsys, "train", "d.csv", "--target", "y", "-o", "m.sugenet", "--checkpoint", place)
+    assert code == 2
+    assert message in err
+    assert "epoch" not in err
+
+
+def test_an_interrupted_training_writes_its_best_epoch_and_ends_with_0(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    import sugenet.fit
+
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sugenet.fit, "print_progress", stop)
+    (tmp_path / "d.csv").write_text("a,y\n" + "1,u\n2,v\n" * 10)
+    code, out, _ = run(capsys, "train", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.sugenet")
+    assert code == 0
+    assert "(interrupted)" in out
+    assert sg.load(tmp_path / "m.sugenet").classes == ("u", "v")

@@ -1,6 +1,7 @@
 """The command line: parse, call one function, show. ``sugenet --help`` lists the commands.
 
-Exit codes: 0 done or found, 1 a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130 interrupted.
+Exit codes: 0 done or found, 1 a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130 interrupted. A training that
+is interrupted after its first epoch keeps its best epoch, writes the model and ends with 0.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
+from sugenet import __version__
 from sugenet.errors import CertificateError, SugenetError
 
 if TYPE_CHECKING:
@@ -20,24 +24,55 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 SHIPPED = ("digits", "breast_cancer")
+MOST_THREADS = 1024
+MOST_RULES = 100_000
+"""Listed at once; a neuron can have more rules than any memory holds."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
+    if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal cannot show is spelled out
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return command(options)
+        return _run(arguments)
     except SugenetError as error:
-        print(f"sugenet: {error}", file=sys.stderr)
+        _tell(f"sugenet: {error}")
         return 1 if isinstance(error, CertificateError) else 2
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except KeyboardInterrupt:
-        print("sugenet: interrupted", file=sys.stderr)
+        _tell("sugenet: interrupted")
         return 130
+    except MemoryError:
+        _tell("sugenet: there is not enough memory for this. Give fewer samples at a time, or a smaller model.")
+    except RecursionError:
+        _tell("sugenet: the input is nested too deeply.")
+    except OSError as error:
+        _drop_output()
+        what = "" if error.filename is None else f"{error.filename}: "
+        _tell(f"sugenet: {what}{error.strerror or error}.")
+    return 2
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a closed pipe or a full disk can still be answered
+
+
+def _drop_output() -> None:
+    """Let what cannot be written go, so that the interpreter does not try once more when it ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Binarized neural networks read exactly as Sugeno integrals.",
         epilog="MODEL is a .sugenet file or a shipped model: digits, breast_cancer. Example: sugenet predict digits --index 7",
     )
+    parser.add_argument("--version", action="version", version=f"sugenet {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help_: str, example: str) -> argparse.ArgumentParser:
@@ -86,6 +122,18 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--neuron", type=int, required=True, metavar="J", help="neuron, from 1")
     made.add_argument("--limit", type=int, default=10, metavar="N", help="list at most N rules, shortest first (default 10)")
 
+    made = command(
+        "convert", _convert, "Read a trained network from elsewhere, or write one as ONNX", "sugenet convert net.onnx -o net.sugenet"
+    )
+    made.add_argument("source", metavar="SOURCE", help=".onnx, .pt, .pth, .tar, .h5, .npz, a folder of CSV files, or MODEL")
+    made.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write: .sugenet or .onnx")
+    made.add_argument(
+        "--inputs", metavar="KIND", help="what raw samples are: bits, reals, or integers such as 0..255 or 0..255/255 (divided by 255)"
+    )
+    made.add_argument("--zero", type=int, choices=[1, -1], help="what sign(0) shall be where the file says 0 and zero can occur")
+    made.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
+    made.add_argument("--json", action="store_true", help="write the report as JSON")
+
     made = command("whatif", _whatif, "Find the cheapest change of a sample that changes its class", "sugenet whatif digits --index 7")
     on_samples(made)
     made.add_argument("--cost", choices=["L0", "L1", "L2", "Linf", "Hamming"], default="L0", help="what a change costs (default L0)")
@@ -102,7 +150,12 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("model", metavar="MODEL")
     made.add_argument("--json", action="store_true", help="write JSON")
 
-    made = command("train", _train, "Train a network on a CSV file", "sugenet train data.csv --target y -o model.sugenet")
+    made = command(
+        "train",
+        _train,
+        "Train a network on a CSV file; Ctrl-C ends it early with the best epoch so far",
+        "sugenet train data.csv --target y -o model.sugenet",
+    )
     made.add_argument("data", metavar="DATA", help="CSV file with a header")
     made.add_argument("--target", required=True, metavar="NAME", help="column with the class")
     made.add_argument("-o", "--output", required=True, metavar="FILE", help="model file to write")
@@ -118,19 +171,42 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(text: str, data: Any, as_json: bool) -> int:
-    print(json.dumps(data, indent=2, ensure_ascii=False) if as_json else text)
+    print(_json(data) if as_json else text)
     return 0
 
 
+def _json(data: Any) -> str:
+    """JSON in letters that standard output can write: a letter spelled out by the stream would not be JSON."""
+    written = json.dumps(data, indent=2, ensure_ascii=False)
+    try:
+        written.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(data, indent=2)
+    return written
+
+
 def _tell(message: str) -> None:
-    print(message, file=sys.stderr)
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(message, file=sys.stderr)
+
+
+def _limit(limit: int) -> int:
+    """How many to show; more than a machine can count are all."""
+    if limit < 0:
+        raise SugenetError(f"limit={limit} must not be negative.")
+    return min(limit, sys.maxsize)
+
+
+def _is_shipped(name: str) -> bool:
+    return name in SHIPPED and not os.path.isfile(name)  # a file of that name is meant where there is one
 
 
 def _network(name: str) -> Network:
     from sugenet import data
     from sugenet.io import load
 
-    if name in SHIPPED and not os.path.exists(name):
+    if _is_shipped(name):
         return {"digits": data.digits, "breast_cancer": data.breast_cancer}[name]()
     return load(name)
 
@@ -142,7 +218,9 @@ def _samples(options: argparse.Namespace, network: Network) -> tuple[Any, Any, i
 
     if options.samples is not None:
         X, truth = read_samples(options.samples, network, options.target)
-    elif options.model in SHIPPED:
+    elif _is_shipped(options.model):
+        if options.target is not None:
+            raise SugenetError(f"--target {options.target} names a column of a CSV file, but the shipped samples have their own classes.")
         X, truth = data.samples(options.model)
     else:
         raise SugenetError("no samples given. Name a CSV, .npy, .npz or image file after the model.")
@@ -187,12 +265,15 @@ def _predict(options: argparse.Namespace) -> int:
     from sugenet.bits import prepare
     from sugenet.show import view_predictions
 
+    limit = _limit(options.limit)
+    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
+        raise SugenetError(f"--threads {options.threads} must be from 1 to {MOST_THREADS}.")
     network = _network(options.model)
     X, truth, first = _samples(options, network)
     if options.engine != "definition":
         prepare(options.engine, notify=_tell)
     view = view_predictions(network, X, truth, first, engine=options.engine, threads=options.threads)
-    return _say(view.table(options.limit), view.data(), options.json)
+    return _say(view.table(limit), view.data(), options.json)
 
 
 def _trace(options: argparse.Namespace) -> int:
@@ -200,7 +281,7 @@ def _trace(options: argparse.Namespace) -> int:
 
     network = _network(options.model)
     x = _one_sample(options, network)
-    view = view_trace(network, x, options.layer, options.limit)
+    view = view_trace(network, x, options.layer, _limit(options.limit))
     data, lines = view.data(), [str(view)]
     drawn = picture(network, x)
     if drawn is not None:
@@ -215,17 +296,58 @@ def _trace(options: argparse.Namespace) -> int:
 def _rules(options: argparse.Namespace) -> int:
     from sugenet.show import view_neuron
 
+    limit = _limit(options.limit)
+    if limit > MOST_RULES:
+        raise SugenetError(f"--limit {options.limit} must be at most {MOST_RULES}.")
     network = _network(options.model)
     asked = options.samples is not None or options.index is not None
     sample = _one_sample(options, network) if asked else None
-    view = view_neuron(network, options.layer, options.neuron, limit=options.limit, sample=sample)
+    view = view_neuron(network, options.layer, options.neuron, limit=limit, sample=sample)
     return _say(str(view), view.data(), options.json)
+
+
+def _inputs(text: str | None) -> Any:
+    """What raw samples are, from the words of the command line."""
+    import re
+    from fractions import Fraction
+
+    from sugenet.io import BitInputs, Integers, Reals
+
+    if text is None:
+        return None
+    found = re.fullmatch(r"(-?[0-9]+)\.\.(-?[0-9]+)(?:/([0-9]+))?", text)
+    if found:
+        return Integers(int(found[1]), int(found[2]), step=Fraction(1, int(found[3] or 1) or 1))
+    if text in ("bits", "reals"):
+        return BitInputs() if text == "bits" else Reals()
+    raise SugenetError(f"--inputs {text} is not bits, reals, or integers such as 0..255 or 0..255/255.")
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from sugenet.io import import_file, save, write_onnx
+
+    if options.output.lower().endswith(".onnx"):
+        network, data, text = _network(options.source), {}, f"{options.source} as ONNX"
+        write_onnx(network, options.output)
+    elif options.output.lower().endswith(".sugenet"):
+        classes = None if options.classes is None else options.classes.split(",")
+        found = import_file(options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes)
+        network, data, text = found.network, found.data(), str(found)
+        save(network, options.output)
+    else:
+        raise SugenetError(f"-o {options.output} must end in .sugenet or .onnx.")
+    return _say(
+        f"{text}\nwritten to {options.output}", {**data, "output": options.output, "fingerprint": network.fingerprint}, options.json
+    )
 
 
 def _whatif(options: argparse.Namespace) -> int:
     from sugenet import reason
     from sugenet.bits import prepare
+    from sugenet.io.texts import check_writable
 
+    if options.output is not None:
+        check_writable(options.output)
     network = _network(options.model)
     x = _one_sample(options, network)
     target = None
@@ -273,14 +395,16 @@ def _check(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     from sugenet.fit import Settings, print_progress, read_table, train
     from sugenet.io import save
+    from sugenet.io.texts import check_writable
 
     try:
         hidden = [int(size) for size in options.hidden.split(",") if size.strip()]
     except ValueError:
         raise SugenetError(f"--hidden {options.hidden} must be whole numbers with commas between them, such as 64,32.") from None
+    settings = Settings(epochs=options.epochs, seed=options.seed, sparsity=options.sparsity, threads=options.threads)
+    check_writable(options.output)
     table = read_table(options.data, options.target, ignore=options.ignore)
     _tell(str(table))
-    settings = Settings(epochs=options.epochs, seed=options.seed, sparsity=options.sparsity, threads=options.threads)
     trained = train(
         table.X,
         table.y,

@@ -1,10 +1,11 @@
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from sugenet import data
-from sugenet.data.train import RECIPES, make
+from sugenet.data.train import RECIPES, make, try_split
 from sugenet.errors import SugenetError
 
 MODELS = {"digits": data.digits, "breast_cancer": data.breast_cancer}
@@ -40,6 +41,16 @@ def test_what_they_speak_of():
 def test_there_are_no_other_samples():
     with pytest.raises(SugenetError, match="no shipped model 'mnist'; there are digits, breast_cancer"):
         data.samples("mnist")
+
+
+def test_a_recipe_can_be_tried_on_another_split():
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    recipe = RECIPES["breast_cancer"]
+    (one, accuracy), (other, _) = (try_split(recipe, split, replace(recipe.settings, epochs=3)) for split in (1, 2))
+    assert one.comparison.differing == other.comparison.differing == 0
+    assert one.network.encoder != other.network.encoder  # the cuts are learned from other samples
+    assert accuracy > 0.8
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, thermometer
-from sugenet.errors import EncodingError, SoundnessError, SugenetError
+from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
 from sugenet.fit import Epoch, Settings, compare, learn_encoder, print_progress, train
 from sugenet.fit import loop as loop_module
 
@@ -273,6 +273,47 @@ def test_a_checkpoint_runs_no_code(kind, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("lost", ["mark", "history", "module", "optimizer", "best", "best_epoch", "all"])
+def test_a_checkpoint_with_parts_missing_is_refused(lost, tmp_path):
+    X, y = bits()
+    file = tmp_path / "run"
+    train(X, y, (4,), settings=SHORT, checkpoint=file)
+    content = torch.load(file, weights_only=True)
+    torch.save({name: part for name, part in content.items() if name == "format" or lost not in (name, "all")}, file)
+    with pytest.raises(SugenetError, match=r"run is no checkpoint that can be read \(KeyError\)"):
+        train(X, y, (4,), settings=SHORT, checkpoint=file)
+
+
+def test_a_checkpoint_whose_parts_do_not_fit_is_refused(tmp_path):
+    X, y = bits()
+    file = tmp_path / "run"
+    train(X, y, (4,), settings=SHORT, checkpoint=file)
+    content = torch.load(file, weights_only=True)
+    for part, wrong in (
+        ({"module": {}}, "no checkpoint"),
+        ({"best": {**content["best"], "bias": []}}, "no checkpoint"),
+        ({"best_epoch": 9}, "do not fit together"),
+    ):
+        torch.save(content | part, file)
+        with pytest.raises(SugenetError, match=wrong):
+            train(X, y, (4,), settings=SHORT, checkpoint=file)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    X, y = bits()
+    with pytest.raises(FileError, match="there is no folder"):
+        train(X, y, (4,), settings=SHORT, checkpoint=tmp_path / "nowhere" / "run", progress=stop_after(1))
+
+    def full(content, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(FileError, match="run cannot be written: No space left on device"):
+        train(X, y, (4,), settings=SHORT, checkpoint=tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
 # -- messages ------------------------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +325,10 @@ def test_a_checkpoint_runs_no_code(kind, tmp_path, capsys):
         ({"y": [0.5] * 80}, r"y\[0\] is 0.5, which is no class"),
         ({"y": [0, 1] * 39 + [0, 7], "classes": ["no", "yes"]}, r"y\[79\] is 7, but a class is a number from 0 to 1"),
         ({"hidden": (4, 0)}, "holds a layer without neurons"),
+        ({"hidden": 8}, r"hidden=8 must be a list of whole numbers. For one layer write \(8,\)"),
+        ({"hidden": ["a"]}, r"hidden=\['a'\] holds 'a', but the sizes of layers are whole numbers"),
+        ({"hidden": [8.7]}, r"holds 8.7, but the sizes"),
+        ({"hidden": "64"}, r"holds '6', but the sizes"),
         ({"encoder": Encoder.of_bits(6), "names": "abcdef"}, "names are for a learned encoder"),
         ({"encoder": Encoder([thermometer([1.0])] * 5)}, "samples have 5 features"),
         ({"validation": ([[0.0] * 6], ["maybe"])}, r"y\[0\] is 'maybe', but a class is one of 0, 1, 2"),
@@ -311,6 +356,11 @@ def test_missing_values_are_refused():
         ({"patience": 0}, "patience=0"),
         ({"noise": 1.0}, "noise=1.0 must be at least 0 and below 1"),
         ({"rate": 0.0}, "rate=0.0 must be positive"),
+        ({"rate": float("inf")}, "rate=inf must be a finite number"),
+        ({"rate": float("nan")}, "rate=nan must be a finite number"),
+        ({"rate": "fast"}, "rate='fast' must be a finite number"),
+        ({"tau_decay": float("inf")}, "tau_decay=inf must be a finite number"),
+        ({"threads": 10**11}, "threads=100000000000 must be at most 1024"),
         ({"tau_decay": -1.0}, "tau_decay=-1.0 must not be negative"),
     ],
 )
@@ -345,3 +395,22 @@ def test_progress_lines(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     print_progress(Epoch(4, 4, 0.25, 1.0, None))
     assert capsys.readouterr().err == "\r\x1b[Kepoch 4/4: loss 0.2500, training 100.00%\n"
+
+
+@pytest.mark.parametrize("end", ["patience", "Ctrl-C", "last epoch"])
+def test_the_progress_line_is_ended_however_the_run_ends(capsys, monkeypatch, end):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    X, y = bits()
+    original = loop_module._one_epoch
+
+    def interrupted(*args):
+        if end == "Ctrl-C" and args[-1] == 3:
+            raise KeyboardInterrupt
+        return original(*args)
+
+    monkeypatch.setattr(loop_module, "_one_epoch", interrupted)
+    settings = replace(SHORT, patience=1, epochs=60) if end == "patience" else SHORT
+    trained = train(X, y, (4,), settings=settings, progress=print_progress)
+    written = capsys.readouterr().err
+    assert written.count("\n") == 1
+    assert written.endswith(f"{trained.history[-1]}\n")

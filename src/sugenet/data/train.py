@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, thermometer
 from sugenet.errors import SugenetError
-from sugenet.fit import Settings, Trained, learn_encoder, print_progress, train
+from sugenet.fit import Epoch, Settings, Trained, learn_encoder, print_progress, train
 from sugenet.io import save
 
-__all__ = ["RECIPES", "Recipe", "main", "make"]
+__all__ = ["RECIPES", "Recipe", "main", "make", "try_split"]
 
 _HELD_OUT = 0.2
 
@@ -80,19 +80,7 @@ RECIPES = {
 
 def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
     """Train one network; write it and its held-out samples to a folder; return it with its held-out accuracy."""
-    about = _load(recipe.loader)
-    X, y = about.data.astype(recipe.dtype), about.target.astype(np.int64)
-    held = _held_out(y)
-    encoder = recipe.encoder(X[~held], about)
-    trained = train(
-        X[~held],
-        y[~held],
-        recipe.hidden,
-        settings=recipe.settings,
-        encoder=encoder,
-        classes=about.target_names.tolist(),
-        progress=print_progress,
-    )
+    X, y, held, trained = _train_on_split(recipe, 0, recipe.settings, print_progress)
     right = int((trained.network.predict(X[held], engine="definition") == y[held]).sum())
     accuracy = right / int(held.sum())
     notes = {
@@ -107,6 +95,12 @@ def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
     return trained, accuracy
 
 
+def try_split(recipe: Recipe, split: int, settings: Settings) -> tuple[Trained, float]:
+    """Train on another random split of the same data, with these settings; nothing is written. Split 0 is the shipped network's."""
+    X, y, held, trained = _train_on_split(recipe, split, settings, None)
+    return trained, float((trained.network.predict(X[held]) == y[held]).mean())
+
+
 def main() -> None:
     """Train one of the networks and say how good it is."""
     parser = argparse.ArgumentParser(prog="python -m sugenet.data.train", description="Train a shipped network again.")
@@ -118,6 +112,24 @@ def main() -> None:
     print(f"held-out accuracy {accuracy:.2%}")
 
 
+def _train_on_split(
+    recipe: Recipe, split: int, settings: Settings, progress: Callable[[Epoch], None] | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.bool_], Trained]:
+    about = _load(recipe.loader)
+    X, y = about.data.astype(recipe.dtype), about.target.astype(np.int64)
+    held = _held_out(y, split)
+    trained = train(
+        X[~held],
+        y[~held],
+        recipe.hidden,
+        settings=settings,
+        encoder=recipe.encoder(X[~held], about),
+        classes=about.target_names.tolist(),
+        progress=progress,
+    )
+    return X, y, held, trained
+
+
 def _load(loader: str) -> Any:
     try:
         datasets = import_module("sklearn.datasets")
@@ -126,8 +138,8 @@ def _load(loader: str) -> Any:
     return getattr(datasets, loader)()
 
 
-def _held_out(y: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    rng = np.random.default_rng(0)
+def _held_out(y: npt.NDArray[np.int64], split: int) -> npt.NDArray[np.bool_]:
+    rng = np.random.default_rng(split)
     held = np.zeros(len(y), bool)
     for kind in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == kind))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import SugenetError
+from sugenet.errors import FileError, SugenetError
 from sugenet.fit.progress import Epoch
 
-__all__ = ["Checkpoint", "read_checkpoint", "run_mark", "write_checkpoint"]
+__all__ = ["Checkpoint", "check_place", "read_checkpoint", "run_mark", "unreadable", "write_checkpoint"]
 
 _FORMAT = "sugenet checkpoint 1"
 
@@ -42,6 +43,16 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
+def check_place(path: Path) -> None:
+    """Raise `FileError` where no checkpoint can be written, before the first epoch rather than after it."""
+    if path.is_dir():
+        raise FileError(f"checkpoint={str(path)!r} is a folder. Add the name of a file to the path.")
+    if not path.parent.is_dir():
+        raise FileError(f"checkpoint={str(path)!r}: there is no folder {str(path.parent)!r}. Make it first.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileError(f"checkpoint={str(path)!r}: the folder {str(path.parent)!r} cannot be written to. Choose another.")
+
+
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
     import torch
@@ -56,8 +67,19 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "best": checkpoint.best,
         "best_epoch": checkpoint.best_epoch,
     }
-    torch.save(content, unfinished)
-    os.replace(unfinished, path)
+    try:
+        torch.save(content, unfinished)
+        os.replace(unfinished, path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+        with suppress(OSError):
+            unfinished.unlink()
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
+        raise FileError(f"the checkpoint {path} cannot be written: {reason}. The one before it, if any, is as it was.") from error
+
+
+def unreadable(path: Path, error: Exception) -> SugenetError:
+    """What to say of a file that is no checkpoint, or a broken one."""
+    return SugenetError(f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another.")
 
 
 def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
@@ -70,15 +92,20 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
         content = torch.load(path, weights_only=True)
         found = content["format"] == _FORMAT
     except Exception as error:  # torch reports broken files in many ways
-        raise SugenetError(
-            f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
-        ) from error
+        raise unreadable(path, error) from error
     if not found:
         raise SugenetError(f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, or give another.")
-    if content["mark"] != mark:
+    try:
+        history = tuple(Epoch(**epoch) for epoch in content["history"])
+        saved = Checkpoint(content["mark"], history, content["module"], content["optimizer"], content["best"], int(content["best_epoch"]))
+        whole = 1 <= saved.best_epoch <= len(history) and all(epoch.number == at for at, epoch in enumerate(history, start=1))
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if saved.mark != mark:
         raise SugenetError(
             f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, delete it, "
             "or give another name to start anew."
         )
-    history = tuple(Epoch(**epoch) for epoch in content["history"])
-    return Checkpoint(mark, history, content["module"], content["optimizer"], content["best"], content["best_epoch"])
+    if not whole:
+        raise SugenetError(f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another.")
+    return saved

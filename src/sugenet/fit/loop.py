@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
 from sugenet.fit.compare import tensor_of
 from sugenet.fit.module import BinaryModule
-from sugenet.fit.progress import Epoch
+from sugenet.fit.progress import Epoch, end_progress, print_progress
 from sugenet.fit.settings import Settings
 
 if TYPE_CHECKING:
@@ -72,11 +72,17 @@ def run(
     optimizer = Adam(module.parameters(), lr=settings.rate)
     history: list[Epoch] = []
     best, best_epoch, interrupted = module.state(), 0, False
-    saved = read_checkpoint(checkpoint, mark) if checkpoint is not None else None
-    if saved is not None:
-        module.restore(saved.module)
-        optimizer.load_state_dict(saved.optimizer)
-        history, best, best_epoch = list(saved.history), saved.best, saved.best_epoch
+    if checkpoint is not None:
+        saved = read_checkpoint(checkpoint, mark)
+        if saved is not None:
+            try:
+                module.restore(saved.best)  # only to see that it fits
+                module.restore(saved.module)
+                optimizer.load_state_dict(saved.optimizer)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+                raise unreadable(checkpoint, error) from error
+            history, best, best_epoch = list(saved.history), saved.best, saved.best_epoch
+    begun = len(history)
     try:
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
@@ -91,6 +97,9 @@ def run(
         if not best_epoch:
             raise
         interrupted = True
+    finally:
+        if progress is print_progress and begun < len(history) < settings.epochs:
+            end_progress()
     module.restore(best)
     return Outcome(tuple(history), best_epoch, interrupted)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any
 
 from sugenet.errors import SugenetError
 
 __all__ = ["Settings", "require_torch"]
+
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,10 @@ class Settings:
             _check_whole(name, getattr(self, name), least)
         if self.patience is not None:
             _check_whole("patience", self.patience, 1)
+        if self.threads > _MOST_THREADS:
+            raise SugenetError(f"threads={self.threads} must be at most {_MOST_THREADS}.")
+        for name in ("rate", "tau_decay", "validation_share", "smoothing", "noise", "sparsity"):
+            _check_finite(name, getattr(self, name))
         for name in ("validation_share", "smoothing", "noise", "sparsity"):
             if not 0 <= getattr(self, name) < 1:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at least 0 and below 1.")
@@ -86,6 +93,15 @@ class Settings:
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise SugenetError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+
+def _check_finite(name: str, value: Any) -> None:
+    try:
+        finite = isfinite(value)
+    except (TypeError, ValueError, OverflowError):
+        finite = False
+    if not finite:
+        raise SugenetError(f"{name}={value!r} must be a finite number.")
 
 
 def require_torch() -> None:

@@ -74,10 +74,10 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         if wanted not in header:
             near = get_close_matches(wanted, header, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise EncodingError(f"{file.name} has no column {wanted!r}.{hint} The columns are {', '.join(header[:20])}.")
+            raise EncodingError(f"{_name(file)} has no column {wanted!r}.{hint} The columns are {', '.join(header[:20])}.")
     used = [place for place, name in enumerate(header) if name not in skip and name != target]
     if not used:
-        raise EncodingError(f"{file.name} has no column besides the target {target!r}.")
+        raise EncodingError(f"{_name(file)} has no column besides the target {target!r}.")
     _refuse_missing(file, header, rows, [*used, header.index(target)])
     X, kinds = np.empty((len(rows), len(used)), dtype=object), []
     for column, place in enumerate(used):
@@ -91,22 +91,28 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
 _Rows = list[tuple[int, list[str]]]  # the number of the line in the file, and its cells
 
 
+def _name(file: Path) -> str:
+    return file.name or str(file)  # the folder "." has no name
+
+
 def _read(file: Path, delimiter: str) -> tuple[list[str], _Rows]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=delimiter, strict=True)
             rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+    except IsADirectoryError:
+        raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise EncodingError(f"{file.name} cannot be read: {error}. A CSV file in UTF-8 is needed.") from error
+        raise EncodingError(f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed.") from error
     if len(rows) < 2:
-        raise EncodingError(f"{file.name} has {len(rows)} lines. A line of column names and one for each sample are needed.")
+        raise EncodingError(f"{_name(file)} has {len(rows)} lines. A line of column names and one for each sample are needed.")
     header = rows[0][1]
     doubled = next((name for name in header if header.count(name) > 1), None)
     if doubled is not None:
-        raise EncodingError(f"{file.name}: the column name {doubled!r} stands twice in the first line. Give each its own.")
+        raise EncodingError(f"{_name(file)}: the column name {doubled!r} stands twice in the first line. Give each its own.")
     for line, cells in rows[1:]:
         if len(cells) != len(header):
-            raise EncodingError(f"{file.name}, line {line}: {len(cells)} cells, but the first line names {len(header)} columns.")
+            raise EncodingError(f"{_name(file)}, line {line}: {len(cells)} cells, but the first line names {len(header)} columns.")
     return header, rows[1:]
 
 
@@ -115,7 +121,7 @@ def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int
         for place in places:
             if cells[place].lower() in _MISSING:
                 raise EncodingError(
-                    f"{file.name}, line {line}, column {header[place]!r}: the value is missing ({cells[place]!r}). "
+                    f"{_name(file)}, line {line}, column {header[place]!r}: the value is missing ({cells[place]!r}). "
                     "Fill it in, remove the line, or leave the column out with ignore: nothing is guessed."
                 )
 
@@ -129,7 +135,7 @@ def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, li
         return "number", [float(text) for text in texts]
     if sum(numeric) >= _MOSTLY * len(texts):
         line, text = cells[numeric.index(False)]
-        raise EncodingError(f"{file.name}, line {line}, column {name!r}: {text!r} is not a number, as most of the column is.")
+        raise EncodingError(f"{_name(file)}, line {line}, column {name!r}: {text!r} is not a number, as most of the column is.")
     return "category", texts
 
 
@@ -138,7 +144,7 @@ def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.
     classes = sorted(set(cells), key=(lambda cell: (float(cell), cell)) if numbers else None)
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise EncodingError(
-            f"{file.name}: the target {target!r} has {len(classes)} different values, but 2 to {_MOST_CLASSES} classes are needed. "
+            f"{_name(file)}: the target {target!r} has {len(classes)} different values, but 2 to {_MOST_CLASSES} classes are needed. "
             "Choose another column, or group its values into classes."
         )
     place = {name: number for number, name in enumerate(classes)}

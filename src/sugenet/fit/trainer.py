@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.errors import EncodingError, SugenetError
-from sugenet.fit.checkpoint import run_mark
+from sugenet.fit.checkpoint import check_place, run_mark
 from sugenet.fit.compare import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
@@ -109,6 +109,9 @@ def train(
     """
     require_torch()
     sizes = _sizes(hidden)
+    path = None if checkpoint is None else Path(checkpoint)
+    if path is not None:
+        check_place(path)
     array = np.array(X, dtype=object) if _is_mixed(X) else np.asarray(X)
     if encoder is not None and names is not None:
         raise SugenetError("names are for a learned encoder, but the encoder given has its own. Leave one of them out.")
@@ -133,7 +136,6 @@ def train(
         module = BinaryModule.start(
             (training.inputs.shape[1], *sizes, len(kinds)), generator_of(settings.seed, 0), top=training.top if levels else 1
         )
-        path = None if checkpoint is None else Path(checkpoint)
         outcome = run(module, training, held_out, settings, mark, progress, path)
         network = network_of(module, coder, kinds, notes)
         comparison = compare(network, module, array)
@@ -146,7 +148,13 @@ def train(
 
 
 def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(int(size) for size in hidden)
+    if not isinstance(hidden, Iterable):
+        raise SugenetError(f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},).")
+    given = list(hidden)
+    wrong = next((size for size in given if isinstance(size, bool) or not isinstance(size, int | np.integer)), None)
+    if wrong is not None:
+        raise SugenetError(f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are whole numbers, such as (64, 32).")
+    sizes = tuple(int(size) for size in given)
     if any(size < 1 for size in sizes):
         raise SugenetError(f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, or () for no hidden layer.")
     return sizes
@@ -166,11 +174,11 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
         return _known_labels(given, kinds, numbered=True), kinds
     if given.dtype.kind == "f" and (given != np.floor(given)).any():
         row = int(np.argmax(given != np.floor(given)))
-        raise EncodingError(f"y[{row}] is {given[row]}, which is no class: whole numbers, booleans or texts are needed.")
+        raise EncodingError(f"y[{row}] is {given.tolist()[row]}, which is no class: whole numbers, booleans or texts are needed.")
     whole = given.astype(np.int64) if given.dtype.kind == "f" else given
     seen, labels = np.unique(whole, return_inverse=True)
     if len(seen) < 2:
-        raise EncodingError(f"y holds one class only, {seen[0]!r}. At least two are needed.")
+        raise EncodingError(f"y holds one class only, {seen.tolist()[0]!r}. At least two are needed.")
     return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
 
 
