@@ -25,6 +25,14 @@ from sugenet.capacity import (
     Possibility,
     Symmetric,
     WeightedThreshold,
+    equal,
+    inner_moebius,
+    interactions,
+    maxitivity,
+    random_capacity,
+    selection_rules,
+    shapley,
+    violating_pair,
 )
 from sugenet.errors import CapacityError, CriteriaError, NotMonotoneError, ScaleError, TooLargeError
 from tests.capacity.oracles import GRADES, focal_sets, monotone_tables, places, set_functions
@@ -78,7 +86,7 @@ def test_a_set_function_is_the_best_of_its_focal_sets(mu):  # paper 2.2, mu from
     assert Dense.of(again) == Dense.of(mu)
 
 
-@pytest.mark.parametrize(("n", "dedekind"), [(1, 3), (2, 6), (3, 20), (4, 168)])
+@pytest.mark.parametrize(("n", "dedekind"), [(1, 3), (2, 6), (3, 20), (4, 168), (5, 7581)])
 def test_boolean_capacities_number_dedekind_minus_two(n, dedekind):  # THEORY 1.1
     tables = monotone_tables(n, 2)
     assert len(tables) == dedekind - 2
@@ -115,6 +123,14 @@ def test_the_neuron_of_example_1():  # paper, Example 1
 )
 def test_a_value_says_what_it_is(mu, text):
     assert text in str(mu)
+
+
+def test_numbers_of_every_kind_are_taken():
+    assert Criteria(np.int64(3)) == Criteria(3)
+    assert CardinalityThreshold(np.int64(3), 2) == CardinalityThreshold(3, 2)
+    assert WeightedThreshold((k for k in (3, 1)), 3) == WeightedThreshold([3, 1], 3)
+    cheapest = CardinalityThreshold(2, 1).focal_sets(by=np.array([0.5, 0.1], dtype=np.float32))
+    assert [focal.members for focal in cheapest] == [{2}, {1}]
 
 
 def test_weighted_threshold_takes_floats_as_what_they_are():
@@ -211,7 +227,40 @@ def test_a_necessity_of_many_criteria_has_a_short_chain():
         (lambda: list(Possibility([1]).focal_sets(by="length")), CapacityError, "by='length' is no order"),
         (lambda: list(Possibility([1]).focal_sets(by=[1, 2])), CapacityError, "2 costs for 1 criteria"),
         (lambda: list(Possibility([1]).focal_sets(by=[-1])), CapacityError, "must not be negative"),
-        (lambda: list(Possibility([1]).focal_sets(by=[float("nan")])), CapacityError, "finite number"),
+        (lambda: list(Possibility([1]).focal_sets(by=[float("nan")])), CapacityError, "cost of 1 is nan, which is not a finite number"),
+        (lambda: Possibility([1]).focal_sets(by=3), CapacityError, "by is 3. Give a list"),
+        (lambda: Criteria(3.0), CriteriaError, "3.0 criteria"),
+        (lambda: Criteria(None), CriteriaError, "None criteria"),
+        (lambda: Criteria(np.float64(3)), CriteriaError, "^3.0 criteria"),
+        (lambda: Criteria.literals(1.5), CriteriaError, "1.5 inputs"),
+        (lambda: Criteria.literals(-1), CriteriaError, "-1 inputs"),
+        (lambda: Possibility([1])({np.int64(7)}), CriteriaError, "unknown criterion 7"),
+        (lambda: WeightedThreshold(None, 1), CapacityError, "weights is None. Give a list"),
+        (lambda: WeightedThreshold(3, 1), CapacityError, "weights is 3. Give a list"),
+        (lambda: WeightedThreshold({30, 7}, 8), CapacityError, "a set, which has no order"),
+        (lambda: Possibility({1, 0.5}), CapacityError, "pi is .*a set, which has no order"),
+        (lambda: Possibility(None), CapacityError, "pi is None. Give a list"),
+        (lambda: Possibility([1, np.float64(1.5)]), ScaleError, "pi of 2 is 1.5, which is not in"),
+        (lambda: Symmetric(2, None), CapacityError, "g is None"),
+        (lambda: Dense(2, [0, [1, 2], 1, 1]), ScaleError, "some entries are single values"),
+        (lambda: Dense(1, [0, 1], ["bad", "ok"]), ScaleError, r"scale is \['bad', 'ok'\], which is no scale"),
+        (lambda: Focal(2, [{1}, {2}]), CapacityError, r"\{1\} is no set with a weight"),
+        (lambda: Focal(2, None), CapacityError, "sets is None. Give a mapping"),
+        (lambda: FromFunction(2, 3), CapacityError, "function is 3"),
+        (lambda: Join(Possibility([1])), CapacityError, r"give a list of set functions, Join\(\[mu, nu\]\)"),
+        (lambda: Join([Possibility([1]), 3]), CapacityError, "member 1 is 3, which is no set function"),
+        (lambda: Conjugate(3), CapacityError, "base is 3, which is no set function"),
+        (lambda: Nested([Possibility([1])]), CapacityError, "Give a mapping from levels"),
+        (lambda: Nested({1: 3}), CapacityError, "level 1 is 3, which is no set function"),
+        (lambda: interactions(Possibility([1]), 1.0), CapacityError, "order=1.0 is not in 0..1"),
+        (lambda: shapley(3), CapacityError, "mu is 3, which is no set function"),
+        (lambda: equal(Possibility([1]), 3), CapacityError, "nu is 3, which is no set function"),
+        (lambda: maxitivity(3), CapacityError, "mu is 3, which is no set function"),
+        (lambda: selection_rules(3), CapacityError, "mu is 3, which is no set function"),
+        (lambda: inner_moebius(3), CapacityError, "mu is 3, which is no set function"),
+        (lambda: violating_pair(3), CapacityError, "function is 3"),
+        (lambda: random_capacity(3, seed="x"), CapacityError, "seed='x' is no seed"),
+        (lambda: random_capacity(3, ["a", "b"]), ScaleError, "which is no scale"),
         (lambda: FromFunction(30, lambda held: 1).focal_count(), TooLargeError, r"table of 2\^30 values; the limit is 24"),
     ],
 )

@@ -303,6 +303,16 @@ def test_moebius_and_back():
         from_additive_moebius(2, [0.0, 1.0])
 
 
+def test_a_table_of_zeros_and_ones_has_exact_indices():
+    table = [0, 0, 0, 1, 0, 1, 1, 1]
+    for values in (table, [float(value) for value in table]):
+        mu = Dense(3, values)
+        for ask in (shapley, banzhaf):
+            assert ask(mu) == ask(CardinalityThreshold(3, 2))
+            assert all(isinstance(value, Fraction) for value in ask(mu).values())
+    assert all(isinstance(value, float) for value in shapley(Dense(1, [0.25, 1])).values())
+
+
 def test_indices_need_numbers_and_known_names():
     mu = Dense(1, ["bad", "good"], Ordinal(["bad", "ok", "good"]))
     for ask in (shapley, banzhaf, orness, additive_moebius, lambda nu: interactions(nu, 1), lambda nu: interaction(nu, 1)):

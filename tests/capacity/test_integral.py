@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from math import ceil, log2
 
 import numpy as np
 import pytest
@@ -40,6 +41,33 @@ def test_all_methods_give_the_definition(mu, data):  # equation (2)
     for method in METHODS:
         assert sugeno(mu, row, method=method) == expected
     assert sugeno(mu, dict(zip(mu.criteria, row, strict=True))) == expected
+
+
+@pytest.mark.parametrize("wrap", [list, tuple, np.array, lambda column: np.array(column, dtype=object)])
+def test_batches_by_name(wrap):
+    mu = Focal(["a", "b"], {"a": 0.5, ("a", "b"): 1})
+    rows = [[0.1, 0.2], [0.3, 0.9]]  # as many samples as criteria
+    expected = [sugeno(mu, row) for row in rows]
+    assert sugeno(mu, {"b": wrap([0.2, 0.9]), "a": wrap([0.1, 0.3])}).tolist() == expected
+    assert sugeno(mu, [{"b": b, "a": a} for a, b in rows]).tolist() == expected
+    assert sugeno(mu, {"a": wrap([]), "b": wrap([])}).shape == (0,)
+    grades = Focal(["a", "b"], {("a", "b"): "ok"}, GRADES)
+    assert sugeno(grades, {"a": wrap(["ok", "bad"]), "b": wrap(["top", "ok"])}).tolist() == ["ok", "bad"]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 9, 40, 100])
+def test_sorting_asks_for_few_worths(n):  # THEORY 1.4
+    asked = []
+
+    def worth(held):
+        asked.append(held)
+        return len(held) / n
+
+    mu = FromFunction(n, worth)
+    for row in np.random.default_rng(n).random((50, n)):
+        asked.clear()
+        sugeno(mu, row, method="sorting")
+        assert len(asked) <= ceil(log2(n)) + 1
 
 
 @given(set_functions(max_n=4), st.data())
@@ -142,7 +170,15 @@ def test_results_are_of_the_scale():
         (lambda mu: sugeno(mu, np.zeros((2, 2, 2))), CriteriaError, "batch of shape"),
         (lambda mu: sugeno(mu, {"a": 1}), CriteriaError, "the sample has nothing for b"),
         (lambda mu: sugeno(mu, {"a": 1, "b": 1, "c": 0}), CriteriaError, "unknown criterion 'c'"),
-        (lambda mu: sugeno(mu, [0.5, float("nan")]), ScaleError, "nan"),
+        (lambda mu: sugeno(mu, [0.5, float("nan")]), ScaleError, "Found nan at 1"),
+        (lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": [0.2]}), CriteriaError, r"different lengths \(a: 2, b: 1\)"),
+        (lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": 1}), CriteriaError, r"different lengths \(a: 2, b: one value\)"),
+        (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, [1, 1]]), CriteriaError, "sample 1 of x is no mapping"),
+        (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, {"a": 1}]), CriteriaError, "sample 1 has nothing for b"),
+        (lambda mu: sugeno(mu, [[0, 1], [1]]), CriteriaError, "samples of x have different lengths; every sample has 2 values"),
+        (lambda mu: sugeno(mu, [[0, 1], [0, None]]), ScaleError, r"None.* at \[1, 1\]"),
+        (lambda mu: sugeno([0, 1], [1]), CapacityError, r"mu is \[0, 1\], which is no set function"),
+        (lambda mu: sugeno(mu, [0, 1], scale="unit"), ScaleError, "scale is 'unit', which is no scale"),
         (lambda mu: sugeno(mu, [3, 4]), ScaleError, r"not in \[0, 1\]"),
         (lambda mu: sugeno(mu, [0, 1], method="magic"), CapacityError, "method='magic' is not one of auto, definition"),
         (lambda mu: sugeno(mu, ["ok", "ok"], scale=GRADES), ScaleError, "They must agree"),

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,8 +24,9 @@ def test_both_transforms_are_the_definition_and_invert(mu):  # THEORY 1.1
 
 @given(st.lists(st.frozensets(st.sampled_from("abcde")), max_size=5))
 def test_transversals_meet_every_set_and_none_can_spare_a_member(sets):
-    for found in transversals(sets):
-        assert all(found & one for one in sets)
-        assert all(any(not (found - {member}) & one for one in sets) for member in found)
-    if frozenset() in sets:
-        assert not list(transversals(sets))
+    members = sorted(frozenset().union(*sets))
+    hitting = [held for size in range(6) for held in map(frozenset, combinations(members, size)) if all(held & one for one in sets)]
+    expected = [held for held in hitting if not any(other < held for other in hitting)]
+    found = list(transversals(sets))
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+    assert bool(found) == (frozenset() not in sets)

@@ -107,6 +107,15 @@ def test_a_value_off_the_scale_is_named(scale, value, message):
         (UNIT, [Fraction(3, 2), 0.5], "not in"),
         (GRADES, [["bad", "awful"]], r"not a level; the levels are bad < .*awful.* at \[0, 1\]"),
         (GRADES, [0.5, 1.0], "not a level"),
+        (GRADES, ["bad", None], r"Found None at 1"),
+        (Ordinal(["a", "True"]), ["a", True], r"Found True at 1"),
+        (Ordinal(["a", "True"]), np.array([True, False]), r"Found True at 0"),
+        (Ordinal(["a", "b"]), ["a", "b\0"], r"Found 'b\\x00' at 1"),
+        (GRADES, np.array(["bad", "awful"], dtype=np.dtypes.StringDType()), "Found 'awful' at 1"),
+        (UNIT, [[0.5, Fraction(1, 3)], [0.5, None]], r"values is None, .* at \[1, 1\]"),
+        (UNIT, [np.float64("nan"), Fraction(1, 3)], r"values is NaN.* at 0"),
+        (UNIT, [0.5, [1, 0]], "some entries are single values and others are lists"),
+        (BOOLEAN, [0, [1, 0]], "some entries are single values and others are lists"),
     ],
 )
 def test_a_batch_value_off_the_scale_is_named_with_its_place(scale, values, message):
@@ -124,6 +133,53 @@ def test_unit_accepts_what_is_exactly_a_number():
 @pytest.mark.parametrize("names", [["only"], [], ["a", "b", "a"], "abc"])
 def test_an_ordinal_scale_needs_different_levels(names):
     with pytest.raises(ScaleError):
+        Ordinal(names)
+
+
+def test_names_of_levels_are_told_apart_to_the_last_character():
+    scale = Ordinal(["a", "a\0"])
+    assert scale.codes(["a", "a\0"]).tolist() == [0, 1]
+    assert scale.codes(np.array(["a"], dtype=np.dtypes.StringDType())).tolist() == [0]
+    assert scale.codes(np.empty((0, 3), dtype=object)).shape == (0, 3)
+
+
+def test_numbers_are_known_by_their_digits_and_come_back_as_text():
+    scale = Ordinal([np.int64(1), 2])
+    assert scale.codes([1, "2", np.int8(2)]).tolist() == [0, 1, 1]
+    assert [scale.check(value) for value in (1, "1", np.int64(2))] == ["1", "1", "2"]
+
+
+@given(st.lists(st.one_of(st.sampled_from(["a", "1", "True", "None", 1, True, None, 1.0, b"a", "a\0"]), st.text(max_size=2)), max_size=5))
+def test_codes_follow_the_rule_of_check(values):
+    scale = Ordinal(["a", "1", "True", "None", "1.0"])
+
+    def accepts(value):
+        try:
+            scale.check(value)
+        except ScaleError:
+            return False
+        return True
+
+    if all(map(accepts, values)):
+        assert scale.codes(values).tolist() == [scale.rank(value) for value in values]
+    else:
+        with pytest.raises(ScaleError):
+            scale.codes(values)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (None, "names is None. Give a list of levels"),
+        ([0.5, 1.5], "0.5 cannot be the name of a level"),
+        ([None, "a"], "None cannot be the name"),
+        ([True, False], "True cannot be the name"),
+        ([np.float64(0.5), "a"], "^0.5 cannot be the name"),
+        ({"a", "b"}, "a set, which has no order"),
+    ],
+)
+def test_names_of_levels_are_text_or_whole_numbers_in_order(names, message):
+    with pytest.raises(ScaleError, match=message):
         Ordinal(names)
 
 

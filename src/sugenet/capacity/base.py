@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from math import lcm
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from sugenet.capacity import transforms
+from sugenet.capacity.arguments import exact_number, in_order, plain
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import Codes, Scale, Value
 from sugenet.errors import CapacityError, TooLargeError
 
-__all__ = ["TABLE_LIMIT", "FocalSet", "SetFunction", "by_cost", "take_all"]
+__all__ = ["LISTING_LIMIT", "TABLE_LIMIT", "FocalSet", "SetFunction", "by_cost", "need_set_function", "take_all", "up_to_limit"]
 
 TABLE_LIMIT = 24
 """Largest number of criteria for which a table of all 2^n subsets is made."""
 
 LISTING_LIMIT = 2_000_000
+"""Most focal sets that are listed where all of them are needed."""
+
+_T = TypeVar("_T")
 
 Costs: TypeAlias = Sequence[int] | None
 Order: TypeAlias = str | Mapping[Criterion, Any] | Sequence[Any] | None
@@ -120,15 +123,13 @@ class SetFunction(ABC):
             if by != "size":
                 raise CapacityError(f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion.")
             return [1] * len(self.criteria)
-        given = self.criteria.row(by, "by") if isinstance(by, Mapping) else list(by)
+        given = self.criteria.row(by, "by") if isinstance(by, Mapping) else in_order(by, "by")
         if len(given) != len(self.criteria):
             raise CapacityError(f"by has {len(given)} costs for {len(self.criteria)} criteria. Give one cost for each.")
-        try:
-            exact = [Fraction(cost) for cost in given]
-        except (TypeError, ValueError, OverflowError) as error:
-            raise CapacityError(f"by={given!r}: every cost must be a finite number.") from error
-        if any(cost < 0 for cost in exact):
-            raise CapacityError(f"by={given!r}: costs must not be negative.")
+        exact = [exact_number(cost, f"the cost of {name}") for name, cost in zip(self.criteria, given, strict=True)]
+        negative = next((name for name, cost in zip(self.criteria, exact, strict=True) if cost < 0), None)
+        if negative is not None:
+            raise CapacityError(f"the cost of {negative} is {plain(given[self.criteria.place(negative)])}: costs must not be negative.")
         unit = lcm(1, *(cost.denominator for cost in exact))
         return [int(cost * unit) for cost in exact]
 
@@ -147,16 +148,23 @@ class SetFunction(ABC):
         )
 
 
-def take_all(pairs: Iterator[tuple[int, Value]], what: str) -> list[tuple[int, Value]]:
+def need_set_function(mu: object, what: str = "mu") -> None:
+    """Raise `CapacityError` unless `mu` is a set function."""
+    if not isinstance(mu, SetFunction):
+        raise CapacityError(f"{what} is {mu!r}, which is no set function. Give one, such as CardinalityThreshold(3, tau=2).")
+
+
+def up_to_limit(found: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
+    """Pass on what is found, up to a limit; `instead` says what to do beyond it."""
+    for number, one in enumerate(found):
+        if number >= LISTING_LIMIT:
+            raise TooLargeError(f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,} to look at. {instead}")
+        yield one
+
+
+def take_all(pairs: Iterator[tuple[int, Value]], what: str, instead: str) -> list[tuple[int, Value]]:
     """List focal sets that must be known all at once, up to a limit."""
-    listed: list[tuple[int, Value]] = []
-    for pair in pairs:
-        listed.append(pair)
-        if len(listed) > LISTING_LIMIT:
-            raise TooLargeError(
-                f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,}. Take them lazily in any order: by=None."
-            )
-    return listed
+    return list(up_to_limit(pairs, what, instead))
 
 
 def by_cost(pairs: list[tuple[int, Value]], costs: Costs) -> list[tuple[int, Value]]:

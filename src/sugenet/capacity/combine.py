@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from heapq import merge
-from itertools import product
-from typing import Any
+from itertools import islice, pairwise, product
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.capacity.base import TABLE_LIMIT, Costs, SetFunction, by_cost, take_all
+from sugenet.capacity.base import TABLE_LIMIT, Costs, SetFunction, by_cost, need_set_function, take_all, up_to_limit
 from sugenet.capacity.criteria import Criteria, bits
-from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.capacity.transversals import minimal_transversals
 from sugenet.capacity.weights import count_minimal, to_integers
 from sugenet.errors import CapacityError, CriteriaError
 
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]
+
+Candidates: TypeAlias = Iterator[tuple[int, Value] | None]
+"""Sets that may be focal, with their worth, and None for each one that is not, so that such work can be counted."""
+
+WORTHS = "The worth of single sets and the integral need no list."
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,9 @@ class Conjugate(SetFunction):
     """
 
     base: SetFunction
+
+    def __post_init__(self) -> None:
+        need_set_function(self.base, "base")
 
     @property
     def criteria(self) -> Criteria:  # type: ignore[override]
@@ -60,21 +70,22 @@ class Conjugate(SetFunction):
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """Minimal transversals, level by level, of the base's focal sets above that level (a strict cut, THEORY 1.1)."""
         if costs is not None:
-            return iter(by_cost(take_all(self.focal_masks(), "an order by cost"), costs))
-        return self._by_transversals(take_all(self.base.focal_masks(), "the conjugate"))
+            return _sorted_by_cost(self, costs)
+        return _kept(self._candidates())
 
-    def _by_transversals(self, pairs: list[tuple[int, Value]]) -> Iterator[tuple[int, Value]]:
+    def _candidates(self) -> Candidates:
         full, scale = self.criteria.full, self.scale
+        pairs = take_all(self.base.focal_masks(), "the list of focal sets of a conjugate", f"These are those of its base. {WORTHS}")
         for level in sorted({scale.bottom, *(weight for _, weight in pairs)}):
             worth = scale.reverse(level)
             if worth > scale.bottom:
                 for mask in minimal_transversals(focal for focal, weight in pairs if weight > level):
-                    if self.base.at(full ^ mask) == level:  # else it belongs to a lower level of the base and is yielded there
-                        yield mask, worth
+                    # where the base is worth less, the set belongs to a lower level and is yielded there
+                    yield (mask, worth) if self.base.at(full ^ mask) == level else None
 
     def focal_count(self) -> int:
         """Count by a table where one fits, else by listing."""
-        return _count_otherwise(self)
+        return _count_otherwise(self, self._candidates())
 
     def _phrase(self) -> str:
         return f"conjugate of ({self.base})"
@@ -85,8 +96,17 @@ class _Combined(SetFunction):
 
     members: tuple[SetFunction, ...]
 
+    @abstractmethod
+    def _candidates(self, costs: Costs = None) -> Candidates:
+        """The sets that may be focal, None in the place of those that are not."""
+
     def _set_members(self, members: Iterable[SetFunction]) -> None:
+        if not isinstance(members, Iterable):
+            name = type(self).__name__
+            raise CapacityError(f"{name} of {members!r}: give a list of set functions, {name}([mu, nu]).")
         kept = tuple(members)
+        for number, member in enumerate(kept):
+            need_set_function(member, f"member {number}")
         if not kept:
             raise CapacityError(f"{type(self).__name__} of no set functions. Give at least one.")
         for other in kept[1:]:
@@ -105,7 +125,7 @@ class _Combined(SetFunction):
 
     def focal_count(self) -> int:
         """Count by a table where one fits, else by listing."""
-        return _count_otherwise(self)
+        return _count_otherwise(self, self._candidates())
 
     def _phrase(self) -> str:
         return f"{type(self).__name__.lower()} of {len(self.members)} set functions over {len(self.criteria)} criteria"
@@ -144,15 +164,12 @@ class Join(_Combined):
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """Those focal sets of the members that are still focal in the join."""
-        if costs is None:
-            merged: Iterator[tuple[int, int]] = (
-                (number, mask) for number, member in enumerate(self.members) for mask, _ in member.focal_masks()
-            )
-        else:
-            merged = _merge_by_cost([member.focal_masks(costs) for member in self.members], costs)
-        for number, mask in merged:
-            if self.is_focal(mask) and not any(earlier.is_focal(mask) for earlier in self.members[:number]):
-                yield mask, self.at(mask)
+        return _kept(self._candidates(costs))
+
+    def _candidates(self, costs: Costs = None) -> Candidates:
+        for number, mask in _merge([member.focal_masks(costs) for member in self.members], costs):
+            kept = self.is_focal(mask) and not any(earlier.is_focal(mask) for earlier in self.members[:number])
+            yield (mask, self.at(mask)) if kept else None
 
 
 @dataclass(frozen=True)
@@ -189,17 +206,18 @@ class Meet(_Combined):
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """Unions of one focal set of each member, as far as they are focal; every focal set of the meet is such a union."""
         if costs is not None:
-            return iter(by_cost(take_all(self.focal_masks(), "an order by cost"), costs))
-        return self._unions()
+            return _sorted_by_cost(self, costs)
+        return _kept(self._candidates())
 
-    def _unions(self) -> Iterator[tuple[int, Value]]:
+    def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 unions come in no order of cost
         seen: set[int] = set()
-        for parts in product(*([mask for mask, _ in take_all(member.focal_masks(), "a meet")] for member in self.members)):
+        instead = f"These are those of one of its members. {WORTHS}"
+        listed = [take_all(member.focal_masks(), "the list of focal sets of a meet", instead) for member in self.members]
+        for parts in product(*([mask for mask, _ in pairs] for pairs in listed)):
             mask = reduce(int.__or__, parts)
-            if mask not in seen:
-                seen.add(mask)
-                if self.is_focal(mask):
-                    yield mask, self.at(mask)
+            kept = mask not in seen and self.is_focal(mask)
+            seen.add(mask)
+            yield (mask, self.at(mask)) if kept else None
 
 
 @dataclass(frozen=True)
@@ -222,12 +240,19 @@ class Nested(SetFunction):
     scale: Scale
 
     def __init__(self, levels: Mapping[Any, SetFunction], scale: Scale = UNIT) -> None:
+        need_scale(scale)
+        if not isinstance(levels, Mapping):
+            raise CapacityError(f"levels is {levels!r}. Give a mapping from levels to Boolean set functions: Nested({{1: mu}}).")
         checked = sorted(((scale.check(level, "a level"), mu) for level, mu in levels.items()), key=lambda pair: pair[0])
         if not checked:
             raise CapacityError("Nested without levels. Give at least one: Nested({1: mu}).")
+        for (level, _), (following, _) in pairwise(checked):
+            if level == following:
+                raise CapacityError(f"level {level} stands twice, also as {following!r}. Every level needs one set function.")
         if checked[0][0] == scale.bottom:
             raise CapacityError(f"level {checked[0][0]} is the bottom of the scale, which every set reaches. Leave it out.")
         for level, mu in checked:
+            need_set_function(mu, f"level {level}")
             if mu.scale != BOOLEAN:
                 raise CapacityError(f"the set function at level {level} has scale {mu.scale}; every level needs a Boolean one.")
             if mu.criteria != checked[0][1].criteria:
@@ -254,28 +279,39 @@ class Nested(SetFunction):
         return np.asarray(values[highest])
 
     def conjugate(self) -> SetFunction:
-        """Nested again, with the conjugates in reverse order, where the levels are known to be nested and reach the top; else a view."""
-        if self._gaps() is None or self.levels[-1][0] != self.scale.top:
+        """Nested again, with the conjugates in reverse order, where the levels are known to be nested; else a view."""
+        if self._gaps() is None:
             return Conjugate(self)
-        lower = [self.scale.bottom, *(level for level, _ in self.levels[:-1])]
-        return Nested({self.scale.reverse(below): mu.conjugate() for below, (_, mu) in zip(lower, self.levels, strict=True)}, self.scale)
+        lower = [self.scale.bottom, *(level for level, _ in self.levels)]
+        flipped = {self.scale.reverse(below): mu.conjugate() for below, (_, mu) in zip(lower, self.levels, strict=False)}
+        if self.levels[-1][0] != self.scale.top:
+            flipped[self.scale.reverse(self.levels[-1][0])] = self._always()  # no set reaches the top, so its conjugate all do
+        reached = {level: mu for level, mu in flipped.items() if mu.constant != BOOLEAN.bottom}
+        return Nested(reached or flipped, self.scale)
+
+    def _always(self) -> SetFunction:
+        """Worth 1 on every set, written like the levels: a threshold of 0."""
+        form = self.levels[-1][1].conjugate().threshold_form()
+        assert form is not None
+        theta = min(0, form[1])  # below all others, so that the levels stay nested
+        mu = self.levels[0][1]
+        if isinstance(mu, CardinalityThreshold):
+            return CardinalityThreshold(mu.lam, theta, mu.criteria)
+        return WeightedThreshold(form[0], theta, mu.criteria)
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """The focal sets of each level that reach no higher one."""
-        if costs is None:
-            merged: Iterator[tuple[int, int]] = (
-                (number, mask) for number, (_, mu) in enumerate(self.levels) for mask, _ in mu.focal_masks()
-            )
-        else:
-            merged = _merge_by_cost([mu.focal_masks(costs) for _, mu in self.levels], costs)
-        for number, mask in merged:
-            if not any(mu.at(mask) for _, mu in self.levels[number + 1 :]):
-                yield mask, self.levels[number][0]
+        return _kept(self._candidates(costs))
+
+    def _candidates(self, costs: Costs = None) -> Candidates:
+        for number, mask in _merge([mu.focal_masks(costs) for _, mu in self.levels], costs):
+            higher = any(mu.at(mask) for _, mu in self.levels[number + 1 :])
+            yield None if higher else (mask, self.levels[number][0])
 
     def focal_count(self) -> int:
         """By formula where all levels are thresholds with the same weights, else by table or listing."""
         gaps = self._gaps()
-        return _count_otherwise(self) if gaps is None else sum(count_minimal(*gap) for gap in gaps)
+        return _count_otherwise(self, self._candidates()) if gaps is None else sum(count_minimal(*gap) for gap in gaps)
 
     def _gaps(self) -> list[tuple[list[int], int, int | None]] | None:
         """For thresholds with the same weights and rising thetas: the weights, theta and next theta of each level."""
@@ -296,18 +332,40 @@ class Nested(SetFunction):
         return "; ".join(f"{level} if {mu}" for level, mu in self.levels)
 
 
-def _count_otherwise(mu: SetFunction) -> int:
-    """Count focal sets by a table where one fits, else by listing."""
+def _kept(candidates: Candidates) -> Iterator[tuple[int, Value]]:
+    return (pair for pair in candidates if pair is not None)
+
+
+def _sorted_by_cost(mu: SetFunction, costs: Costs) -> Iterator[tuple[int, Value]]:
+    return iter(by_cost(take_all(mu.focal_masks(), "an order by cost", "Take them lazily in any order: by=None."), costs))
+
+
+def _count_otherwise(mu: SetFunction, candidates: Candidates) -> int:
+    """Count focal sets by a table where one fits, else by listing; sets that turn out not to be focal are work too."""
     if len(mu.criteria) <= TABLE_LIMIT:
         return SetFunction.focal_count(mu)
-    return sum(1 for _ in mu.focal_masks())
+    return sum(pair is not None for pair in up_to_limit(candidates, f"the number for a {type(mu).__name__}", WORTHS))
 
 
-def _merge_by_cost(streams: list[Iterator[tuple[int, Value]]], costs: list[int] | Any) -> Iterator[tuple[int, int]]:
-    """Merge streams of focal sets, each already ordered by cost; yields (number of the stream, mask)."""
+def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator[tuple[int, int]]:
+    """Merge streams of focal sets, in turn or, where each is ordered by cost, by cost; yields (number of the stream, mask)."""
+    if costs is None:
+        return _in_turn(streams)
 
     def tagged(number: int, stream: Iterator[tuple[int, Value]]) -> Iterator[tuple[int, int, int]]:
         for mask, _ in stream:
             yield sum(costs[place] for place in bits(mask)), number, mask
 
     return ((number, mask) for _, number, mask in merge(*(tagged(number, stream) for number, stream in enumerate(streams))))
+
+
+def _in_turn(streams: list[Iterator[tuple[int, Value]]]) -> Iterator[tuple[int, int]]:
+    """One set of each stream after the other, so that none waits for the end of another."""
+    running = list(enumerate(streams))
+    while running:
+        left = []
+        for number, stream in running:
+            for mask, _ in islice(stream, 1):
+                left.append((number, stream))
+                yield number, mask
+        running = left

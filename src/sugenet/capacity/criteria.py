@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from sugenet.capacity.arguments import plain
 from sugenet.errors import CriteriaError
 
 __all__ = ["Criteria", "Criterion", "Subset", "bits"]
@@ -43,12 +46,10 @@ class Criteria:
         given: Iterable[Any]
         if isinstance(names, Criteria):
             given = names.names
-        elif isinstance(names, int):
-            if isinstance(names, bool) or names < 0:
-                raise CriteriaError(f"{names!r} criteria? Give their number, or a list of their names.")
-            given = range(1, names + 1)
         elif isinstance(names, str):
             raise CriteriaError(f"criteria is the single text {names!r}. Give a list of names: [{names!r}].")
+        elif not isinstance(names, Iterable) or (isinstance(names, np.ndarray) and names.ndim != 1):
+            given = range(1, _count(names, "criteria") + 1)
         else:
             given = names
         checked = tuple(name if isinstance(name, str) else _number(name) for name in given)
@@ -62,7 +63,7 @@ class Criteria:
     @classmethod
     def literals(cls, n: int) -> Criteria:
         """The 2n literals of the polarized encoding (paper section 3.1): 1, -1, 2, -2, ..."""
-        return cls(literal for i in range(1, n + 1) for literal in (i, -i))
+        return cls(literal for i in range(1, _count(n, "inputs") + 1) for literal in (i, -i))
 
     @cached_property
     def _bit(self) -> dict[Criterion, int]:
@@ -78,7 +79,7 @@ class Criteria:
         try:
             return self._bit[name]  # type: ignore[index]
         except (KeyError, TypeError):
-            raise CriteriaError(f"unknown criterion {name!r}. The criteria are {_listing(self.names)}.") from None
+            raise CriteriaError(f"unknown criterion {plain(name)!r}. The criteria are {_listing(self.names)}.") from None
 
     def mask(self, subset: Subset) -> int:
         """Turn a subset, however given, into its bit mask."""
@@ -88,15 +89,17 @@ class Criteria:
             try:
                 mask = operator.index(subset)
             except TypeError:
-                raise CriteriaError(f"{subset!r} is no subset. Give a set of criteria, one name, or a bit mask.") from None
+                raise CriteriaError(f"{plain(subset)!r} is no subset. Give a set of criteria, one name, or a bit mask.") from None
             if not 0 <= mask <= self.full:
-                raise CriteriaError(f"mask {mask} is not in 0..{self.full}: there are {len(self.names)} criteria.")
+                shown = f"mask {mask}" if mask.bit_length() <= 64 else f"a mask of {mask.bit_length()} bits"
+                last = str(self.full) if len(self.names) <= 64 else f"2^{len(self.names)} - 1"
+                raise CriteriaError(f"{shown} is not in 0..{last}: there are {len(self.names)} criteria.")
             return mask
         mask = 0
         for name in subset:
             bit = 1 << self.place(name)
             if mask & bit:
-                raise CriteriaError(f"criterion {name!r} stands twice in {subset!r}.")
+                raise CriteriaError(f"criterion {plain(name)!r} stands twice in {subset!r}.")
             mask |= bit
         return mask
 
@@ -133,13 +136,23 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
+def _count(number: object, what: str) -> int:
+    try:
+        count = -1 if isinstance(number, bool | np.bool_) else operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        count = -1
+    if count < 0:
+        raise CriteriaError(f"{plain(number)!r} {what}? Give their number, or a list of their names.")
+    return count
+
+
 def _number(name: object) -> int:
     try:
-        if isinstance(name, bool):
+        if isinstance(name, bool | np.bool_):
             raise TypeError
         return operator.index(name)  # type: ignore[arg-type]
     except TypeError:
-        raise CriteriaError(f"{name!r} cannot be the name of a criterion. Use text or whole numbers.") from None
+        raise CriteriaError(f"{plain(name)!r} cannot be the name of a criterion. Use text or whole numbers.") from None
 
 
 def _listing(names: Iterable[object], limit: int = 8) -> str:

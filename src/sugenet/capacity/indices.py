@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity import transforms
-from sugenet.capacity.base import TABLE_LIMIT, SetFunction
+from sugenet.capacity.arguments import plain
+from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Nested
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
@@ -56,7 +57,7 @@ ROUNDING = 1e-9
 def shapley(mu: SetFunction) -> dict[Criterion, Number]:
     """Shapley value of each criterion: how much it adds to a set, averaged over all orders in which a full set can grow.
 
-    They sum to mu(full) - mu(empty). Exact fractions, unless mu has float values. For n literals of which tau must hold it is
+    They sum to mu(full) - mu(empty). Exact fractions, unless mu has floats other than 0 and 1. For n literals of which tau must hold it is
     1/n whatever tau is (THEORY 1.5); constant functions give 0.
 
     Examples
@@ -112,8 +113,9 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
     """
     _check(mu, index)
     n = len(mu.criteria)
-    if not 0 <= order <= n:
-        raise CapacityError(f"order={order} is not in 0..{n}, the number of criteria.")
+    if not isinstance(order, int | np.integer) or isinstance(order, bool) or not 0 <= order <= n:
+        raise CapacityError(f"order={plain(order)!r} is not in 0..{n}: give a whole number, at most the number of criteria.")
+    order = int(order)
     if comb(n, order) > LISTED:
         raise TooLargeError(
             f"{comb(n, order):,} sets of {order} among {n} criteria; the limit is {LISTED:,}. Ask for single sets: interaction(mu, subset)."
@@ -186,6 +188,7 @@ def from_additive_moebius(criteria: Criteria | int | Iterable[Criterion], table:
 
 
 def _check(mu: SetFunction, index: str) -> None:
+    need_set_function(mu)
     if index not in ("shapley", "banzhaf"):
         raise CapacityError(f"index={index!r} is unknown. Use 'shapley' or 'banzhaf'.")
     if mu.scale not in (BOOLEAN, UNIT):
@@ -232,7 +235,8 @@ def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]
 def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
     """Values to add up: floats and None, or integers (as floats while sums stay exact) and the unit they are counted in."""
     if table.dtype == np.float64:
-        return table, None
+        few = table[:: max(1, table.size >> 10)]
+        return (table, 1) if all(bool(np.all((part == 0) | (part == 1))) for part in (few, table)) else (table, None)
     if table.dtype != object:
         return table.astype(np.float64), 1
     if _has_floats(table):

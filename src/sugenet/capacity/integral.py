@@ -6,21 +6,22 @@ sorting elsewhere. Values are only ever compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce, singledispatch
 from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.capacity.base import SetFunction
+from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function, up_to_limit
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.lookup import integrals_by_table
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
-from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value
+from sugenet.capacity.rounding import RoundedUp
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, need_scale
 from sugenet.capacity.tables import Dense, Focal
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
-from sugenet.errors import CapacityError, CriteriaError, ScaleError
+from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
 
 __all__ = ["Method", "sugeno"]
 
@@ -36,9 +37,11 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     mu
         Any monotone set function.
     x
-        One sample, as a mapping from criteria or a sequence in their order, or a batch with one sample a row.
+        One sample, as a mapping from criteria or a sequence in their order; or a batch, with one sample a row, as a sequence of
+        mappings, or as a mapping from criteria to columns of equal length.
     method
-        ``auto``, or one way by name: ``definition`` (2^n sets), ``sorting``, ``focal``, ``cuts``.
+        ``auto``, or one way by name: ``definition`` (2^n sets, up to 24 criteria), ``sorting``, ``focal`` (up to two million focal
+        sets), ``cuts``.
     scale
         The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0 and 1 become bottom
         and top (THEORY 4, point 14), and numbers in [0, 1] are recognized as such.
@@ -55,6 +58,8 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     0.7
     >>> sugeno(mu, [[0.9, 0.2, 0.7], [0.1, 1, 1]]).tolist()
     [0.7, 0.4]
+    >>> sugeno(mu, {"price": [0.9, 0.1], "comfort": [0.2, 1], "safety": [0.7, 1]}).tolist()
+    [0.7, 0.4]
 
     Graded inputs of a neuron: the tau-th largest degree among its literals.
 
@@ -70,24 +75,61 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     }
     if method not in (*ways, "auto"):
         raise CapacityError(f"method={method!r} is not one of auto, {', '.join(ways)}.")
-    if isinstance(x, Mapping):
-        x = mu.criteria.row(x, "the sample")
-    codes, scale = _read(mu, x, scale)
+    need_set_function(mu)
+    codes, scale = _read(mu, _in_order(mu, x), scale)
     batch = codes[None, :] if codes.ndim == 1 else codes
     if method == "auto":
         size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables have chunks of their own
-        parts = [_closed(mu, batch[start : start + size], scale) for start in range(0, len(batch), size or 1)]
+        inner = RoundedUp() if scale == UNIT and batch.dtype == np.float64 else scale
+        parts = [_closed(mu, batch[start : start + size], inner) for start in range(0, len(batch), size or 1)]
         found = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
+        if isinstance(inner, RoundedUp):
+            found = inner.exact(mu, batch, found)
     else:
         rows = ([scale.element(code) for code in row] for row in batch)
         found = scale.codes([ways[method](mu, row, scale) for row in rows])
     return scale.element(found[0]) if codes.ndim == 1 else scale.decode(found)
 
 
+def _in_order(mu: SetFunction, x: Any) -> Any:
+    """Samples given by name, put into the order of the criteria; anything else as it is."""
+    if isinstance(x, Mapping):
+        row = mu.criteria.row(x, "the sample")
+        return _columns(mu, row) if any(map(_is_column, row)) else row
+    if isinstance(x, list | tuple) and any(isinstance(sample, Mapping) for sample in x):
+        strange = next((place for place, sample in enumerate(x) if not isinstance(sample, Mapping)), None)
+        if strange is not None:
+            raise CriteriaError(f"sample {strange} of x is no mapping while others are. Give all samples in the same way.")
+        return _rows([mu.criteria.row(sample, f"sample {place}") for place, sample in enumerate(x)])
+    return x
+
+
+def _is_column(values: object) -> bool:
+    return np.ndim(values) > 0 if hasattr(values, "__array__") else isinstance(values, Sequence) and not isinstance(values, str)
+
+
+def _columns(mu: SetFunction, columns: list[Any]) -> Any:
+    """A batch given by columns: one sequence for each criterion, all of the same length."""
+    lengths = {name: len(column) if _is_column(column) else None for name, column in zip(mu.criteria, columns, strict=True)}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name}: {'one value' if length is None else length}" for name, length in list(lengths.items())[:8])
+        raise CriteriaError(f"x gives columns of different lengths ({shown}). Give one value, or equally many, for each criterion.")
+    if all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in columns):
+        return np.stack(columns, axis=1)
+    return _rows([list(row) for row in zip(*columns, strict=True)], len(columns))
+
+
+def _rows(rows: list[list[Any]], width: int = 0) -> Any:
+    return rows or np.empty((0, width))
+
+
 def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
     """Check a sample or batch and bring it onto the scale of the integral."""
-    shape = np.shape(x)
     n = len(mu.criteria)
+    try:
+        shape = np.shape(x)
+    except ValueError:
+        raise CriteriaError(f"the samples of x have different lengths; every sample has {n} values, one for each criterion.") from None
     if len(shape) not in (1, 2) or shape[-1] != n:
         raise CriteriaError(
             f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a sequence of {n}, "
@@ -103,20 +145,26 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
             if not np.all((codes == 0) | (codes == 1)):
                 return codes, UNIT
             return codes.astype(np.int8), BOOLEAN
-    elif mu.scale not in (scale, BOOLEAN):
+        return scale.codes(x, "x"), scale
+    need_scale(scale)
+    if mu.scale not in (scale, BOOLEAN):
         raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")
     return scale.codes(x, "x"), scale
 
 
 def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
     """A value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function become bottom and top."""
-    if mu.scale == scale:
+    if mu.scale != BOOLEAN or scale == BOOLEAN:
         return value
     return scale.top if value else scale.bottom
 
 
 def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Best over all sets of the lesser of the set's worth and its smallest value (equation 2)."""
+    if len(row) > TABLE_LIMIT:
+        raise TooLargeError(
+            f"method='definition' looks at all 2^{len(row)} sets; the limit is {TABLE_LIMIT} criteria. Use method='sorting' or 'auto'."
+        )
     return max(min([_lift(mu, mu.at(mask), scale), *(row[place] for place in bits(mask))]) for mask in range(1 << len(row)))
 
 
@@ -130,20 +178,23 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     def worth(k: int) -> Value:
         return _lift(mu, mu.at(best[k]), scale)
 
-    low, high = 1, len(row) + 1  # the first k with worth(k) >= k-th value is in low..high
+    low, high, before = 0, len(row) + 1, scale.bottom  # the first k with worth(k) >= k-th value, top for k = 0, is in low..high
     while low < high:
         middle = (low + high) // 2
-        if worth(middle) >= row[falling[middle - 1]]:
+        reached = worth(middle)
+        if reached >= (row[falling[middle - 1]] if middle else scale.top):
             high = middle
         else:
-            low = middle + 1
-    before = worth(low - 1)
+            low, before = middle + 1, reached
+    if low == 0:
+        return scale.top
     return before if low > len(row) else max(before, row[falling[low - 1]])
 
 
 def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Best over focal sets of the lesser of weight and smallest value."""
-    rated = (min([_lift(mu, weight, scale), *(row[place] for place in bits(mask))]) for mask, weight in mu.focal_masks())
+    pairs = up_to_limit(mu.focal_masks(), "method='focal'", "Use method='sorting' or 'auto'.")
+    rated = (min([_lift(mu, weight, scale), *(row[place] for place in bits(mask))]) for mask, weight in pairs)
     return max(rated, default=scale.bottom)
 
 
@@ -207,7 +258,7 @@ def _(mu: Possibility, X: Codes, scale: Scale) -> Codes:
 @_closed.register
 def _(mu: Necessity, X: Codes, scale: Scale) -> Codes:
     """Least over criteria of the greater of 1 - pi and value."""
-    impossible = scale.reverse_codes(_values(mu, mu.pi, scale))
+    impossible = _values(mu, tuple(mu.scale.reverse(value) for value in mu.pi), scale)
     return _least(np.maximum(X, impossible), scale.codes([scale.top]))
 
 
@@ -242,14 +293,16 @@ def _(mu: Nested, X: Codes, scale: Scale) -> Codes:
 @_closed.register
 def _(mu: Conjugate, X: Codes, scale: Scale) -> Codes:
     """1 - S_mu(1 - x)."""
-    return scale.reverse_codes(_closed(mu.base, scale.reverse_codes(X), scale))
+    other = scale.flip() if isinstance(scale, RoundedUp) else scale
+    return scale.reverse_codes(_closed(mu.base, scale.reverse_codes(X), other))
 
 
 @_closed.register
 def _(mu: Dense, X: Codes, scale: Scale) -> Codes:
     """Sort, and look the worths of the best k values up in the table."""
-    table = mu.table() if mu.scale == scale else _values(mu, (0, 1), scale)[mu.table()]
-    return integrals_by_table(table, X)
+    if mu.scale == BOOLEAN != scale:
+        return integrals_by_table(_values(mu, (0, 1), scale)[mu.table()], X)
+    return integrals_by_table(scale.table(mu) if isinstance(scale, RoundedUp) else mu.table(), X)
 
 
 def _values(mu: SetFunction, values: tuple[Value, ...], scale: Scale) -> Codes:

@@ -20,6 +20,8 @@ def integrals_by_table(table: Codes, X: Codes) -> Codes:
     """Integrals of the rows of `X` with respect to the table; both are codes of one scale."""
     if X.dtype != np.float64 or table.dtype != np.float64 or not 1 <= X.shape[1] <= 32:
         return _by_argsort(table, X)
+    if table[0] < 0 or X.min(initial=0) < 0:
+        return _by_argsort(table, X)  # codes of complements, which do not order like their bits
     chunks = [np.ascontiguousarray(X[start : start + CHUNK]) for start in range(0, len(X), CHUNK)]
     if len(chunks) < 4:
         parts = [_by_halving(table, chunk) for chunk in chunks]

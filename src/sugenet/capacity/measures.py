@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import merge
-from itertools import pairwise
+from heapq import heappop, heappush
+from itertools import accumulate, islice, pairwise
 from math import comb
 from typing import Any
 
 import numpy as np
 
 from sugenet.capacity import transforms
+from sugenet.capacity.arguments import in_order
 from sugenet.capacity.base import Costs, SetFunction, by_cost
 from sugenet.capacity.criteria import Criteria, Criterion, bits
-from sugenet.capacity.scales import UNIT, Codes, Scale, Value
+from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
 from sugenet.capacity.thresholds import CardinalityThreshold
 from sugenet.errors import CriteriaError, NotMonotoneError
 
@@ -39,7 +40,8 @@ class Symmetric(SetFunction):
 
     def __init__(self, criteria: Criteria | int | Iterable[Criterion], g: Sequence[Any], scale: Scale = UNIT) -> None:
         criteria = Criteria(criteria)
-        values = tuple(scale.check(value, f"g[{size}]") for size, value in enumerate(g))
+        need_scale(scale)
+        values = tuple(scale.check(value, f"g[{size}]") for size, value in enumerate(in_order(g, "g")))
         if len(values) != len(criteria) + 1:
             raise CriteriaError(
                 f"g has {len(values)} values; {len(criteria)} criteria need {len(criteria) + 1}, for sizes 0 to {len(criteria)}."
@@ -71,11 +73,30 @@ class Symmetric(SetFunction):
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """All sets of a size at which the worth rises."""
-        streams = [(size, CardinalityThreshold(self.criteria.names, size).focal_masks(costs)) for size in self._steps()]
-        if costs is None:
-            return ((mask, self.g[size]) for size, stream in streams for mask, _ in stream)
-        priced = [((sum(costs[place] for place in bits(mask)), mask) for mask, _ in stream) for _, stream in streams]
-        return ((mask, self.g[mask.bit_count()]) for _, mask in merge(*priced))
+        if costs is None or len(set(costs)) < 2:
+            masks: Iterator[int] = (mask for size in self._steps() for mask in self._of_size(size, None))
+        else:
+            masks = self._merged(costs)
+        return ((mask, self.g[mask.bit_count()]) for mask in masks)
+
+    def _of_size(self, size: int, costs: Costs) -> Iterator[int]:
+        return (mask for mask, _ in CardinalityThreshold(self.criteria.names, size).focal_masks(costs))
+
+    def _merged(self, costs: Sequence[int]) -> Iterator[int]:
+        """Cheapest first; the sets of a size are looked at only when its cheapest one may be next."""
+        least = list(accumulate(sorted(costs), initial=0))
+        sizes, heap = self._steps()[::-1], list[tuple[int, int, Iterator[int]]]()
+
+        def push(stream: Iterator[int]) -> None:
+            for mask in islice(stream, 1):
+                heappush(heap, (sum(costs[place] for place in bits(mask)), mask, stream))
+
+        while heap or sizes:
+            while sizes and (not heap or least[sizes[-1]] <= heap[0][0]):
+                push(self._of_size(sizes.pop(), costs))
+            _, mask, stream = heappop(heap)
+            yield mask
+            push(stream)
 
     def focal_count(self) -> int:
         """A sum of binomials."""
@@ -91,9 +112,10 @@ class _Distributed(SetFunction):
     pi: tuple[Value, ...]
 
     def _set_pi(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale, criteria: Any) -> None:
-        named = list(pi) if isinstance(pi, Mapping) else len(pi)
-        universe = Criteria(named if criteria is None else criteria)
-        row = universe.row(pi, "pi") if isinstance(pi, Mapping) else list(pi)
+        need_scale(scale)
+        listed = [] if isinstance(pi, Mapping) else in_order(pi, "pi")
+        universe = Criteria((list(pi) if isinstance(pi, Mapping) else len(listed)) if criteria is None else criteria)
+        row = universe.row(pi, "pi") if isinstance(pi, Mapping) else listed
         if len(row) != len(universe):
             raise CriteriaError(f"pi has {len(row)} values for {len(universe)} criteria. Give one for each.")
         checked = tuple(scale.check(value, f"pi of {name}") for name, value in zip(universe, row, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from sugenet.capacity.base import SetFunction, take_all
+from sugenet.capacity.base import SetFunction, need_set_function, take_all
 from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import UNIT, Scale, Value
@@ -16,6 +16,7 @@ from sugenet.capacity.transversals import minimal_transversals
 __all__ = ["from_inner_moebius", "from_outer_moebius", "inner_moebius", "outer_moebius", "transversals"]
 
 _T = TypeVar("_T", bound=Hashable)
+LAZILY = "Take them one by one: mu.focal_sets()."
 
 
 def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
@@ -30,7 +31,8 @@ def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
     >>> from_inner_moebius(["a", "b"], inner_moebius(mu))({"a"})
     0.25
     """
-    return {mu.criteria.members(mask): weight for mask, weight in take_all(mu.focal_masks(), "the Moebius transform")}
+    need_set_function(mu)
+    return {mu.criteria.members(mask): weight for mask, weight in take_all(mu.focal_masks(), "the Moebius transform", LAZILY)}
 
 
 def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
@@ -45,7 +47,9 @@ def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
     >>> [(sorted(kept), weight) for kept, weight in outer_moebius(mu).items()]
     [(['b'], 0.25), (['a'], 0.25), ([], 0)]
     """
-    masks = (mu.criteria.full ^ mask for mask, _ in take_all(mu.conjugate().focal_masks(), "the Moebius transform"))
+    need_set_function(mu)
+    dual = take_all(mu.conjugate().focal_masks(), "the outer Moebius transform", f"{LAZILY} Those of mu.conjugate() are the complements.")
+    masks = (mu.criteria.full ^ mask for mask, _ in dual)
     return {mu.criteria.members(mask): mu.at(mask) for mask in masks}
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.capacity import transforms
-from sugenet.capacity.base import TABLE_LIMIT, SetFunction, take_all
+from sugenet.capacity.arguments import in_order, plain
+from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function, take_all, up_to_limit
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
@@ -75,6 +76,7 @@ def is_symmetric(mu: SetFunction) -> bool:
     >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8)), is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
     (True, False)
     """
+    need_set_function(mu)
     return mu.constant is not None or _is_symmetric(mu)
 
 
@@ -86,6 +88,7 @@ def is_self_conjugate(mu: SetFunction) -> bool:
     >>> is_self_conjugate(CardinalityThreshold(5, tau=3)), is_self_conjugate(CardinalityThreshold(4, tau=2))
     (True, False)
     """
+    need_set_function(mu)
     return _is_self_conjugate(mu)
 
 
@@ -97,11 +100,13 @@ def maxitivity(mu: SetFunction) -> int:
     >>> maxitivity(CardinalityThreshold(7, tau=3)), minitivity(CardinalityThreshold(7, tau=3))
     (3, 5)
     """
+    need_set_function(mu)
     return _maxitivity(mu)
 
 
 def minitivity(mu: SetFunction) -> int:
     """Least k for which mu is k-minitive: the maxitivity of its conjugate."""
+    need_set_function(mu)
     return maxitivity(mu.conjugate())
 
 
@@ -125,6 +130,7 @@ def is_possibility(mu: SetFunction) -> bool:
     >>> is_possibility(WeightedThreshold([5, 6, 1], theta=5)), is_necessity(WeightedThreshold([5, 6, 1], theta=5))
     (True, False)
     """
+    need_set_function(mu)
     if mu.at(0) != mu.scale.bottom:
         return False
     singles = sorted(((mu.at(1 << place), 1 << place) for place in range(len(mu.criteria))), key=operator.itemgetter(0))
@@ -135,6 +141,7 @@ def is_possibility(mu: SetFunction) -> bool:
 
 def is_necessity(mu: SetFunction) -> bool:
     """Whether the conjugate is a possibility measure."""
+    need_set_function(mu)
     return is_possibility(mu.conjugate())
 
 
@@ -146,6 +153,8 @@ def equal(mu: SetFunction, nu: SetFunction) -> bool:
     >>> equal(WeightedThreshold([5, 4, 4], theta=8), CardinalityThreshold(3, tau=2))
     True
     """
+    need_set_function(mu)
+    need_set_function(nu, "nu")
     numbers = {BOOLEAN, UNIT}
     if set(mu.criteria) != set(nu.criteria) or (mu.scale != nu.scale and not {mu.scale, nu.scale} <= numbers):
         return False
@@ -160,7 +169,10 @@ def equal(mu: SetFunction, nu: SetFunction) -> bool:
             return all(mu.at((1 << size) - 1) == nu.at((1 << size) - 1) for size in range(len(mu.criteria) + 1))
     if len(mu.criteria) <= TABLE_LIMIT:
         return bool(np.array_equal(mu.table(), _reordered(nu, mu.criteria)))
-    focal = [{which.criteria.members(mask): weight for mask, weight in take_all(which.focal_masks(), "equal")} for which in (mu, nu)]
+    instead = "Compare the two on the sets that matter to you, or write both as thresholds with the same weights."
+    focal = [
+        {which.criteria.members(mask): weight for mask, weight in take_all(which.focal_masks(), "equal", instead)} for which in (mu, nu)
+    ]
     return focal[0] == focal[1]
 
 
@@ -173,6 +185,7 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
     if criteria is None:
         if callable(function) or isinstance(function, Mapping):
             raise CapacityError("criteria is missing: name the criteria that the function is about, as a list or their number.")
+        function = function if isinstance(function, np.ndarray) else in_order(function, "function")
         criteria = max(len(function).bit_length() - 1, 0)
     names = Criteria(criteria)
     n = len(names)
@@ -214,7 +227,7 @@ def _whole(k: int) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise CapacityError(f"k={k!r} must be a whole number of criteria, 0 or more.")
+        raise CapacityError(f"k={plain(k)!r} must be a whole number of criteria, 0 or more.")
     return number
 
 
@@ -336,7 +349,8 @@ def _same_threshold(mu: SetFunction, nu: SetFunction) -> bool:
         )
     sums, window = 1, (1 << high) - 1
     for weight in weights:
-        sums |= sums << weight & window
+        if weight < high:
+            sums |= sums << weight & window
     return sums >> low == 0
 
 
@@ -361,7 +375,8 @@ def _reordered(mu: SetFunction, criteria: Criteria) -> Codes:
 @singledispatch
 def _maxitivity(mu: SetFunction) -> int:
     if len(mu.criteria) > TABLE_LIMIT:
-        return max((mask.bit_count() for mask, _ in take_all(mu.focal_masks(), "maxitivity")), default=0)
+        found = up_to_limit(mu.focal_masks(), "maxitivity", "Ask it of the parts that the set function is made of.")
+        return max((mask.bit_count() for mask, _ in found), default=0)
     bottom = mu.scale.codes([mu.scale.bottom])[0]
     focal = transforms.inner_moebius(mu.table(), bottom) != bottom
     return int(transforms.sizes(len(mu.criteria))[focal].max(initial=0))

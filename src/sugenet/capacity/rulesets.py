@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
-from sugenet.capacity.base import FocalSet, Order, SetFunction
+from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.rules import EliminationRule, SelectionRule, ThresholdRule, parse_rule, read_sample
@@ -241,6 +241,7 @@ def iter_selection_rules(mu: SetFunction, complete: bool = True, by: Order = Non
     >>> print(next(iter_selection_rules(CardinalityThreshold(400, tau=2))))
     if 1 >= 1 and 2 >= 1 then S >= 1
     """
+    need_set_function(mu)
     return _selection(mu, mu.focal_sets(by), complete, scale)
 
 
@@ -248,6 +249,7 @@ def iter_elimination_rules(
     mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None
 ) -> Iterator[EliminationRule]:
     """Yield the rules of `elimination_rules` one by one, without a limit."""
+    need_set_function(mu)
     return _elimination(mu, mu.conjugate().focal_sets(by), complete, scale)
 
 
@@ -280,6 +282,7 @@ def selection_rules(
     if comfort >= 0.4 then S >= 0.4
     if price >= 1 and safety >= 1 then S >= 1
     """
+    need_set_function(mu)
     found = up_to(limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules"))
     return RuleSet(mu.criteria, _selection(mu, found, complete, scale), lifting(mu, scale)[0])
 
@@ -298,6 +301,7 @@ def elimination_rules(
     for every a >= 0: if price <= a and comfort <= a then S <= a
     for every a >= 0: if comfort <= a and safety <= a then S <= a
     """
+    need_set_function(mu)
     what = "elimination rules, one for each focal set of the conjugate"
     found = up_to(limit, mu.conjugate(), by, what, LAZILY.format("iter_elimination_rules"))
     return RuleSet(mu.criteria, _elimination(mu, found, complete, scale), lifting(mu, scale)[0])

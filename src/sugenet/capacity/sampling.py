@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.capacity.arguments import plain
 from sugenet.capacity.criteria import Criteria, Criterion
-from sugenet.capacity.scales import BOOLEAN, UNIT, Scale
+from sugenet.capacity.scales import BOOLEAN, UNIT, Scale, need_scale
 from sugenet.capacity.tables import Dense
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
 
@@ -64,13 +65,14 @@ def random_capacity(
     True
     """
     criteria = Criteria(criteria)
+    need_scale(scale)
     n = len(criteria)
     if scale == UNIT:
         if levels is None:
             raise ScaleError("the unit interval has infinitely many values. Say how many to draw from: levels=5 means 0, 1/4, 1/2, 3/4, 1.")
-        if not isinstance(levels, int) or levels < 2:
-            raise ScaleError(f"levels={levels!r} must be a whole number, 2 or more.")
-        values: tuple[Any, ...] = tuple(Fraction(rank, levels - 1) for rank in range(levels))
+        if not isinstance(levels, int | np.integer) or levels < 2:
+            raise ScaleError(f"levels={plain(levels)!r} must be a whole number, 2 or more.")
+        values: tuple[Any, ...] = tuple(Fraction(rank, int(levels) - 1) for rank in range(levels))
     else:
         known = scale.levels
         if known is None or levels not in (None, len(known)):
@@ -85,7 +87,11 @@ def random_capacity(
         )
     if len(values) > LEVELS_LIMIT:
         raise TooLargeError(f"{len(values)} levels: exact uniform draws are limited to {LEVELS_LIMIT}. Use fewer levels.")
-    ranks = _Chain(n, len(values)).draw(np.random.default_rng(seed))
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise CapacityError(f"seed={plain(seed)!r} is no seed. Give a whole number, 0 or more, or a NumPy generator.") from None
+    ranks = _Chain(n, len(values)).draw(rng)
     table = np.empty(1 << n, dtype=object)
     table[:] = [values[rank] for rank in ranks.tolist()]
     return Dense(criteria, table, scale)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,9 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.capacity.arguments import plain
 from sugenet.errors import ScaleError
 
-__all__ = ["BOOLEAN", "UNIT", "Boolean", "Complement", "Level", "Ordinal", "Scale", "UnitInterval", "Value", "common_scale"]
+__all__ = ["BOOLEAN", "UNIT", "Boolean", "Complement", "Level", "Ordinal", "Scale", "UnitInterval", "Value", "common_scale", "need_scale"]
 
 Value: TypeAlias = Any
 """An element of a scale: 0 or 1; a float or Fraction in [0, 1]; a `Level`. Two values of one scale compare exactly."""
@@ -118,7 +120,7 @@ class Boolean(Scale):
                 return int(value)
         except (TypeError, ValueError):
             pass
-        raise ScaleError(f"{what} is {value!r}, but the scale is Boolean: give 0 or 1.")
+        raise ScaleError(f"{what} is {plain(value)!r}, but the scale is Boolean: give 0 or 1.")
 
     def reverse(self, value: Value) -> Value:
         """Swap 0 and 1."""
@@ -126,7 +128,7 @@ class Boolean(Scale):
 
     def codes(self, values: object, what: str = "values") -> Codes:
         """Give the values as int8."""
-        array = np.asarray(values)
+        array = _array(values, what)
         try:
             wrong = ~((array == 0) | (array == 1))
         except TypeError:
@@ -212,11 +214,11 @@ class UnitInterval(Scale):
         if isinstance(number, bool):
             number = int(number)
         if not isinstance(number, int | float | Fraction):
-            raise ScaleError(f"{what} is {value!r}, which is not a number in [0, 1].")
+            raise ScaleError(f"{what} is {plain(value)!r}, which is not a number in [0, 1].")
         if isinstance(number, float) and isnan(number):
             raise ScaleError(f"{what} is NaN. Only numbers in [0, 1] can be compared: fill or drop missing values first.")
         if not 0 <= number <= 1:
-            raise ScaleError(f"{what} is {value!r}, which is not in [0, 1]. Rescale it, or use an Ordinal scale.")
+            raise ScaleError(f"{what} is {plain(value)!r}, which is not in [0, 1]. Rescale it, or use an Ordinal scale.")
         return number
 
     def reverse(self, value: Value) -> Value:
@@ -230,13 +232,19 @@ class UnitInterval(Scale):
 
     def codes(self, values: object, what: str = "values") -> Codes:
         """Give the values as float64 where that is exact, else as an array of numbers."""
-        array = np.asarray(values)
+        array = _array(values, what)
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
             if array.size and not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
                 good = (array >= 0) & (array <= 1)
                 _refuse(array, ~good, f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale")
             return array.astype(np.float64)
-        checked = [self.check(value, what) for value in np.asarray(values, dtype=object).ravel()]
+        checked: list[Any] = []
+        for value in np.asarray(values, dtype=object).ravel():
+            try:
+                checked.append(self.check(value, what))
+            except ScaleError as error:
+                where = _where(np.unravel_index(len(checked), array.shape))
+                raise ScaleError(f"{error} It stands{where}." if where else str(error)) from None
         dtype = np.float64 if all(isinstance(value, int | float) for value in checked) else object
         out = np.empty(len(checked), dtype=dtype)
         out[:] = checked
@@ -251,7 +259,10 @@ class UnitInterval(Scale):
         if not inexact.any():
             return np.asarray(difference)
         out = difference.astype(object)
-        out[inexact] = [Complement.of(value) for value in codes[inexact].tolist()]
+        distinct, places = np.unique(codes[inexact], return_inverse=True)
+        complements = np.empty(len(distinct), dtype=object)
+        complements[:] = [Complement.of(value) for value in distinct.tolist()]
+        out[inexact] = complements[places]
         return np.asarray(out)
 
     def parse(self, text: str) -> Value:
@@ -317,6 +328,9 @@ def _level(names: tuple[str, ...], rank: int) -> Level:
 class Ordinal(Scale):
     """A finite chain of named levels, worst first.
 
+    Names are text or whole numbers. A number is known by its digits, and levels come back as text: ``Ordinal(range(5))`` has the
+    levels ``'0'`` to ``'4'`` and takes both 3 and ``'3'``.
+
     Examples
     --------
     >>> scale = Ordinal(["bad", "ok", "good"])
@@ -334,7 +348,15 @@ class Ordinal(Scale):
     def __init__(self, names: Iterable[object]) -> None:
         if isinstance(names, str):
             raise ScaleError(f"names is the single text {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good']).")
-        words = tuple(str(name) for name in names)
+        if not isinstance(names, Iterable):
+            raise ScaleError(f"names is {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good']).")
+        if isinstance(names, AbstractSet):
+            raise ScaleError(f"names is {names!r}, a set, which has no order. Give a list of levels, worst first.")
+        given = tuple(names)
+        strange = [name for name in given if not _can_name(name)]
+        if strange:
+            raise ScaleError(f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, such as '0.5' for 0.5.")
+        words = tuple(str(name) for name in given)
         if len(words) < 2:
             raise ScaleError(f"an ordinal scale needs at least 2 levels, not {len(words)}: {list(words)}.")
         doubled = next((word for word in words if words.count(word) > 1), None)
@@ -367,10 +389,13 @@ class Ordinal(Scale):
 
     def check(self, value: object, what: str = "value") -> Value:
         """Accept a level or its name."""
-        level = self._by_name.get(str(value)) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else None
+        level = self._find(value)
         if level is None:
-            raise ScaleError(f"{what} is {value!r}, which is not a level. The levels are {self}.")
+            raise ScaleError(f"{what} is {plain(value)!r}, which is not a level. The levels are {self}.")
         return level
+
+    def _find(self, value: object) -> Level | None:
+        return self._by_name.get(str(value)) if _can_name(value) else None
 
     def reverse(self, value: Value) -> Value:
         """Give the level as far from the top as `value` is from the bottom."""
@@ -378,16 +403,11 @@ class Ordinal(Scale):
 
     def codes(self, values: object, what: str = "values") -> Codes:
         """Give the ranks of the values."""
-        array = np.asarray(values)
-        distinct, places = np.unique(array.astype(str), return_inverse=True)
-        known = np.array([name in self._by_name for name in distinct.tolist()], dtype=bool)
-        if array.dtype.kind not in "UOiu":
-            known[:] = False
-        if array.size == 0:
-            return np.zeros(array.shape, np.int32)
-        _refuse(array, ~known[places].reshape(array.shape), f"{what}: not a level; the levels are {self}")
-        ranks = np.array([self._by_name[name].rank for name in distinct.tolist()], dtype=np.int32)
-        return ranks[places].reshape(array.shape)
+        array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)  # text arrays drop a final NUL
+        found = [self._find(value) for value in array.astype(object).ravel().tolist()]
+        wrong = np.array([level is None for level in found], dtype=bool)
+        _refuse(array, wrong.reshape(array.shape), f"{what}: not a level; the levels are {self}")
+        return np.array([level.rank for level in found if level is not None], dtype=np.int32).reshape(array.shape)
 
     def reverse_codes(self, codes: Codes) -> Codes:
         """Reverse ranks."""
@@ -419,12 +439,34 @@ class Ordinal(Scale):
         return " < ".join(self.names)
 
 
+def _can_name(value: object) -> bool:
+    """Whether this can be the name of a level: text, or a whole number."""
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+
+
 def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: str) -> None:
     """Raise for the first wrong entry, naming its place and value."""
     if wrong.any():
-        place = tuple(int(index) for index in np.argwhere(wrong)[0])
-        where = f" at {list(place) if len(place) > 1 else place[0]}" if place else ""
-        raise ScaleError(f"{complaint}. Found {array[place]!r}{where}.")
+        place = tuple(np.argwhere(wrong)[0])
+        raise ScaleError(f"{complaint}. Found {plain(array[place])!r}{_where(place)}.")
+
+
+def _where(place: Sequence[Any]) -> str:
+    indices = [int(index) for index in place]
+    return f" at {indices if len(indices) > 1 else indices[0]}" if indices else ""
+
+
+def _array(values: object, what: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ScaleError(f"{what}: some entries are single values and others are lists, or lists of other lengths.") from None
+
+
+def need_scale(scale: object) -> None:
+    """Raise `ScaleError` unless this is a scale."""
+    if not isinstance(scale, Scale):
+        raise ScaleError(f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, or an Ordinal(['bad', 'ok', 'good']).")
 
 
 BOOLEAN = Boolean()

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from sugenet.capacity import transforms
+from sugenet.capacity.arguments import plain
 from sugenet.capacity.base import TABLE_LIMIT, Costs, FocalSet, SetFunction, by_cost, take_all
 from sugenet.capacity.combine import Conjugate
-from sugenet.capacity.criteria import Criteria, Criterion, Subset
-from sugenet.capacity.scales import UNIT, Codes, Scale, Value
+from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
+from sugenet.capacity.transversals import containing_none_before
 from sugenet.errors import CapacityError, NotMonotoneError, TooLargeError
 
 __all__ = ["Dense", "Focal", "FromFunction"]
@@ -51,6 +53,7 @@ class Dense(SetFunction):
 
     def __init__(self, criteria: Criteria | int | Iterable[Criterion], values: Any, scale: Scale = UNIT) -> None:
         criteria = Criteria(criteria)
+        need_scale(scale)
         n = len(criteria)
         if n > TABLE_LIMIT:
             raise TooLargeError(
@@ -69,10 +72,23 @@ class Dense(SetFunction):
                 f"not monotone: {criteria.show(small)} is worth {scale.element(codes[small])} but {criteria.show(large)}, "
                 f"which contains it, only {scale.element(codes[large])}."
             )
+        self._set_codes(criteria, codes, scale)
+
+    def _set_codes(self, criteria: Criteria, codes: Codes, scale: Scale) -> None:
         codes.flags.writeable = False
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "_codes", codes)
+
+    @classmethod
+    def _known(cls, criteria: Criteria, codes: Codes, scale: Scale) -> Dense:
+        """A table that is known to be monotone."""
+        self = cls.__new__(cls)
+        self._set_codes(criteria, codes, scale)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dense._known, (self.criteria, self._codes.copy(), self.scale)  # so that a copy is read-only, too
 
     @classmethod
     def of(cls, mu: SetFunction) -> Dense:
@@ -89,7 +105,7 @@ class Dense(SetFunction):
 
     def conjugate(self) -> Dense:
         """The table of the conjugate."""
-        return Dense(self.criteria, self.scale.decode(self.scale.reverse_codes(self._codes[::-1])), self.scale)
+        return Dense._known(self.criteria, self.scale.reverse_codes(self._codes[::-1]), self.scale)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dense):
@@ -143,27 +159,36 @@ class Focal(SetFunction):
         self, criteria: Criteria | int | Iterable[Criterion], sets: Mapping[Any, Any] | Iterable[FocalSet], scale: Scale = UNIT
     ) -> None:
         criteria = Criteria(criteria)
-        pairs: Iterable[tuple[Subset, Any]] = sets.items() if isinstance(sets, Mapping) else sets
+        need_scale(scale)
+        if not isinstance(sets, Iterable):
+            raise CapacityError(f"sets is {plain(sets)!r}. Give a mapping from sets to weights, or a list of (set, weight).")
         best: dict[int, Value] = {}
-        for subset, weight in pairs:
+        for pair in sets.items() if isinstance(sets, Mapping) else sets:
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise CapacityError(f"{plain(pair)!r} is no set with a weight. Give a mapping from sets to weights, or (set, weight).")
+            subset, weight = pair
             mask = criteria.mask(subset)
             value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
-        kept: list[tuple[int, Value]] = []
-        for mask, value in sorted(best.items(), key=lambda pair: (pair[0].bit_count(), pair[0])):
-            if value > scale.bottom and not any(other & mask == other and weight >= value for other, weight in kept):
-                kept.append((mask, value))
+        given = sorted(best.items(), key=lambda pair: pair[0].bit_count())
+        given.sort(key=lambda pair: pair[1], reverse=True)  # now a set comes after all that could make it needless
+        given = [pair for pair in given if pair[1] > scale.bottom]
+        self._set_weights(criteria, [given[number] for number in containing_none_before([mask for mask, _ in given])], scale)
+
+    def _set_weights(self, criteria: Criteria, focal: list[tuple[int, Value]], scale: Scale) -> None:
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "weights", tuple(kept))
+        object.__setattr__(self, "weights", tuple(sorted(focal, key=lambda pair: (pair[0].bit_count(), pair[0]))))
 
     @classmethod
     def of(cls, mu: SetFunction) -> Focal:
         """List the focal sets of any set function (at most two million)."""
         if isinstance(mu, Focal):
             return mu
-        pairs = take_all(mu.focal_masks(), "Focal.of")
-        return cls(mu.criteria, [FocalSet(mu.criteria.members(mask), weight) for mask, weight in pairs], mu.scale)
+        self = cls.__new__(cls)  # none of them makes another needless, so there is nothing to compare
+        instead = "Keep the set function as it is: its integral and its worths need no list."
+        self._set_weights(mu.criteria, take_all(mu.focal_masks(), "Focal.of", instead), mu.scale)
+        return self
 
     def at(self, mask: int) -> Value:
         """Best weight among the focal sets contained."""
@@ -214,6 +239,9 @@ class FromFunction(SetFunction):
     def __init__(
         self, criteria: Criteria | int | Iterable[Criterion], function: Callable[[frozenset[Criterion]], Any], scale: Scale = UNIT
     ) -> None:
+        need_scale(scale)
+        if not callable(function):
+            raise CapacityError(f"function is {plain(function)!r}. Give a function from a frozenset of criteria to a value.")
         object.__setattr__(self, "criteria", Criteria(criteria))
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "scale", scale)

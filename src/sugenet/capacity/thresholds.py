@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import comb, isfinite
+from math import comb, lcm
 from typing import Any
 
 import numpy as np
 
+from sugenet.capacity.arguments import exact_number, in_order, plain, show_number
 from sugenet.capacity.base import Costs, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import BOOLEAN, Boolean, Codes, Value
-from sugenet.capacity.weights import count_minimal, minimal_sets, ranked_minimal_sets, to_integers
+from sugenet.capacity.weights import count_minimal, minimal_sets, ranked_combinations, ranked_minimal_sets, to_integers
 from sugenet.errors import CapacityError, CriteriaError
 
 __all__ = ["CardinalityThreshold", "WeightedThreshold", "exact_number"]
@@ -57,12 +58,12 @@ class CardinalityThreshold(SetFunction):
     scale: Boolean = BOOLEAN
 
     def __init__(self, lam: int | Iterable[Criterion], tau: int, criteria: Criteria | int | Iterable[Criterion] | None = None) -> None:
-        chosen = Criteria(lam if isinstance(lam, int) or not _is_set(lam) else sorted(lam, key=_literal_order))
+        chosen = Criteria(sorted(lam, key=_literal_order) if isinstance(lam, set | frozenset) else lam)
         universe = chosen if criteria is None else Criteria(criteria)
         try:
             count = operator.index(tau)
         except TypeError:
-            raise CapacityError(f"tau={tau!r} must be a whole number: how many of {len(chosen)} must hold.") from None
+            raise CapacityError(f"tau={plain(tau)!r} must be a whole number: how many of {len(chosen)} must hold.") from None
         universe.mask(chosen.names)
         object.__setattr__(self, "criteria", universe)
         object.__setattr__(self, "lam", frozenset(chosen.names))
@@ -95,11 +96,12 @@ class CardinalityThreshold(SetFunction):
         """The tau-element subsets of `lam`."""
         if self.tau <= 0:
             return iter([(0, 1)])
-        if costs is not None:
-            weights, theta = self.threshold_form()
-            return ((mask, 1) for mask in ranked_minimal_sets(weights, theta, costs))
-        singles = [1 << place for place in bits(self.lam_mask)]
-        return ((sum(chosen), 1) for chosen in combinations(singles, self.tau))
+        if self.tau > len(self.lam):
+            return iter([])
+        places = list(bits(self.lam_mask))
+        if costs is not None and len({costs[place] for place in places}) > 1:
+            return ((mask, 1) for mask in ranked_combinations(places, self.tau, costs))
+        return ((sum(chosen), 1) for chosen in combinations([1 << place for place in places], self.tau))
 
     def focal_count(self) -> int:
         """Binomial: n choose tau."""
@@ -107,7 +109,7 @@ class CardinalityThreshold(SetFunction):
 
     def _phrase(self) -> str:
         shown = self.criteria.show(self.lam_mask) if len(self.lam) <= 12 else f"{len(self.lam)} criteria"
-        return f"at least {self.tau} of {shown}"
+        return f"at least {show_number(self.tau)} of {shown}"
 
 
 @dataclass(frozen=True)
@@ -144,16 +146,16 @@ class WeightedThreshold(SetFunction):
         theta: Any,
         criteria: Criteria | int | Iterable[Criterion] | None = None,
     ) -> None:
-        named = list(weights) if isinstance(weights, Mapping) else len(weights)
-        universe = Criteria(named if criteria is None else criteria)
-        row = universe.row(weights, "weights") if isinstance(weights, Mapping) else list(weights)
+        listed = [] if isinstance(weights, Mapping) else in_order(weights, "weights")
+        universe = Criteria((list(weights) if isinstance(weights, Mapping) else len(listed)) if criteria is None else criteria)
+        row = universe.row(weights, "weights") if isinstance(weights, Mapping) else listed
         if len(row) != len(universe):
             raise CriteriaError(f"{len(row)} weights for {len(universe)} criteria. Give one weight for each.")
         exact = tuple(exact_number(weight, f"the weight of {name}") for name, weight in zip(universe, row, strict=True))
         negative = next((name for name, weight in zip(universe, exact, strict=True) if weight < 0), None)
         if negative is not None:
             raise CapacityError(
-                f"the weight of {negative} is {row[universe.place(negative)]}, so adding it would lower the sum. "
+                f"the weight of {negative} is {plain(row[universe.place(negative)])}, so adding it would lower the sum. "
                 "Use WeightedThreshold.signed, which counts the opposite literal instead."
             )
         object.__setattr__(self, "criteria", universe)
@@ -172,7 +174,7 @@ class WeightedThreshold(SetFunction):
         >>> mu({1, -2}), mu({1, 2}), mu({-1, -2}), mu.theta
         (1, 0, 1, 3)
         """
-        exact = [exact_number(weight, f"weight {place}") for place, weight in enumerate(weights, start=1)]
+        exact = [exact_number(weight, f"weight {place}") for place, weight in enumerate(in_order(weights, "weights"), start=1)]
         by_literal: dict[Criterion, Any] = {sign * i: max(sign * weight, 0) for i, weight in enumerate(exact, start=1) for sign in (1, -1)}
         shift = sum(-weight for weight in exact if weight < 0)
         return cls(by_literal, exact_number(theta, "theta") + shift, Criteria.literals(len(exact)))
@@ -197,9 +199,14 @@ class WeightedThreshold(SetFunction):
         return np.asarray(sums >= theta).astype(np.int8)
 
     def conjugate(self) -> WeightedThreshold:
-        """Sets whose complement stays below theta: sum > W - theta, as an integer threshold W - theta + 1."""
-        weights, theta = self.integers
-        return WeightedThreshold(weights, sum(weights) - theta + 1, self.criteria)
+        """Sets whose complement stays below theta: sum > W - theta, which for whole numbers is sum >= W - theta + 1.
+
+        Sums are multiples of a unit. Where theta is one, too, the next multiple is W - theta + unit; else no sum is W - theta.
+        So the weights stay as they are, and conjugating twice gives theta back.
+        """
+        unit = Fraction(1, lcm(1, *(weight.denominator for weight in self.weights)))
+        step = unit if (self.theta / unit).denominator == 1 else 0
+        return WeightedThreshold(self.weights, sum(self.weights) - self.theta + step, self.criteria)
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any]:
         """The weights and theta."""
@@ -217,26 +224,9 @@ class WeightedThreshold(SetFunction):
 
     def _phrase(self) -> str:
         if len(self.weights) > 12:
-            return f"weights of {len(self.weights)} criteria reach {self.theta}"
-        terms = " + ".join(f"{weight} {name}" for name, weight in zip(self.criteria, self.weights, strict=True))
-        return f"{terms} >= {self.theta}"
-
-
-def exact_number(value: Any, what: str) -> int | Fraction:
-    """Take an int, Fraction, Decimal or float as the exact number it is."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    try:
-        if isinstance(value, str) or (isinstance(value, float) and not isfinite(value)):
-            raise ValueError
-        exact = Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        raise CapacityError(f"{what} is {value!r}, which is not a finite number.") from None
-    return exact.numerator if exact.denominator == 1 else exact
-
-
-def _is_set(lam: object) -> bool:
-    return isinstance(lam, set | frozenset)
+            return f"weights of {len(self.weights)} criteria reach {show_number(self.theta)}"
+        terms = " + ".join(f"{show_number(weight)} {name}" for name, weight in zip(self.criteria, self.weights, strict=True))
+        return f"{terms} >= {show_number(self.theta)}"
 
 
 def _literal_order(name: Criterion) -> tuple[str, int, int]:

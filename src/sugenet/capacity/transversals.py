@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from sugenet.capacity.criteria import bits
 
-__all__ = ["minimal", "minimal_transversals"]
+__all__ = ["containing_none_before", "minimal", "minimal_transversals"]
+
+LOOKAHEAD = 256  # unmet edges among which the one with the fewest choices left is looked for
+
+
+def containing_none_before(masks: Sequence[int]) -> list[int]:
+    """Numbers of the masks that contain no earlier mask.
+
+    Examples
+    --------
+    >>> containing_none_before([0b110, 0b111, 0b001, 0b101])
+    [0, 2]
+    """
+    words = max((mask.bit_length() for mask in masks), default=0) // 64 + 1
+    data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
+    rows: npt.NDArray[Any] = np.frombuffer(data, dtype="<u8").reshape(-1, words)
+    kept: npt.NDArray[Any] = np.empty((words, len(masks)), np.uint64)
+    numbers: list[int] = []
+    for number, outside in enumerate(~rows):
+        inside = np.flatnonzero(kept[0, : len(numbers)] & outside[0] == 0)
+        for word in range(1, words):
+            if not inside.size:
+                break
+            inside = inside[kept[word, inside] & outside[word] == 0]
+        if not inside.size:
+            kept[:, len(numbers)] = rows[number]
+            numbers.append(number)
+    return numbers
 
 
 def minimal(masks: Iterable[int]) -> list[int]:
     """Keep the masks that contain no other, smallest first."""
-    kept: list[int] = []
-    for mask in sorted(set(masks), key=lambda m: (m.bit_count(), m)):
-        if not any(other & mask == other for other in kept):
-            kept.append(mask)
-    return kept
+    rising = sorted(set(masks), key=lambda m: (m.bit_count(), m))
+    return [rising[number] for number in containing_none_before(rising)]
 
 
 def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
@@ -35,21 +64,25 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
     if 0 in rows:
         return
     everything = 0
-    for row in rows:
+    contains: dict[int, int] = {}  # for each element the numbers of the edges that hold it, as a mask
+    for number, row in enumerate(rows):
         everything |= row
-    contains = {place: sum(1 << number for number, row in enumerate(rows) if row >> place & 1) for place in bits(everything)}
+        for place in bits(row):
+            contains[place] = contains.get(place, 0) | 1 << number
 
-    def search(chosen: int, allowed: int, unmet: int, alone: list[int]) -> Iterator[int]:
+    stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]  # a stack of our own: there may be thousands of elements to choose
+    while stack:
+        chosen, allowed, unmet, alone = stack.pop()
         if not unmet:
             yield chosen
-            return
-        branch = min((rows[number] & allowed for number in bits(unmet)), key=int.bit_count)
+            continue
+        branch = min((rows[number] & allowed for number in islice(bits(unmet), LOOKAHEAD)), key=int.bit_count)
         allowed &= ~branch
+        further = []
         for place in bits(branch):
             hit = contains[place]
-            still = [edges & ~hit for edges in alone]
+            still = [edges & ~hit if edges & hit else edges for edges in alone]  # most lists stay what they are, and are shared
             if all(still):
-                yield from search(chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit])
+                further.append((chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit]))
                 allowed |= 1 << place
-
-    yield from search(0, everything, (1 << len(rows)) - 1, [])
+        stack.extend(reversed(further))

@@ -11,19 +11,28 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate
-from math import ceil, lcm
+from math import ceil, gcd, lcm
 from typing import Any
 
 import numpy as np
 
 from sugenet.errors import TooLargeError
 
-__all__ = ["count_minimal", "minimal_sets", "ranked_minimal_sets", "subset_counts", "to_integers", "window_total"]
+__all__ = [
+    "count_minimal",
+    "minimal_sets",
+    "ranked_combinations",
+    "ranked_minimal_sets",
+    "subset_counts",
+    "to_integers",
+    "window_total",
+]
 
 DENSE_BITS = 1 << 32  # counts of all sums as one long integer: at most 512 MiB
 DENSE_CELLS = 1 << 26
 SPARSE_STATES = 3_000_000
 FINISHED = -1
+LOW = 40  # bits in the lower part of a cost of over 62 bits, such as sums of floats have
 
 
 def to_integers(weights: Sequence[Any], theta: Any) -> tuple[list[int], int]:
@@ -36,7 +45,8 @@ def subset_counts(weights: Sequence[int], size: int, slot: int) -> int:
     """Number of subsets of each sum below `size`, as one integer with `slot` bits for each sum (a polynomial evaluated at 2^slot)."""
     counts, window = 1, (1 << (slot * size)) - 1
     for weight in weights:
-        counts = (counts + (counts << (slot * weight))) & window
+        if weight < size:  # a heavier one lands beyond the window, and shifting there could take any amount of memory
+            counts = (counts + (counts << (slot * weight))) & window
     return counts
 
 
@@ -68,7 +78,8 @@ def count_minimal(weights: Sequence[int], theta: int, below: int | None = None) 
     counts, total, window = 1, 0, (1 << (slot * theta)) - 1
     for weight in falling:
         total += window_total(counts, slot, max(0, theta - weight), min(theta, limit - weight))
-        counts = (counts + (counts << (slot * weight))) & window
+        if weight < theta:
+            counts = (counts + (counts << (slot * weight))) & window
     return total
 
 
@@ -120,6 +131,32 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
             stack.append((k + 1, reached, mask))
 
 
+def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) -> Iterator[int]:
+    """Yield the sets of `size` places, 1 <= size <= their number, as masks, cheapest first; `costs` are by place.
+
+    With places by rising cost, a set is its members' positions. Every set but the first has one parent, with its first moved
+    member one step back: so a member moves on while there is room before the next moved one, or the member before it begins to
+    move. No set costs less than its parent.
+
+    Examples
+    --------
+    >>> [bin(mask) for mask in ranked_combinations([0, 1, 2], 2, costs=[9, 1, 5])]
+    ['0b110', '0b11', '0b101']
+    """
+    order = sorted(places, key=lambda place: costs[place])
+    price, single = [costs[place] for place in order], [1 << place for place in order]
+    heap = [(sum(price[:size]), sum(single[:size]), size, size, len(order))]  # member `size` does not exist: nothing has moved
+
+    while heap:
+        total, mask, member, at, end = heappop(heap)  # members from `member` on have moved, it stands at `at`, the next one at `end`
+        yield mask
+        if member < size and at + 1 < end:
+            heappush(heap, (total + price[at + 1] - price[at], mask ^ single[at + 1] ^ single[at], member, at + 1, end))
+        before, end = member - 1, at if member < size else end
+        if before >= 0 and member < end:
+            heappush(heap, (total + price[member] - price[before], mask ^ single[member] ^ single[before], before, member, end))
+
+
 def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]) -> Iterator[int]:
     """Yield the minimal sets with sum >= theta as masks, cheapest first.
 
@@ -134,7 +171,8 @@ def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]
         yield 0
         return
     order = sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: (-weights[i], costs[i]))
-    falling, price = [weights[i] for i in order], [costs[i] for i in order]
+    unit = gcd(*(costs[i] for i in order)) or 1
+    falling, price = [weights[i] for i in order], [costs[i] // unit for i in order]
     if sum(falling) < theta:
         return
     impossible = sum(price) + 1
@@ -166,7 +204,9 @@ def _completions(falling: list[int], theta: int, price: list[int], impossible: i
     """Cost of the cheapest way to complete a state (k, sum so far); `impossible` or more where there is none."""
     n, rest = len(falling), sum(falling)
     if (n + 1) * theta <= DENSE_CELLS:
-        dtype = np.int64 if impossible < 1 << 61 else object
+        if 1 << 62 <= impossible < 1 << 62 + LOW:
+            return _wide_completions(falling, theta, price, impossible)
+        dtype = np.int64 if impossible < 1 << 62 else object
         last = np.full(theta, impossible, dtype=dtype)
         rows = [last]
         for k in reversed(range(n)):
@@ -195,3 +235,23 @@ def _completions(falling: list[int], theta: int, price: list[int], impossible: i
             with_k = price[k] + (0 if after >= theta else table[k + 1].get(after, impossible))
             table[k][reached] = min(with_k, table[k + 1].get(reached, impossible))
     return lambda k, reached: table[k].get(reached, impossible)
+
+
+def _wide_completions(falling: list[int], theta: int, price: list[int], impossible: int) -> Callable[[int, int], int]:
+    """The same with costs of up to 102 bits, each in two integers."""
+    part = (1 << LOW) - 1
+    high, low = np.full(theta, impossible >> LOW), np.full(theta, impossible & part)
+    rows = [(high, low)]
+    for k in reversed(range(len(falling))):
+        weight = falling[k]
+        above, below = np.full(theta, price[k] >> LOW), np.full(theta, price[k] & part)
+        if weight < theta:
+            above[: theta - weight] += high[weight:]
+            below[: theta - weight] += low[weight:]
+            above += below >> LOW
+            below &= part
+        cheaper = (above < high) | ((above == high) & (below < low))
+        high, low = np.where(cheaper, above, high), np.where(cheaper, below, low)
+        rows.append((high, low))
+    rows.reverse()
+    return lambda k, reached: rows[k][0].item(reached) << LOW | rows[k][1].item(reached)

@@ -1,0 +1,69 @@
+"""What users hand in, read once: exact numbers, sequences in order, values as they are shown in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from sugenet.errors import CapacityError
+
+__all__ = ["exact_number", "in_order", "plain", "show_number"]
+
+
+def plain(value: object) -> object:
+    """A NumPy scalar as the Python value that it is, to be shown."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def in_order(values: object, what: str) -> list[Any]:
+    """The values as a list, where their order says what they belong to.
+
+    Examples
+    --------
+    >>> in_order((3, 1), "weights")
+    [3, 1]
+    >>> in_order({3, 1}, "weights")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.CapacityError: weights is {1, 3}, a set, which has no order. Give a list, or a mapping from criteria.
+    """
+    if isinstance(values, AbstractSet):
+        raise CapacityError(f"{what} is {values!r}, a set, which has no order. Give a list, or a mapping from criteria.")
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        raise CapacityError(f"{what} is {plain(values)!r}. Give a list of values, one for each criterion.")
+    return list(values)
+
+
+def exact_number(value: Any, what: str) -> int | Fraction:
+    """Take an int, Fraction, Decimal or float as the exact number it is."""
+    value = plain(value)
+    try:
+        if isinstance(value, str) or (isinstance(value, float) and not isfinite(value)):
+            raise ValueError
+        exact = Fraction(value)
+    except (TypeError, ValueError, OverflowError):
+        raise CapacityError(f"{what} is {value!r}, which is not a finite number.") from None
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def show_number(value: int | Fraction) -> str:
+    """An exact number as text: a float as it was written, a number of very many digits as about what it is.
+
+    Examples
+    --------
+    >>> show_number(Fraction(1, 3)), show_number(Fraction(0.1)), show_number(Fraction(0.1) + Fraction(0.7)), show_number(10**5000)
+    ('1/3', '0.1', 'about 0.8', 'about 10^5000')
+    """
+    if value.denominator == 1 and value.numerator.bit_length() < 10_000:
+        return str(value)
+    power = round((abs(value.numerator).bit_length() - value.denominator.bit_length()) * 0.30103)
+    if abs(power) > 300:
+        return f"about {'-' if value < 0 else ''}10^{power}"
+    if value.denominator < 10**6:
+        return str(value)
+    return repr(float(value)) if float(value) == value else f"about {float(value):.6g}"
