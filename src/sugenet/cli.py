@@ -345,6 +345,7 @@ def _whatif(options: argparse.Namespace) -> int:
     from sugenet import reason
     from sugenet.bits import prepare
     from sugenet.io.texts import check_writable
+    from sugenet.reason.flips import prepare_flips
 
     if options.output is not None:
         check_writable(options.output)
@@ -356,6 +357,7 @@ def _whatif(options: argparse.Namespace) -> int:
             raise SugenetError(f"--to {options.to} is no class. The classes are {', '.join(network.classes)}.")
         target = network.classes.index(options.to)
     prepare(notify=_tell)
+    prepare_flips(notify=_tell)
     answer = reason.whatif(
         network,
         x.tolist(),

@@ -6,13 +6,17 @@ The margins of 64 fragile neurons are the 16-bit lanes of one vector; adding a m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "scan"]
+__all__ = ["LANES", "prepare", "scan"]
 
 LANES = 64
 
@@ -130,3 +134,25 @@ def scan(size, last_start, prefix, stop, deltas, margins, feature, weight, floor
             d -= 1
         if d < 0:
             return -1
+
+
+class _Telling(event.Listener):
+    """Tells once that something is being compiled."""
+
+    def __init__(self, notify: Callable[[str], None] | None) -> None:
+        self.tell = notify
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        if self.tell is not None:
+            self.tell("compiling the walk over changes, once for this machine (some seconds)")
+            self.tell = None
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def prepare(notify: Callable[[str], None] | None) -> None:
+    """Load or compile the walk by calling it on nothing."""
+    row, word, lanes = np.zeros(1, np.int64), np.zeros((1, 1), np.uint64), np.zeros((1, LANES), np.int16)
+    with event.install_listener("numba:compile", _Telling(notify)):
+        scan(1, 0, row[:0], 0, lanes, lanes[0], row, row, 0, 0, word, np.zeros(1, np.uint8), np.zeros(3, np.int64), word, row[:, None])

@@ -18,7 +18,7 @@ from sugenet.errors import TooLargeError
 from sugenet.reason.front import Front, reach
 from sugenet.reason.regions import Move
 
-__all__ = ["FlipLevel", "flip_level", "insert"]
+__all__ = ["FlipLevel", "flip_level", "insert", "prepare_flips"]
 
 _LANES = 64
 _NEW = 1 << 14
@@ -61,6 +61,13 @@ def flip_level(
         Asked now and then whether to give up; the answer is then None.
     """
     return _Walk(front, violates, stop).level(floor, budget)
+
+
+def prepare_flips(notify: Callable[[str], None] | None = None) -> None:
+    """Load the compiled walk; `notify` is told first where it has to be compiled."""
+    from sugenet.reason.flip_kernels import prepare
+
+    prepare(notify)
 
 
 class _Walk:
