@@ -1,0 +1,106 @@
+"""Regions against their meaning: the states that a neighbourhood reaches are those of all raw samples inside the region."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, thermometer, threshold
+from sugenet.errors import EncodingError, QuestionError
+from sugenet.reason import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.reason.front import Front, reach
+
+KINDS = [bit(), thermometer([1, 3], 0, 4, True), OneHot(("a", "b", "c")), threshold(2, 0, 3, True)]
+
+
+def make(seed):
+    rng = np.random.default_rng(seed)
+    encoder = Encoder([KINDS[k] for k in rng.integers(0, len(KINDS), rng.integers(1, 4))])
+    layer = DenseLayer(rng.integers(-1, 2, (5, encoder.width)), rng.integers(0, encoder.width + 1, 5))
+    network = Network(encoder, [layer], Head(rng.choice([-1, 1], (2, 5))))
+    options = [list(c.categories) if isinstance(c, OneHot) else list(range(int(c.low), int(c.high) + 1)) for c in encoder.codings]
+    return network, [values[rng.integers(0, len(values))] for values in options], options
+
+
+def inside(region, network, x, y):
+    """Whether a raw sample is in the region, written out."""
+    codings = network.encoder.codings
+    changes = [(c, a, b) for c, a, b in zip(codings, x, y, strict=True) if a != b]
+    sizes = [Fraction(1) if isinstance(c, OneHot) else Fraction(abs(b - a)) for c, a, b in changes]
+    match region:
+        case L0():
+            return len(changes) <= region.radius
+        case L1():
+            return sum(sizes) <= region.radius
+        case L2():
+            return sum(size**2 for size in sizes) <= region.radius**2
+        case Linf():
+            return max(sizes, default=0) <= region.radius
+        case Hamming():
+            return sum(int((c.bits(c.state(a)) != c.bits(c.state(b))).sum()) for c, a, b in changes) <= region.radius
+        case Free():
+            return all(a == b or k in region.features for k, (a, b) in enumerate(zip(x, y, strict=True)))
+    return True
+
+
+def states(network, y):
+    return tuple(c.state(v) for c, v in zip(network.encoder.codings, y, strict=True))
+
+
+def reached(near):
+    by_feature = {}
+    for move in near.moves:
+        by_feature.setdefault(move.feature, [None]).append(move)
+    for choice in product(*by_feature.values()):
+        moves = [move for move in choice if move is not None]
+        if near.budget is None or sum(move.weight for move in moves) <= near.budget:
+            yield moves
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([L0(1), L0(2), L1(2), L1(3), L2(2), L2("3/2"), Linf(1), Linf(2), Hamming(1), Hamming(3), Free([0]), Anything()]),
+)
+def test_a_neighbourhood_reaches_what_the_region_holds(seed, region):
+    if isinstance(region, L2) and isinstance(region.radius, str):
+        region = L2(Fraction(region.radius))
+    network, x, options = make(seed)
+    near = region.around(network, x)
+    expected = {states(network, y) for y in product(*options) if inside(region, network, x, y)}
+    found = list(reached(near))
+    assert {states(network, near.moved(moves)) for moves in found} == expected
+    front = Front.of(near)
+    first = network.layers[0]
+    margins = first.match_counts(near.inputs)[0] - first.tau
+    for moves in found:  # neurons that are not fragile stay as they are, and no margin leaves its reach
+        row = np.empty((1, len(x)), dtype=object)
+        row[0] = near.moved(moves)
+        after = first.match_counts(network.inputs(row))[0] - first.tau
+        still = np.setdiff1d(np.arange(5), front.fragile)
+        assert ((after >= 0) == (margins >= 0))[still].all()
+        assert (after[front.fragile] - margins[front.fragile] <= reach(near, front.deltas)).all()
+        assert (margins[front.fragile] - after[front.fragile] <= reach(near, -front.deltas)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda n: L0(-1).around(n, [0] * n.encoder.features), QuestionError, "a radius is not negative"),
+        (lambda n: Free(["nose"]).around(n, [0] * n.encoder.features), QuestionError, "no feature 'nose'"),
+        (lambda n: Free([9]).around(n, [0] * n.encoder.features), QuestionError, "numbers from 0 to"),
+        (lambda n: L0(1).around(n, [0, 0]), EncodingError, "the sample has 2 values"),
+    ],
+)
+def test_regions_that_make_no_sense_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call(Network.of_bits([DenseLayer([[1, 1, 1]], [1])], Head([[1], [-1]])))
+
+
+def test_regions_say_what_they_are():
+    texts = [str(r) for r in (Hamming(1), L0(2), L1(3), L2(4), Linf(5), Free([1, 2]), Anything())]
+    assert texts[0] == "up to 1 bit flipped"
+    assert texts[-1] == "any input"
+    assert len(set(texts)) == 7
