@@ -7,9 +7,11 @@ added up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ from sugenet.errors import CertificateError
 
 __all__ = ["check"]
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
+_TOTALS = 1 << 62
 _FORMAT = {"format": "sugenet certificate", "version": 1}
 
 
@@ -150,17 +153,31 @@ class _Checker:
 
         moves = [[pair for pair in options if inside(pair[1])] for options in self._moves()]
         base, gains = self._gains(moves)
+        most = self._most(moves, inside)
+        loose = _loose(base, gains, most)
         walked = 0
         seen: set[bytes] = set()
-        for counts in self._sets(moves, base, gains, inside):
+        for counts in _joined(self._sets(moves, base[loose], [gain[:, loose] for gain in gains], most, inside)):
             walked += len(counts)
-            active = np.packbits(counts >= 0, axis=1)
-            rows = {row.tobytes() for row in np.unique(active, axis=0)} - seen
+            rows = {row.tobytes() for row in _distinct(counts >= 0)} - seen
             seen |= rows
             if rows:
-                patterns = np.array([np.frombuffer(row, np.uint8) for row in rows])
-                self._judge(np.unpackbits(patterns, axis=1, count=len(base)).astype(bool))
+                octets = np.array([np.frombuffer(row, np.uint8) for row in rows])
+                patterns = np.repeat((base >= 0)[None, :], len(rows), axis=0)
+                patterns[:, loose] = np.unpackbits(octets, axis=1, count=len(loose)).astype(bool)
+                self._judge(patterns)
         return f"none of the {walked:,} changes {'below' if strict else 'up to'} {bound} does"
+
+    def _most(self, moves: list[list[tuple[Any, Fraction]]], inside: Callable[[Fraction], bool]) -> int:
+        """The largest number of features that can change together."""
+        used = [options for options in moves if options]
+        if self.cost == "Linf":
+            return len(used)
+        total, count = Fraction(0), 0
+        for price in sorted(min(price for _, price in options) for options in used):
+            total += price
+            count += inside(total)
+        return count
 
     def _gains(self, moves: list[list[tuple[Any, Fraction]]]) -> tuple[Ints, list[Ints]]:
         """M - tau of the first layer at the sample, and what each single change adds, both by the definition."""
@@ -186,7 +203,7 @@ class _Checker:
         layer = self.network.layers[0]
         return np.concatenate([layer.match_counts(self.network.inputs(X[k : k + 4096])) - layer.tau for k in range(0, len(X), 4096)])
 
-    def _sets(self, moves: list[list[tuple[Any, Fraction]]], base: Ints, gains: list[Ints], inside: Any) -> Iterator[Ints]:
+    def _sets(self, moves: list[list[tuple[Any, Fraction]]], base: Ints, gains: list[Ints], most: int, inside: Any) -> Iterator[Ints]:
         """First-layer margins after every allowed set of changes, in chunks."""
         used = [k for k, options in enumerate(moves) if options]
         if self.cost == "Linf":
@@ -198,28 +215,21 @@ class _Checker:
                     continue  # the sample itself
                 yield (base + sum((row[number] for row, number in zip(rows, choice, strict=True)), np.zeros_like(base)))[None]
             return
-        lightest = sorted(min(price for _, price in moves[k]) for k in used)
-        most = sum(1 for k in range(1, len(lightest) + 1) if inside(sum(lightest[:k], Fraction(0))))
+        unit = lcm(1, *(price.denominator for k in used for _, price in moves[k]))
+        limit = bisect_left(range(_TOTALS), True, lo=0, hi=_TOTALS, key=lambda total: not inside(Fraction(total, unit))) - 1
+        if limit == _TOTALS - 1:
+            raise CertificateError("the costs are too finely divided to walk through again.")
+        prices = [np.array([int(price * unit) for _, price in moves[k]], np.int64) for k in used]
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in prices])]).astype(int)
+        price, gain = np.concatenate([*prices, np.zeros(0, np.int64)]), np.concatenate([*(gains[k] for k in used), base[None, :]])
         for size in range(1, most + 1):
-            for front in combinations(used, size - 1):
-                for prices, start in self._fronts(front, moves, base, gains):
-                    if not inside(prices):
-                        continue
-                    later = [k for k in used if not front or k > front[-1]]
-                    parts = []
-                    for k in later:
-                        chosen = [n for n, (_, price) in enumerate(moves[k]) if inside(prices + price)]
-                        if chosen:
-                            parts.append(start + gains[k][chosen])
-                    if parts:
-                        yield np.concatenate(parts)
-
-    def _fronts(
-        self, front: tuple[int, ...], moves: list[list[tuple[Any, Fraction]]], base: Ints, gains: list[Ints]
-    ) -> Iterator[tuple[Fraction, Ints]]:
-        for choice in product(*(range(len(moves[k])) for k in front)):
-            price = sum((moves[k][n][1] for k, n in zip(front, choice, strict=True)), Fraction(0))
-            yield price, base + sum((gains[k][n] for k, n in zip(front, choice, strict=True)), np.zeros_like(base))
+            for front in combinations(range(len(used)), size - 1):
+                begin = starts[front[-1] + 1] if front else 0
+                for chosen in product(*(range(starts[k], starts[k + 1]) for k in front)):
+                    left = limit - int(price[list(chosen)].sum())
+                    fits = np.flatnonzero(price[begin:] <= left) + begin
+                    if len(fits):
+                        yield base + gain[list(chosen)].sum(axis=0) + gain[fits]
 
     def _judge(self, patterns: Bits) -> None:
         bits = patterns
@@ -229,3 +239,34 @@ class _Checker:
         for row in scores:
             if self._violates(row):
                 raise CertificateError("a cheaper change violates the property, against what the certificate claims.")
+
+
+def _loose(base: Ints, gains: list[Ints], most: int) -> npt.NDArray[np.intp]:
+    """Neurons that at most so many changes can turn; the others stay as they are."""
+    every = np.concatenate([np.zeros((1, len(base)), np.int64), *gains])
+    up, down = most * every.max(axis=0), most * every.min(axis=0)
+    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0))
+
+
+def _joined(parts: Iterator[Ints]) -> Iterator[Ints]:
+    """Small arrays put together, so that each step has enough to do."""
+    waiting: list[Ints] = []
+    rows = 0
+    for part in parts:
+        waiting.append(part)
+        rows += len(part)
+        if rows >= _CHUNK:
+            yield np.concatenate(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _distinct(active: Bits) -> npt.NDArray[np.uint8]:
+    """The different rows, packed."""
+    octets = np.packbits(active, axis=1)
+    if octets.shape[1] > 8:
+        return np.unique(octets, axis=0)
+    words = np.zeros((len(octets), 8), np.uint8)
+    words[:, : octets.shape[1]] = octets
+    return np.unique(words.view(np.uint64)).view(np.uint8).reshape(-1, 8)[:, : octets.shape[1]]
