@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -144,6 +145,16 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
     assert answer.lower >= 1
     if isinstance(answer, Counterfactual):
         assert not answer.is_minimum or answer.value == 1
+
+
+def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
+    network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
+    monkeypatch.setattr(sys.modules["sugenet.reason.whatif"], "search", lambda *_, **__: None)
+    answer = whatif(network, [-1] * 6, L0, time_limit=-1)
+    assert isinstance(answer, OpenCounterfactual)
+    assert check(answer.certificate, network) == "the sample has class 1; none of the 0 changes below 1 does"
+    with pytest.raises(CertificateError, match="a cheaper change violates"):
+        check({**answer.certificate, "open": "5"}, network)
 
 
 def test_a_limit_bounds_the_claim():

@@ -68,6 +68,8 @@ class _Checker:
         if self.claim["witness"] is not None:
             said.append(self._check_witness())
             bound, strict = Fraction(self.claim["lower"]), True
+        elif "open" in self.claim:  # nothing was found, and only a lower bound is claimed
+            bound, strict = Fraction(self.claim["open"]), True
         elif self.claim["limit"] is not None:
             bound, strict = Fraction(self.claim["limit"]), False
         else:

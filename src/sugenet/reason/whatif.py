@@ -131,7 +131,7 @@ class _Hunt:
             if best is not None and proved >= sum(move.weight for move in best) - 1:
                 break
         if best is None:
-            return NoCounterfactual(self.prop, self.cost.__name__, self.most, "flip enumeration", self._certificate(None, everything.unit))
+            return NoCounterfactual(self.prop, self.cost.__name__, self.most, "flip enumeration", self._certificate(None))
         value = sum(move.weight for move in best) * everything.unit
         return self._found(best, value, value, "flip enumeration")
 
@@ -187,12 +187,12 @@ class _Hunt:
                 return self._found(best, max(move.distance for move in best), lower, "local search")
             walked = self._walk_ball(front, len({move.feature for move in inside}))
             if walked is None:
-                return OpenCounterfactual(self.prop, "Linf", lower, f"a ball of radius {radius} was too large to walk", {})
+                return self._open(lower, f"a ball of radius {radius} was too large to walk")
             if walked.violation is not None:
                 return self._found(walked.violation, radius, lower, "flip enumeration")
             self.levels.append({"radius": str(radius), "sets": walked.sets, "patterns": walked.signatures})
             lower = next((r for r in radii if r > radius), radius)
-        return NoCounterfactual(self.prop, "Linf", self.most, "flip enumeration", self._certificate(None, Fraction(1)))
+        return NoCounterfactual(self.prop, "Linf", self.most, "flip enumeration", self._certificate(None))
 
     def _walk_ball(self, front: Front, features: int) -> FlipLevel | None:
         if not len(front.fragile):
@@ -209,8 +209,12 @@ class _Hunt:
     def _stopped(self, best: tuple[Move, ...] | None, proved: int, near: Neighbourhood, reason: str) -> Counterfactual | OpenCounterfactual:
         lower = (proved + 1) * near.unit
         if best is None:
-            return OpenCounterfactual(self.prop, self.cost.__name__, lower, reason, self._certificate(None, near.unit))
+            return self._open(lower, reason)
         return self._found(best, sum(move.weight for move in best) * near.unit, lower, f"local search; {reason}")
+
+    def _open(self, lower: Fraction, reason: str) -> OpenCounterfactual:
+        """Nothing found: the certificate claims the lower bound and no more."""
+        return OpenCounterfactual(self.prop, self.cost.__name__, lower, reason, self._certificate(None) | {"open": str(lower)})
 
     def _found(self, moves: tuple[Move, ...], value: Fraction, lower: Fraction, engine: str) -> Counterfactual:
         changed = list(self.values)
@@ -220,10 +224,10 @@ class _Hunt:
         row[0] = changed
         if not self.prop.violates(self.prop.network.match_counts(row, engine="definition"))[0]:
             raise SoundnessError(f"the changed sample {changed} does not violate: {self.prop}. Please report this input.")
-        certificate = self._certificate(changed, Fraction(1)) | {"value": str(value), "lower": str(lower)}
+        certificate = self._certificate(changed) | {"value": str(value), "lower": str(lower)}
         return Counterfactual(self.prop, self.cost.__name__, value, lower, tuple(self.values), tuple(changed), engine, certificate)
 
-    def _certificate(self, changed: list[Any] | None, _unit: Fraction) -> dict[str, Any]:
+    def _certificate(self, changed: list[Any] | None) -> dict[str, Any]:
         return {
             "format": "sugenet certificate",
             "version": 1,
