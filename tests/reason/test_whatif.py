@@ -157,6 +157,15 @@ def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
         check({**answer.certificate, "open": "5"}, network)
 
 
+def test_costs_too_finely_divided_to_walk_leave_a_bound_and_a_checked_certificate():
+    encoder = Encoder([threshold(0.1 + k / 7) for k in range(4)])
+    network = Network(encoder, [DenseLayer([[1, 1, 1, 1]], [4])], Head([[1], [-1]]))
+    answer = whatif(network, [1e-9, 1e-7, 0.3, 1 / 3], L2)
+    assert isinstance(answer, Counterfactual)
+    assert 0 < answer.lower <= answer.value
+    assert check(answer.certificate, network)
+
+
 def test_a_limit_bounds_the_claim():
     network = Network.of_bits([DenseLayer([[1] * 6], [6])], Head([[1], [-1]]))
     answer = whatif(network, [-1] * 6, L0, limit=3)
@@ -174,6 +183,10 @@ def test_a_limit_bounds_the_claim():
         (lambda n: whatif(n, [1, 1, 1, 1, 1], ties="odd"), QuestionError, "ties='odd'"),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], immutable=["nose"]), QuestionError, "no feature 'nose'"),
         (lambda n: whatif(n, [1, 1]), EncodingError, "2"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], "L0"), QuestionError, "cost='L0' is no cost"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], L0(2)), QuestionError, "without a radius"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], limit=-1), QuestionError, "limit=-1 is negative"),
+        (lambda n: check([], n), CertificateError, "a JSON object, not list"),
     ],
 )
 def test_questions_that_make_no_sense_are_named(call, error, message):

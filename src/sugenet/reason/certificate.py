@@ -36,11 +36,13 @@ def check(certificate: dict[str, Any], network: Network) -> str:
     CertificateError
         Where it is for another network, is damaged, or claims what is not so.
     """
+    if not isinstance(certificate, dict):
+        raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     try:
         return _Checker(certificate, network).run()
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
 
 

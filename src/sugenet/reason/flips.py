@@ -86,6 +86,8 @@ class _Walk:
         self.margins = np.full(lanes, -1, np.int16)
         self.margins[: len(front.fragile)] = front.margins
         self.feature = np.array([move.feature for move in self.moves], np.int64)
+        if sum(move.weight for move in self.moves) >= 1 << 62:
+            raise TooLargeError("the costs are too finely divided for flip enumeration: as whole numbers they leave 62 bits")
         self.weight = np.array([move.weight for move in self.moves], np.int64)
         self.words = lanes // _LANES
         self._tables(_TABLE)

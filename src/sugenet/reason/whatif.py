@@ -16,7 +16,7 @@ from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounter
 from sugenet.reason.flips import FlipLevel, flip_level
 from sugenet.reason.front import Front
 from sugenet.reason.property import Keeps, Ties
-from sugenet.reason.regions import L0, Cost, Linf, Move, Neighbourhood, surroundings
+from sugenet.reason.regions import L0, L1, L2, Cost, Hamming, Linf, Move, Neighbourhood, surroundings
 from sugenet.reason.search import search
 
 __all__ = ["whatif"]
@@ -64,6 +64,8 @@ def whatif(
     >>> print(whatif(net, [+1, -1, +1, -1]))
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
     """
+    if cost not in (L0, L1, L2, Linf, Hamming):
+        raise QuestionError(f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius.")
     values = np.asarray(x, dtype=object).reshape(-1).tolist()
     row = np.empty((1, len(values)), dtype=object)
     row[0] = values
@@ -76,6 +78,8 @@ def whatif(
         fixed.add(names[name])
     movable = [place for place in range(network.encoder.features) if place not in fixed]
     most = None if limit is None else Fraction(exact_number(limit, "limit")) ** (2 if cost.__name__ == "L2" else 1)
+    if most is not None and exact_number(limit, "limit") < 0:
+        raise QuestionError(f"limit={limit} is negative, but no change costs less than nothing.")
     end = None if time_limit is None else monotonic() + time_limit
     return _Hunt(prop, values, cost, movable, most, lambda: end is not None and monotonic() > end, seed).run()
 
