@@ -95,7 +95,7 @@ class Head:
         return match_counts(self.weights, array)
 
     @cached_property
-    def _integers(self) -> tuple[list[int], list[int], int]:
+    def integers(self) -> tuple[list[int], list[int], int]:
         """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit: scores compare as integers."""
         slopes = [2 * scale for scale in self.scale]
         offsets = [bias - scale * int(size) for bias, scale, size in zip(self.bias, self.scale, self.sizes, strict=True)]
@@ -104,14 +104,14 @@ class Head:
 
     def ranked(self, counts: Ints) -> npt.NDArray[Any]:
         """Scores times a common unit: int64 where all of them fit, else Python integers."""
-        slopes, offsets, _ = self._integers
+        slopes, offsets, _ = self.integers
         largest = max(abs(a) * max(int(n), 1) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
         dtype = np.int64 if largest < 1 << 62 else object
         return np.asarray(counts.astype(dtype) * np.array(slopes, dtype) + np.array(offsets, dtype))
 
     def scores(self, counts: Ints) -> npt.NDArray[Any]:
         """Exact scores as Fractions, an object array."""
-        unit = self._integers[2]
+        unit = self.integers[2]
         ranked = self.ranked(counts).astype(object)
         out = np.empty(ranked.shape, dtype=object)
         out.ravel()[:] = [Fraction(int(value), unit) for value in ranked.ravel()]
@@ -122,7 +122,7 @@ class Head:
         return self._floats(self.ranked(counts))
 
     def _floats(self, ranked: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        unit = self._integers[2]
+        unit = self.integers[2]
         if ranked.dtype != object and unit <= 1 << 52 and np.abs(ranked).max(initial=0) <= 1 << 52:
             return np.asarray(ranked / unit)  # both are exact floats, so the quotient is correctly rounded
         return np.array([_quotient(int(value), unit) for value in ranked.ravel()], dtype=np.float64).reshape(ranked.shape)

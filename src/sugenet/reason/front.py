@@ -20,7 +20,7 @@ from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.packed import Packed
 from sugenet.reason.regions import Neighbourhood
 
-__all__ = ["Front", "reach"]
+__all__ = ["Front", "first_layer", "move_gains", "reach"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Front:
     def of(cls, neighbourhood: Neighbourhood) -> Front:
         """Look at a neighbourhood from the first layer."""
         network = neighbourhood.network
-        first = _first_layer(network)
+        first = first_layer(network)
         margins = first.match_counts(neighbourhood.inputs)[0] - first.tau
-        deltas = _deltas(neighbourhood, first)
+        deltas = move_gains(neighbourhood, first)
         up, down = reach(neighbourhood, deltas), reach(neighbourhood, -deltas)
         active = margins >= 0
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
@@ -63,7 +63,7 @@ class Front:
         return self.tail.match_counts(activity)
 
 
-def _first_layer(network: Network) -> DenseLayer | LevelLayer:
+def first_layer(network: Network) -> DenseLayer | LevelLayer:
     """The first layer as neurons; the bits themselves where the head reads them."""
     if not network.layers:
         n = network.encoder.width
@@ -75,7 +75,7 @@ def _first_layer(network: Network) -> DenseLayer | LevelLayer:
     return first if isinstance(first, LevelLayer) else dense_of(first)
 
 
-def _deltas(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
+def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
     """What each move adds to the match count of each neuron."""
     rows = np.zeros((len(neighbourhood.moves), first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights

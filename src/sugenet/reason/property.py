@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
+from functools import cached_property
+from typing import Literal
 
 from sugenet.bnn import Network
-from sugenet.bnn.layers import Ints
 from sugenet.errors import QuestionError
+from sugenet.reason.goal import Goal, loses, wins
 
 __all__ = ["Keeps", "Ties"]
 
@@ -37,27 +35,11 @@ class Keeps:
         if self.ties not in ("lowest", "against"):
             raise QuestionError(f"ties={self.ties!r} must be 'lowest' or 'against'.")
 
-    def violates(self, counts: Ints) -> npt.NDArray[np.bool_]:
-        """Whether match counts of the classes, one row a case, violate the property; in exact integers."""
-        scores = self.network.head.ranked(counts)
-        if self.target is None:
-            if self.ties == "lowest":
-                return np.asarray(np.argmax(scores, axis=1) != self.label)
-            others = np.delete(scores, self.label, axis=1)
-            return np.asarray((others >= scores[:, [self.label]]).any(axis=1))
-        rest = np.delete(scores, self.target, axis=1)
-        if self.ties == "against":
-            return np.asarray((scores[:, [self.target]] >= rest).all(axis=1))
-        return np.asarray(np.argmax(scores, axis=1) == self.target)
-
-    def shortfall(self, counts: Ints) -> npt.NDArray[Any]:
-        """How far each case is from violating, in exact integers: smaller is nearer; for search only."""
-        scores = self.network.head.ranked(counts)
-        if self.target is None:
-            others = np.delete(scores, self.label, axis=1)
-            return np.asarray(scores[:, self.label] - others.max(axis=1))
-        rest = np.delete(scores, self.target, axis=1)
-        return np.asarray(rest.max(axis=1) - scores[:, self.target])
+    @cached_property
+    def goal(self) -> Goal:
+        """What violates it."""
+        head = self.network.head
+        return loses(head, self.label, ties=self.ties) if self.target is None else wins(head, self.target, ties=self.ties)
 
     def __str__(self) -> str:
         names = self.network.classes

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.reason.front import Front
-from sugenet.reason.property import Keeps
+from sugenet.reason.goal import Goal
 from sugenet.reason.regions import Move
 
 __all__ = ["search"]
 
 
-def search(front: Front, prop: Keeps, *, seed: int = 0, restarts: int = 8) -> tuple[Move, ...] | None:
+def search(front: Front, goal: Goal, *, seed: int = 0, restarts: int = 8) -> tuple[Move, ...] | None:
     """A set of moves inside the neighbourhood that violates the property, made as light as dropping moves can; or None.
 
     Each round starts from the sample (later rounds from a few random moves), always takes the move that brings the scores nearest to a
@@ -26,9 +26,9 @@ def search(front: Front, prop: Keeps, *, seed: int = 0, restarts: int = 8) -> tu
     best: list[int] | None = None
     for attempt in range(restarts):
         chosen = _random_start(rng, len(near.moves), features, weights, near.budget) if attempt else []
-        found = _descend(front, prop, chosen, weights, features, _budget_below(best, weights, near.budget))
+        found = _descend(front, goal, chosen, weights, features, _budget_below(best, weights, near.budget))
         if found is not None:
-            found = _thinned(front, prop, found, weights)
+            found = _thinned(front, goal, found, weights)
             if best is None or sum(weights[found]) < sum(weights[best]):
                 best = found
     return None if best is None else tuple(near.moves[number] for number in sorted(best))
@@ -51,7 +51,7 @@ def _random_start(rng: np.random.Generator, count: int, features: np.ndarray, we
 
 
 def _descend(
-    front: Front, prop: Keeps, chosen: list[int], weights: np.ndarray, features: np.ndarray, budget: int | None
+    front: Front, goal: Goal, chosen: list[int], weights: np.ndarray, features: np.ndarray, budget: int | None
 ) -> list[int] | None:
     chosen = list(chosen)
     margins = front.margins + front.deltas[chosen].sum(axis=0)
@@ -63,11 +63,11 @@ def _descend(
             return None
         after = (margins + front.deltas[free]) >= 0
         counts = front.scores(after)
-        bad = prop.violates(counts)
+        bad = goal.violates(counts)
         if bad.any():
             options = np.flatnonzero(bad)
             return [*chosen, free[min(options.tolist(), key=lambda k: weights[free[k]])]]
-        short = prop.shortfall(counts)
+        short = goal.shortfall(counts)
         slack = np.abs(2 * (margins + front.deltas[free]) + 1).sum(axis=1)  # among equals, the one that loosens most neurons
         pick = min(range(len(free)), key=lambda k: (short[k], slack[k], weights[free[k]]))
         if seen is not None and short[pick] > seen:
@@ -78,11 +78,11 @@ def _descend(
     return None
 
 
-def _thinned(front: Front, prop: Keeps, chosen: list[int], weights: np.ndarray) -> list[int]:
+def _thinned(front: Front, goal: Goal, chosen: list[int], weights: np.ndarray) -> list[int]:
     """Drop moves, heaviest first, as long as the rest still violates."""
     for number in sorted(chosen, key=lambda n: -weights[n]):
         rest = [n for n in chosen if n != number]
         after = (front.margins + front.deltas[rest].sum(axis=0)) >= 0
-        if prop.violates(front.scores(after[None, :]))[0]:
+        if goal.violates(front.scores(after[None, :]))[0]:
             chosen = rest
     return chosen

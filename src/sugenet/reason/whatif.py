@@ -108,14 +108,14 @@ class _Hunt:
         """Search for something, then prove or find something cheaper."""
         everything = self.near(self.most)
         front = Front.of(everything)
-        if self.prop.violates(front.scores(front.active[None, front.fragile]))[0]:
+        if self.prop.goal.violates(front.scores(front.active[None, front.fragile]))[0]:
             return self._found((), Fraction(0), Fraction(0), "the sample itself")
         return self._by_radius(everything) if self.cost is Linf else self._by_levels(everything, front)
 
     # -- costs that add up -----------------------------------------------------------------------------------------------------
 
     def _by_levels(self, everything: Neighbourhood, front: Front) -> Counterfactual | NoCounterfactual | OpenCounterfactual:
-        best = search(front, self.prop, seed=self.seed)
+        best = search(front, self.prop.goal, seed=self.seed)
         top = self._heaviest(everything) if best is None else sum(move.weight for move in best)
         proved = 0
         for level in self._steps(everything, top):
@@ -143,7 +143,7 @@ class _Hunt:
         near = self.near(budget * unit)
         scale = unit / near.unit  # levels are written in units of the whole; a smaller neighbourhood may have coarser ones
         low, high = int(floor * scale), int(budget * scale)
-        found = flip_level(Front.of(near), self.prop.violates, low, high, self.stop)
+        found = flip_level(Front.of(near), self.prop.goal.violates, low, high, self.stop)
         if found is not None and found.violation is None:
             self.levels.append({"floor": str(floor * unit), "budget": str(budget * unit), "sets": found.sets, "patterns": found.signatures})
         if found is None or found.violation is None:
@@ -186,7 +186,7 @@ class _Hunt:
             inside = tuple(Move(m.feature, m.state, m.value, m.distance, 1) for m in near.moves if m.distance <= radius)
             ball = Neighbourhood(near.network, near.sample, near.states, inside, len(inside), Fraction(1))
             front = Front.of(ball)
-            best = search(front, self.prop, seed=self.seed)
+            best = search(front, self.prop.goal, seed=self.seed)
             if best is not None:
                 return self._found(best, max(move.distance for move in best), lower, "local search")
             walked = self._walk_ball(front, len({move.feature for move in inside}))
@@ -206,7 +206,7 @@ class _Hunt:
             per_feature[move.feature] = per_feature.get(move.feature, 1) + 1
         if np.prod([float(count) for count in per_feature.values()]) > 2**26:
             return None
-        return flip_level(front, self.prop.violates, 0, features, self.stop)
+        return flip_level(front, self.prop.goal.violates, 0, features, self.stop)
 
     # -- answers ---------------------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class _Hunt:
             changed[move.feature] = move.value
         row = np.empty((1, len(changed)), dtype=object)
         row[0] = changed
-        if not self.prop.violates(self.prop.network.match_counts(row, engine="definition"))[0]:
+        if not self.prop.goal.violates(self.prop.network.match_counts(row, engine="definition"))[0]:
             raise SoundnessError(f"the changed sample {changed} does not violate: {self.prop}. Please report this input.")
         certificate = self._certificate(changed) | {"value": str(value), "lower": str(lower)}
         return Counterfactual(self.prop, self.cost.__name__, value, lower, tuple(self.values), tuple(changed), engine, certificate)

@@ -1,0 +1,129 @@
+"""A problem as a cascade of thresholds over 0/1 variables: what solvers, exports and proofs speak of.
+
+Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each hidden layer; the inequalities
+of the goal. A feature with options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step for each option
+after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layers import Ints
+from sugenet.reason.front import first_layer, move_gains
+from sugenet.reason.goal import Goal
+from sugenet.reason.regions import Move, Neighbourhood
+
+__all__ = ["Cascade", "Chain", "Thresholds"]
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Variables that are true iff a weighted sum of the true ones among those before is large enough: row j, ``weights[j] @ v >= least[j]``."""
+
+    weights: Ints
+    least: Ints
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The steps of one feature."""
+
+    feature: int
+    first: int
+    """Variable number of its first step."""
+    options: tuple[Move | None, ...]
+    """In rising order of state; None is to stay as it is."""
+
+    @property
+    def steps(self) -> range:
+        """Its variables."""
+        return range(self.first, self.first + len(self.options) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """Chains of input steps, a budget, layers of thresholds, and the goal.
+
+    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron and inequality is true iff its
+    sum is large enough, and all inequalities of some case are true.
+    """
+
+    chains: tuple[Chain, ...]
+    budget: tuple[Ints, int] | None
+    """Prices of the steps and what they may sum to at most: ``prices @ steps <= limit``; prices can be negative."""
+    layers: tuple[Thresholds, ...]
+    """Hidden layers; the first reads the steps, each other one the layer before. The last entry is the goal's inequalities."""
+    cases: tuple[tuple[int, ...], ...]
+    """Row numbers of the last layer."""
+
+    @classmethod
+    def of(cls, near: Neighbourhood, goal: Goal) -> Cascade:
+        """Write a problem as thresholds."""
+        network = near.network
+        first = first_layer(network)
+        start = first.match_counts(near.inputs)[0] - first.tau
+        gains = move_gains(near, first)
+        numbers: dict[int, list[int]] = {}
+        for number, move in enumerate(near.moves):
+            numbers.setdefault(move.feature, []).append(number)
+        chains, columns, prices, count, base = [], [], [], 0, start.copy()
+        used = 0
+        for feature, owned in numbers.items():
+            options: list[int | None] = [*owned, None]
+            options.sort(key=lambda n, f=feature: near.states[f] if n is None else near.moves[n].state)  # type: ignore[misc]
+            gain = [np.zeros(first.outputs, np.int64) if n is None else gains[n] for n in options]
+            weight = [0 if n is None else near.moves[n].weight for n in options]
+            base = base + gain[0]
+            used += weight[0]
+            columns += [after - before for before, after in zip(gain, gain[1:], strict=False)]
+            prices += [after - before for before, after in zip(weight, weight[1:], strict=False)]
+            chains.append(Chain(feature, count, tuple(None if n is None else near.moves[n] for n in options)))
+            count += len(options) - 1
+        weights = np.array(columns, np.int64).reshape(count, first.outputs).T
+        layers = [Thresholds(weights, -base)]
+        for layer in network.layers[1:]:
+            dense = dense_of(layer)
+            layers.append(Thresholds(dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1)))
+        budget = None if near.budget is None else (np.array(prices, object), near.budget - used)
+        return cls(tuple(chains), budget, (*layers, Thresholds(*goal.neurons(network.head))), goal.members)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Variable number at which the steps, each layer, and (one past the end) nothing begins."""
+        sizes = [self.steps, *(len(layer.least) for layer in self.layers)]
+        return tuple(np.concatenate([[0], np.cumsum(sizes)]).tolist())
+
+    @property
+    def steps(self) -> int:
+        """Number of input steps."""
+        return sum(len(chain.options) - 1 for chain in self.chains)
+
+    def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[Move, ...]:
+        """The moves that an assignment of the steps stands for."""
+        chosen = (chain.options[sum(bool(values[step]) for step in chain.steps)] for chain in self.chains)
+        return tuple(move for move in chosen if move is not None)
+
+    def holds(self, steps: Any) -> npt.NDArray[np.bool_]:
+        """Whether steps, one row an assignment, are a violation; by direct evaluation."""
+        rows = np.asarray(steps, dtype=np.int64).reshape(len(steps), self.steps)
+        ok = np.ones(len(rows), bool)
+        for chain in self.chains:
+            part = rows[:, chain.steps.start : chain.steps.stop]
+            ok &= (np.diff(part, axis=1) <= 0).all(axis=1)
+        if self.budget is not None:
+            ok &= np.asarray(rows.astype(object) @ self.budget[0] <= self.budget[1], dtype=bool) if self.steps else self.budget[1] >= 0
+        values = rows
+        for layer in self.layers:
+            values = (values @ layer.weights.T >= layer.least).astype(np.int64)
+        met = np.zeros(len(rows), bool)
+        for case in self.cases:
+            met |= values[:, list(case)].all(axis=1) if case else True
+        return ok & met

@@ -1,0 +1,139 @@
+"""What counts as a violation, in whole numbers: linear inequalities over the match counts of the classes, joined by *and* and *or*.
+
+Every question comes down to this form: another class wins, a class of one's choice wins, two networks disagree, the outputs meet a
+condition of a file. An inequality over match counts of the last layer is itself a threshold over the last hidden neurons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Head
+from sugenet.bnn.layers import Ints
+from sugenet.errors import TooLargeError
+
+__all__ = ["Goal", "Votes", "at_least", "loses", "wins"]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The sum of ``factors[k] * M_k`` over the classes is at least `least`; whole numbers without a common factor.
+
+    Examples
+    --------
+    >>> Votes.of([4, -2, 0], 3)
+    Votes(factors=(2, -1, 0), least=2)
+    """
+
+    factors: tuple[int, ...]
+    least: int
+
+    @classmethod
+    def of(cls, factors: Iterable[int], least: int) -> Votes:
+        """Divide by the common factor and round the bound up, which changes nothing for whole numbers."""
+        row = tuple(int(value) for value in factors)
+        common = gcd(*row) or 1
+        return cls(tuple(value // common for value in row), -(-int(least) // common))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A violation: all inequalities of some case hold.
+
+    Examples
+    --------
+    >>> goal = wins(Head([[1, 1], [1, -1], [-1, 1]]), 1)
+    >>> goal.violates(np.array([[2, 1, 1], [1, 2, 0], [1, 1, 1]])), goal.shortfall(np.array([[2, 1, 1], [1, 2, 0]]))
+    (array([False,  True, False]), array([2, 0]))
+    """
+
+    cases: tuple[tuple[Votes, ...], ...]
+
+    @cached_property
+    def votes(self) -> tuple[Votes, ...]:
+        """The different inequalities."""
+        return tuple(dict.fromkeys(vote for case in self.cases for vote in case))
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """For each case the numbers of its inequalities."""
+        place = {vote: number for number, vote in enumerate(self.votes)}
+        return tuple(tuple(place[vote] for vote in case) for case in self.cases)
+
+    @cached_property
+    def factors(self) -> npt.NDArray[Any]:
+        """One row an inequality: int64 where sums of match counts fit, else Python integers."""
+        rows = [vote.factors for vote in self.votes]
+        large = any(abs(value) >= 1 << 40 for row in rows for value in row) or any(abs(vote.least) >= 1 << 61 for vote in self.votes)
+        return np.array(rows, dtype=object if large else np.int64).reshape(len(rows), -1 if rows else 0)
+
+    @cached_property
+    def least(self) -> npt.NDArray[Any]:
+        """The bound of each inequality."""
+        return np.array([vote.least for vote in self.votes], dtype=self.factors.dtype)
+
+    def missing(self, counts: Ints) -> npt.NDArray[Any]:
+        """For each row of match counts and each inequality how much is missing; 0 or less: it holds."""
+        return np.asarray(self.least - counts.astype(self.factors.dtype) @ self.factors.T)
+
+    def violates(self, counts: Ints) -> npt.NDArray[np.bool_]:
+        """Whether match counts of the classes, one row a sample, are a violation."""
+        return np.asarray(self.shortfall(counts) <= 0)
+
+    def shortfall(self, counts: Ints) -> npt.NDArray[Any]:
+        """How much the nearest case is missing at its worst inequality; 0 or less: a violation. Exact."""
+        if not self.cases:
+            return np.ones(len(counts), np.int64)
+        if not all(self.cases):
+            return np.zeros(len(counts), np.int64)
+        missing = self.missing(counts)
+        worst = np.array([missing[:, list(case)].max(axis=1) for case in self.members])
+        return np.asarray(worst.min(axis=0))
+
+    def neurons(self, head: Head) -> tuple[Ints, Ints]:
+        """The inequalities as thresholds over the last hidden neurons: weights and least sums, one row each.
+
+        Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i is at least ``least[q]``.
+        """
+        if not self.votes:
+            return np.zeros((0, head.inputs), np.int64), np.zeros(0, np.int64)
+        weights = self.factors.astype(object) @ head.weights.astype(object)
+        shift = self.factors.astype(object) @ np.minimum(head.weights, 0).sum(axis=1).astype(object)
+        least = self.least.astype(object) + shift
+        if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(least).max())) >= 1 << 62:
+            raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 62 bits.")
+        return weights.astype(np.int64), least.astype(np.int64)
+
+
+def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:
+    """Class a scores more than class b, or at least as much."""
+    slopes, offsets, _ = head.integers
+    factors = [0] * head.outputs
+    factors[a], factors[b] = slopes[a], -slopes[b]
+    return Votes.of(factors, offsets[b] - offsets[a] + strictly)
+
+
+def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
+    """Some other class wins against `label`; a tie goes to the lowest class, or with ``ties="against"`` always to the other one."""
+    others = [k for k in range(head.outputs) if k != label]
+    return Goal(tuple((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others))
+
+
+def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
+    """Class `target` wins; a tie goes to the lowest class, or with ``ties="against"`` always to the target."""
+    others = [k for k in range(head.outputs) if k != target]
+    return Goal((tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),))
+
+
+def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:
+    """The sum of ``factors[k]`` times the score of class k is at least `bound`."""
+    slopes, offsets, unit = head.integers
+    counts = [int(f) * a for f, a in zip(factors, slopes, strict=True)]
+    return Votes.of(counts, int(bound) * unit - sum(int(f) * b for f, b in zip(factors, offsets, strict=True)))

@@ -1,0 +1,46 @@
+"""A question in its simplest form: does some set of moves of a neighbourhood reach a goal? Engines decide problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sugenet.reason.cascade import Cascade
+from sugenet.reason.front import Front
+from sugenet.reason.goal import Goal
+from sugenet.reason.regions import Move, Neighbourhood
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Is there an allowed set of moves after which the match counts of the classes meet the goal?"""
+
+    near: Neighbourhood
+    goal: Goal
+
+    @cached_property
+    def front(self) -> Front:
+        """The first layer seen from the neighbourhood."""
+        return Front.of(self.near)
+
+    @cached_property
+    def cascade(self) -> Cascade:
+        """The whole problem as thresholds over 0/1 variables."""
+        return Cascade.of(self.near, self.goal)
+
+    def replays(self, moves: Iterable[Move]) -> bool:
+        """Whether moves are allowed and reach the goal, by the definition."""
+        chosen = list(moves)
+        near = self.near
+        if len({move.feature for move in chosen}) < len(chosen) or not set(chosen) <= set(near.moves):
+            return False
+        if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
+            return False
+        row = np.empty((1, len(near.sample)), dtype=object)
+        row[0] = near.moved(chosen)
+        return bool(self.goal.violates(near.network.match_counts(row, engine="definition"))[0])
