@@ -28,10 +28,29 @@ from sugenet.bnn import (
     threshold,
 )
 from sugenet.io import load, save
-from sugenet.reason import L0, L1, L2, Hamming, Linf, check, whatif
+from sugenet.reason import (
+    L0,
+    L1,
+    L2,
+    Agree,
+    Always,
+    Anything,
+    Box,
+    Fair,
+    Free,
+    Hamming,
+    Linf,
+    Monotone,
+    Never,
+    Prices,
+    Robust,
+    check,
+    verify,
+    whatif,
+)
 
 if TYPE_CHECKING:
-    from sugenet.io import BitInputs, Integers, Reals, from_torch, read_larq, read_onnx, verify_against, write_onnx
+    from sugenet.io import BitInputs, Integers, Reals, from_torch, read_larq, read_onnx, read_vnnlib, verify_against, write_onnx
 
 __version__ = "0.1.0"
 
@@ -39,20 +58,30 @@ __all__ = [
     "L0",
     "L1",
     "L2",
+    "Agree",
+    "Always",
+    "Anything",
     "BitInputs",
+    "Box",
     "ConvLayer",
     "DenseLayer",
     "Encoder",
+    "Fair",
+    "Free",
     "Hamming",
     "Head",
     "Integers",
     "LevelLayer",
     "Linf",
+    "Monotone",
     "Network",
     "Neuron",
+    "Never",
     "OneHot",
     "PoolLayer",
+    "Prices",
     "Reals",
+    "Robust",
     "Trace",
     "Window",
     "bit",
@@ -70,11 +99,13 @@ __all__ = [
     "models",
     "read_larq",
     "read_onnx",
+    "read_vnnlib",
     "save",
     "simplify",
     "summary",
     "thermometer",
     "threshold",
+    "verify",
     "verify_against",
     "whatif",
     "write_onnx",

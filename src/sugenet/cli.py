@@ -1,7 +1,7 @@
 """The command line: parse, call one function, show. ``sugenet --help`` lists the commands.
 
-Exit codes: 0 done or found, 1 a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130 interrupted. A training that
-is interrupted after its first epoch keeps its best epoch, writes the model and ends with 0.
+Exit codes: 0 done, found or proved, 1 refuted or a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130
+interrupted. A training that is interrupted after its first epoch keeps its best epoch, writes the model and ends with 0.
 """
 
 from __future__ import annotations
@@ -134,20 +134,49 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
     made.add_argument("--json", action="store_true", help="write the report as JSON")
 
+    def on_questions(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--to", metavar="CLASS", help="the class to reach, by name (default: any other)")
+        made.add_argument("--ties", choices=["lowest", "against"], default="lowest", help="whether a tie counts as a change (against)")
+        made.add_argument("--engine", default="auto", metavar="NAME", help="one engine by name (default: cheapest first)")
+        made.add_argument("--time-limit", type=float, metavar="SECONDS", help="give what is known after this time")
+        made.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+        made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
+        made.add_argument("-o", "--output", metavar="FILE", help="write the certificate here")
+
     made = command("whatif", _whatif, "Find the cheapest change of a sample that changes its class", "sugenet whatif digits --index 7")
     on_samples(made)
+    on_questions(made)
     made.add_argument("--cost", choices=["L0", "L1", "L2", "Linf", "Hamming"], default="L0", help="what a change costs (default L0)")
-    made.add_argument("--to", metavar="CLASS", help="the class to reach, by name (default: any other)")
+    made.add_argument("--price", action="append", default=[], metavar="FEATURE=P", help="price of changing a feature; others stay")
     made.add_argument("--keep", action="append", default=[], metavar="FEATURE", help="feature that must stay; may be repeated")
+    made.add_argument("--where", action="append", default=[], metavar="FEATURE=LOW..HIGH", help="stay within; only these may change")
     made.add_argument("--limit", metavar="COST", help="look no further than this cost")
-    made.add_argument("--ties", choices=["lowest", "against"], default="lowest", help="whether a tie counts as a change (against)")
-    made.add_argument("--time-limit", type=float, metavar="SECONDS", help="give the best answer so far after this time")
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
-    made.add_argument("-o", "--output", metavar="FILE", help="write the certificate here")
+    made.add_argument("-n", default="1", metavar="N", help="how many, cheapest first; all: all of least cost (default 1)")
+
+    made = command(
+        "verify", _verify, "Decide whether a network can fail: proved, refuted or undecided", "sugenet verify digits --index 7 --hamming 1"
+    )
+    on_samples(made)
+    on_questions(made)
+    for name, words in (("hamming", "bits flipped"), ("l0", "features changed"), ("l1", "raw change in all"), ("l2", "raw distance")):
+        made.add_argument(f"--{name}", metavar="R", help=f"the sample's class stays with up to R {words}")
+    made.add_argument("--linf", metavar="R", help="the sample's class stays when every feature changes by up to R")
+    made.add_argument("--free", metavar="FEATURES", help="the sample's class stays whatever these do, with commas between them")
+    made.add_argument("--anything", action="store_true", help="the sample's class stays whatever is changed")
+    made.add_argument("--where", action="append", default=[], metavar="FEATURE=LOW..HIGH", help="only within these limits; may be repeated")
+    made.add_argument("--always", metavar="CLASS", help="every input has this class")
+    made.add_argument("--never", metavar="CLASS", help="no input has this class")
+    made.add_argument("--monotone", metavar="FEATURE", help="raising the feature never lowers the class, or never loses --to CLASS")
+    made.add_argument("--falling", action="store_true", help="lowering it, instead of raising")
+    made.add_argument("--fair", metavar="FEATURES", help="the class does not depend on these, with commas between them")
+    made.add_argument("--agree", metavar="MODEL2", help="the other model gives the same classes")
+    made.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
+    made.add_argument("--export", metavar="FILE", help="write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps")
 
     made = command("check", _check, "Check a certificate against a model", "sugenet check certificate.json digits")
     made.add_argument("certificate", metavar="CERTIFICATE")
     made.add_argument("model", metavar="MODEL")
+    made.add_argument("other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two")
     made.add_argument("--json", action="store_true", help="write JSON")
 
     made = command(
@@ -189,6 +218,11 @@ def _tell(message: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError):
             print(message, file=sys.stderr)
+
+
+def _check_threads(threads: int | None) -> None:
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise SugenetError(f"--threads {threads} must be from 1 to {MOST_THREADS}.")
 
 
 def _limit(limit: int) -> int:
@@ -266,8 +300,7 @@ def _predict(options: argparse.Namespace) -> int:
     from sugenet.show import view_predictions
 
     limit = _limit(options.limit)
-    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
-        raise SugenetError(f"--threads {options.threads} must be from 1 to {MOST_THREADS}.")
+    _check_threads(options.threads)
     network = _network(options.model)
     X, truth, first = _samples(options, network)
     if options.engine != "definition":
@@ -341,40 +374,177 @@ def _convert(options: argparse.Namespace) -> int:
     )
 
 
-def _whatif(options: argparse.Namespace) -> int:
-    from sugenet import reason
+def _ready(options: argparse.Namespace) -> None:
+    """What a question needs before work begins."""
     from sugenet.bits import prepare
     from sugenet.io.texts import check_writable
     from sugenet.reason.flips import prepare_flips
 
+    _check_threads(options.threads)
+    if options.time_limit is not None and not options.time_limit >= 0:
+        raise SugenetError(f"--time-limit {options.time_limit} must be a number of seconds.")
     if options.output is not None:
         check_writable(options.output)
-    network = _network(options.model)
-    x = _one_sample(options, network)
-    target = None
-    if options.to is not None:
-        if options.to not in network.classes:
-            raise SugenetError(f"--to {options.to} is no class. The classes are {', '.join(network.classes)}.")
-        target = network.classes.index(options.to)
     prepare(notify=_tell)
     prepare_flips(notify=_tell)
-    answer = reason.whatif(
-        network,
-        x.tolist(),
-        getattr(reason, options.cost),
-        target=target,
-        immutable=options.keep,
-        limit=None if options.limit is None else _number(options.limit),
-        ties=options.ties,
-        time_limit=options.time_limit,
-        seed=options.seed,
-    )
+
+
+def _keep_certificate(options: argparse.Namespace, answer: Any) -> None:
     if options.output is not None:
         from sugenet.io import write_text
 
         write_text(options.output, json.dumps(answer.certificate, indent=1) + "\n")
+
+
+def _progress(words: str) -> None:
+    """On a terminal, one line that is written over; elsewhere nothing."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        with suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{words[:78]}")
+            sys.stderr.flush()
+
+
+def _end_progress() -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        with suppress(OSError):
+            sys.stderr.write("\r\x1b[K")
+
+
+def _class(network: Network, name: str, option: str) -> int:
+    if name not in network.classes:
+        raise SugenetError(f"{option} {name} is no class. The classes are {', '.join(network.classes)}.")
+    return network.classes.index(name)
+
+
+def _named(text: str, network: Network) -> list[str]:
+    """Names with commas between them; a name may hold a comma itself."""
+    if text in network.encoder.names:
+        return [text]
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _where(parts: list[str], network: Network) -> dict[str, Any]:
+    """Limits of features: NAME=LOW..HIGH with an end left out for none, or NAME=A or NAME=A|B for values."""
+    from sugenet.bnn import OneHot
+
+    limits: dict[str, Any] = {}
+    for part in parts:
+        name, equals, limit = part.rpartition("=")
+        if not equals or name not in network.encoder.names:
+            raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature.")
+        coding = network.encoder.codings[network.encoder.names.index(name)]
+        if isinstance(coding, OneHot):
+            known = {str(category): category for category in coding.categories}
+            wrong = [value for value in limit.split("|") if value not in known]
+            if wrong:
+                raise SugenetError(f"--where {part}: {wrong[0]} is no category. The categories are {', '.join(known)}.")
+            limits[name] = {known[value] for value in limit.split("|")}
+        else:
+            low, dots, high = limit.partition("..")
+            ends = (low, high) if dots else (low, low)
+            limits[name] = tuple(None if not end.strip() else _number(end) for end in ends)
+    return limits
+
+
+def _whatif(options: argparse.Namespace) -> int:
+    from sugenet import reason
+
+    network = _network(options.model)
+    x = _one_sample(options, network)
+    cost: Any = getattr(reason, options.cost)
+    if options.price:
+        pairs = [part.rpartition("=") for part in options.price]
+        cost = reason.Prices({name: _number(price) for name, _, price in pairs})
+    if options.n != "all" and not options.n.isdecimal():
+        raise SugenetError(f"-n {options.n} must be a number, or all.")
+    target = None if options.to is None else _class(network, options.to, "--to")
+    region = reason.Box(_where(options.where, network)) if options.where else None
+    _ready(options)
+    answer = reason.whatif(
+        network,
+        x.tolist(),
+        cost,
+        target=target,
+        immutable=options.keep,
+        region=region,
+        limit=None if options.limit is None else _number(options.limit),
+        ties=options.ties,
+        n=options.n if options.n == "all" else int(options.n),
+        engine=options.engine,
+        time_limit=options.time_limit,
+        threads=options.threads,
+        seed=options.seed,
+        notify=_progress,
+    )
+    _end_progress()
+    _keep_certificate(options, answer)
     _say(str(answer), answer.data(), options.json)
     return 3 if isinstance(answer, reason.OpenCounterfactual) else 0
+
+
+_ABOUT_SAMPLES = ("hamming", "l0", "l1", "l2", "linf", "free", "anything")
+_ABOUT_ALL = ("always", "never", "monotone", "fair", "agree", "query")
+
+
+def _question(options: argparse.Namespace, network: Network) -> Any:
+    """The question that the options ask."""
+    from sugenet import reason
+
+    asked = [name for name in (*_ABOUT_SAMPLES, *_ABOUT_ALL) if getattr(options, name) not in (None, False)]
+    if len(asked) > 1 or (not asked and not options.where):
+        given = f"--{' and --'.join(asked)}" if asked else "none"
+        raise SugenetError(f"ask one question ({given} given): --{', --'.join((*_ABOUT_SAMPLES, *_ABOUT_ALL))}, or --where alone.")
+    kind = asked[0] if asked else "where"
+    where, to = _where(options.where, network), None if options.to is None else _class(network, options.to, "--to")
+    match kind:
+        case "always" | "never":
+            label = _class(network, getattr(options, kind), f"--{kind}")
+            return (reason.Always if kind == "always" else reason.Never)(label, where)
+        case "monotone":
+            return reason.Monotone(options.monotone, to, rising=not options.falling, where=where)
+        case "fair":
+            return reason.Fair(_named(options.fair, network), where)
+        case "agree":
+            return reason.Agree(_network(options.agree), where)
+        case "query":
+            from sugenet.io import read_vnnlib
+
+            return read_vnnlib(options.query)
+    x = _one_sample(options, network).tolist()
+    if where and kind != "where":
+        raise SugenetError(f"--where does not go with --{kind}: it is a region of its own around a sample.")
+    regions: dict[str, Any] = {"hamming": reason.Hamming, "l0": reason.L0, "l1": reason.L1, "l2": reason.L2, "linf": reason.Linf}
+    region: Any = reason.Anything() if kind == "anything" else reason.Box(where)
+    if kind in regions:
+        region = regions[kind](_number(getattr(options, kind)))
+    elif kind == "free":
+        region = reason.Free(_named(options.free, network))
+    return reason.Robust(x, region, to, options.ties)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from sugenet import reason
+
+    network = _network(options.model)
+    question = _question(options, network)
+    if options.export is not None:
+        from sugenet.io import export
+
+        export(reason.problems_of(network, question)[0][0], options.export)
+    _ready(options)
+    answer = reason.verify(
+        network,
+        question,
+        engine=options.engine,
+        time_limit=options.time_limit,
+        threads=options.threads,
+        seed=options.seed,
+        notify=_progress,
+    )
+    _end_progress()
+    _keep_certificate(options, answer)
+    _say(str(answer), answer.data(), options.json)
+    return {reason.Proved: 0, reason.Refuted: 1, reason.Undecided: 3}[type(answer)]
 
 
 def _number(text: str) -> Any:
@@ -390,7 +560,8 @@ def _check(options: argparse.Namespace) -> int:
     from sugenet.io import read_json
     from sugenet.reason import check
 
-    said = check(read_json(options.certificate), _network(options.model))
+    other = None if options.other is None else _network(options.other)
+    said = check(read_json(options.certificate), _network(options.model), other)
     return _say(f"the certificate holds: {said}", {"holds": True, "checked": said.split("; ")}, options.json)
 
 

@@ -69,6 +69,12 @@ def encoders(draw):
     return Encoder(codings, draw(st.lists(texts, min_size=len(codings), max_size=len(codings), unique=True)))
 
 
+def thetas(layer, lowest):
+    """Thresholds on real values that fit the tau of a layer: whole, between two numbers, or both."""
+    whole = np.clip(layer.tau, 0, layer.sizes + 1) + lowest
+    return [[t, (t - Fraction(1, 3), t), (t - Fraction(5, 7),) * 2][t % 3] for t in whole.tolist()]
+
+
 @st.composite
 def networks(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -90,6 +96,10 @@ def networks(draw):
         kernel = rng.integers(-1, 2, (2, 1, *window.kernel))
         tau = rng.integers(-3, 300, (2, *window.positions) if draw(st.booleans()) else 2)
         layers.append(ConvLayer(kernel, tau, window, 1, encoder.tops[0] if levels else None, **marks(2)))
+        if levels and draw(st.booleans()):
+            lowest = ConvLayer(np.minimum(kernel, 0), np.zeros(2, int), window).sums(np.full((1, encoder.features), encoder.tops[0]))[0]
+            theta = thetas(layers[0], lowest)
+            layers[0] = ConvLayer(kernel, tau, window, 1, encoder.tops[0], theta=theta, **marks(2))
         layers.append(PoolLayer(Window(layers[0].output_shape, (1, 1), (1, 2)), rng.random(2) < 0.5))
         width = layers[-1].outputs
     for number in range(draw(st.integers(0, 3))):
@@ -98,6 +108,9 @@ def networks(draw):
         tau = rng.integers(-largest, largest, outputs)
         if number == 0 and not layers and encoder.tops is not None and draw(st.booleans()):
             layers.append(LevelLayer(weights(outputs, encoder.features) // 20, tau, encoder.tops, **marks(outputs)))
+            if draw(st.booleans()):
+                theta = thetas(layers[0], np.minimum(layers[0].weights, 0) @ layers[0].tops)
+                layers[0] = LevelLayer(layers[0].weights, tau, encoder.tops, theta=theta, **marks(outputs))
         else:
             layers.append(DenseLayer(weights(outputs, width), tau, **marks(outputs)))
         width = outputs
@@ -168,6 +181,54 @@ def refused(path, raw, match):
     assert str(path) in str(caught.value)
 
 
+def with_theta():
+    window = Window((1, 1, 3), (1, 2))
+    theta = [(Fraction(-1, 2), Fraction(-1, 3)), Fraction(5, 2)]
+    layer = ConvLayer([[[[1, -1]]], [[[1, 1]]]], [4, 3], window, top=4, theta=theta)
+    return Network(Encoder.of_integers(3, 0, 4), [layer], Head([[1, -1, 1, 1], [-1, 1, 1, 1]]))
+
+
+def test_thresholds_on_real_values_are_kept_in_version_2(path, raw):
+    check_round_trip(with_theta(), path)
+    header, document, _ = parts(path.read_bytes())
+    assert document["version"] == 2
+    assert document["layers"][0]["theta"] == [["-1/2", "-1/3"], ["5/2", "5/2"]]
+    assert header["layer1.theta"]["shape"] == [2]
+    assert parts(raw)[1]["version"] == 1
+    layer = with_theta().layers[0]
+    bare = Network(with_theta().encoder, [ConvLayer(layer.weights, [4, 3], layer.window, top=4)], with_theta().head)
+    assert bare != with_theta()
+    assert bare.fingerprint != with_theta().fingerprint
+
+
+@pytest.mark.parametrize(
+    ("theta", "match"),
+    [
+        ([["-1/2", "-1/3"]], "a theta that is not there"),
+        ([["-1/2"], ["5/2", "5/2"]], "pairs of exact numbers"),
+        ([["-1/2", "-1/3"], ["5/2", "5/0"]], "pairs of exact numbers"),
+        ([["-1/2", "-1/3"], "5/2"], "pairs of exact numbers"),
+        ([["-1/2", "-1/3"], ["7/2", "7/2"]], "does not fit its tau"),
+        ([["-1/2", "-1/4"], ["5/2", "5/2"]], "fingerprint"),
+        ([["-2/4", "-1/3"], ["5/2", "5/2"]], "in another way"),
+        ("many", "theta must be list"),
+    ],
+)
+def test_wrong_thresholds_are_refused(path, theta, match):
+    save(with_theta(), path)
+    header, document, data = parts(path.read_bytes())
+    document["layers"][0]["theta"] = theta
+    refused(path, joined(header, document, data), match)
+
+
+def test_the_version_is_the_first_that_can_hold_the_network(path, raw):
+    header, document, data = parts(raw)
+    refused(path, joined(header, document | {"version": 2}, data), "holds what version 1 is for")
+    save(with_theta(), path)
+    header, document, data = parts(path.read_bytes())
+    refused(path, joined(header, document | {"version": 1}, data), "holds what version 2 is for")
+
+
 # -- there and back ------------------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +242,7 @@ def check_round_trip(network, path):
     assert [repr(coding) for coding in again.encoder.codings] == [repr(coding) for coding in network.encoder.codings]
     for one, other in zip(again.layers, network.layers, strict=True):
         assert type(one) is type(other)
+        assert getattr(one, "theta", None) == getattr(other, "theta", None)
         for mark in ("flipped", "ties"):
             kept, given = getattr(one, mark, None), getattr(other, mark, None)
             assert (kept is None) == (given is None)
@@ -360,7 +422,7 @@ def test_foreign_files_are_named(path, raw, match):
 def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
-        path, joined(header, document | {"version": 2, "more": [1]}, data), "it has format version 2, and this .* up to 1: upgrade sugenet"
+        path, joined(header, document | {"version": 3, "more": [1]}, data), "it has format version 3, and this .* up to 2: upgrade sugenet"
     )
     refused(path, raw.replace(b'\\"version\\":1', b'\\"version\\":3'), "do not have the SHA-256 that it states. The file is damaged")
     for wrong in (0, -1, "1", 1.0, True, None, [1]):

@@ -27,7 +27,9 @@ def test_goals_say_what_they_should(seed):
     rows = [random_sample(network, rng) for _ in range(40)]
     counts = np.concatenate([network.match_counts(np.array([row], object), engine="definition") for row in rows])
     (lost, lost_against, won, won_against), label = goals(network, rng)
-    for scores, *found in zip(network.head.scores(counts), *(g.violates(counts) for g in (lost, lost_against, won, won_against)), strict=True):
+    for scores, *found in zip(
+        network.head.scores(counts), *(g.violates(counts) for g in (lost, lost_against, won, won_against)), strict=True
+    ):
         tops = [k for k, score in enumerate(scores) if score == max(scores)]
         assert found == [tops[0] != label, tops != [label], tops[0] == label, label in tops]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, integer_array
+from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, Theta, exact_thetas, integer_array
 from sugenet.bnn.neuron import Neuron
 from sugenet.errors import NetworkError
 
@@ -39,6 +39,8 @@ class ConvLayer:
         Channel groups; as many as channels for a depthwise convolution.
     top
         None when the input is bits; else the largest level of each input value, as in `LevelLayer`.
+    theta
+        Where `top` is given, the thresholds on sums of real values as in `LevelLayer`: one an output channel, or one a neuron.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class ConvLayer:
     top: int | None = None
     flipped: Bits | None = None
     ties: Bits | None = None
+    theta: Theta | None = None
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class ConvLayer:
         *,
         flipped: Any = None,
         ties: Any = None,
+        theta: Any = None,
     ) -> None:
         kernel = integer_array(weights, 4, "kernel")
         channels = window.shape[0]
@@ -92,6 +96,14 @@ class ConvLayer:
             if kept is not None and kept.shape != full[:1]:
                 raise NetworkError(f"{name} has shape {kept.shape}, but there are {len(kernel)} output channels.")
             object.__setattr__(self, name, kept)
+        object.__setattr__(self, "theta", None if theta is None else self._thetas(list(theta)))
+
+    def _thetas(self, theta: list[Any]) -> Theta:
+        if self.top is None:
+            raise NetworkError("theta is for layers that read levels: give top as well.")
+        if len(theta) == len(self.weights) != self.outputs:
+            theta = [value for value in theta for _ in range(len(self.window.taps))]
+        return exact_thetas(theta, self.tau, self.sizes, self._constant_sums(np.minimum(self.weights, 0)) * self.top)
 
     @property
     def inputs(self) -> int:
@@ -188,11 +200,11 @@ class ConvLayer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConvLayer):
             return NotImplemented
-        same = (self.window, self.groups, self.top) == (other.window, other.groups, other.top)
+        same = (self.window, self.groups, self.top, self.theta) == (other.window, other.groups, other.top, other.theta)
         return same and np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
 
     def __hash__(self) -> int:
-        return hash((self.window, self.groups, self.top, self.weights.tobytes(), self.tau.tobytes()))
+        return hash((self.window, self.groups, self.top, self.theta, self.weights.tobytes(), self.tau.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,18 +7,23 @@ t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255 b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.neuron import Neuron
-from sugenet.errors import NetworkError
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import CapacityError, NetworkError
 
-__all__ = ["Bits", "DenseLayer", "Ints", "LevelLayer", "check_size", "integer_array", "match_counts"]
+__all__ = ["Bits", "DenseLayer", "Ints", "LevelLayer", "Theta", "check_size", "exact_thetas", "integer_array", "match_counts"]
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
+"""For each neuron an enclosure of its threshold on real values; both ends are equal where the threshold is rational."""
 
 
 def integer_array(values: Any, ndim: int, what: str) -> Ints:
@@ -50,6 +55,34 @@ def match_counts(weights: Ints, bits: Bits) -> Ints:
     """M of every sample and neuron: the weight sizes of the literals that hold."""
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
     return np.asarray((signed + np.abs(weights).sum(axis=1)) // 2)
+
+
+def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
+    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the tau of whole numbers.
+
+    `lowest` is the least sum of each neuron, where its match count is 0.
+    """
+    rows = list(theta)
+    if len(rows) != len(tau):
+        raise NetworkError(f"{len(rows)} values of theta, but there are {len(tau)} neurons.")
+    known: dict[Any, tuple[Fraction, Fraction]] = {}
+    found = []
+    for j, given in enumerate(rows):
+        key = tuple(given) if isinstance(given, list | tuple) else (given, given)
+        if key not in known:
+            try:
+                low, high = (Fraction(exact_number(end, f"theta of neuron {j + 1}")) for end in key)
+            except (CapacityError, ValueError) as error:
+                raise NetworkError(f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed.") from error
+            if low > high:
+                raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
+            known[key] = low, high
+        found.append(known[key])
+    for j, (ends, count, size, least) in enumerate(zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)):
+        first, last = (min(max(ceil(end) - least, 0), size + 1) for end in ends)
+        if not first <= min(max(count, 0), size + 1) <= last:
+            raise NetworkError(f"theta of neuron {j + 1}, about {float(ends[0])}, does not fit its tau={count} on whole numbers.")
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +189,16 @@ class LevelLayer(_Thresholds):
 
     The match count is the level where the weight is positive and what is left to the top where it is negative.
 
+    Parameters
+    ----------
+    weights, tau, flipped, ties
+        As in `DenseLayer`.
+    tops
+        The largest level of each feature.
+    theta
+        What tau keeps for whole numbers only: the threshold on the weighted sum s of real values in 0..top, one number a neuron, or
+        (low, high) where it is known to lie between two. The neuron is active where s >= high, and not where s < low. None: unknown.
+
     Examples
     --------
     >>> layer = LevelLayer([[+1, -1]], tau=[300], tops=[255, 255])
@@ -166,8 +209,9 @@ class LevelLayer(_Thresholds):
     """
 
     tops: Ints
+    theta: Theta | None
 
-    def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None) -> None:
+    def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
         highest = integer_array(tops, 1, "tops")
         if len(highest) != self.inputs:
@@ -177,6 +221,8 @@ class LevelLayer(_Thresholds):
         if highest.size and int(np.abs(self.weights).max(initial=1)) * int(highest.sum()) >= 1 << 31:
             raise NetworkError("the levels are too many: match counts must stay below 2^31.")
         object.__setattr__(self, "tops", highest)
+        lowest = np.minimum(self.weights, 0) @ highest
+        object.__setattr__(self, "theta", None if theta is None else exact_thetas(theta, self.tau, self.sizes, lowest))
 
     def match_counts(self, levels: Any) -> Ints:
         """M of every sample and neuron, from the levels of the features."""
@@ -215,10 +261,12 @@ class LevelLayer(_Thresholds):
         return f"LevelLayer(weights={self.weights!r}, tau={self.tau!r}, tops={self.tops!r})"
 
     def __eq__(self, other: object) -> bool:
-        return _Thresholds.__eq__(self, other) and isinstance(other, LevelLayer) and np.array_equal(self.tops, other.tops)
+        if not isinstance(other, LevelLayer):
+            return NotImplemented
+        return _Thresholds.__eq__(self, other) and np.array_equal(self.tops, other.tops) and self.theta == other.theta
 
     def __hash__(self) -> int:
-        return hash((_Thresholds.__hash__(self), self.tops.tobytes()))
+        return hash((_Thresholds.__hash__(self), self.tops.tobytes(), self.theta))
 
 
 def _bits(bits: Any, n: int) -> Bits:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer, dense_of, tops_of
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.layers import Bits, Ints, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed
 from sugenet.bnn.trace import Trace, trace
@@ -224,6 +224,8 @@ class Network:
             if isinstance(layer, ConvLayer):
                 digest.update(json.dumps([layer.groups, layer.top]).encode())
             _digest_arrays(digest, parts)
+            if isinstance(layer, LevelLayer | ConvLayer) and layer.theta is not None:
+                digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
         _digest_arrays(digest, [self.head.weights])
         digest.update(json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode())
         return digest.hexdigest()

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, LayerReport
+    from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.samples import read_samples
     from sugenet.io.texts import read_json, write_text
     from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
-    from sugenet.io.vnnlib.query import Query
+    from sugenet.reason.query import Query
 
 __all__ = [
     "Agreement",
@@ -28,6 +29,7 @@ __all__ = [
     "PartlyImported",
     "Query",
     "Reals",
+    "export",
     "from_state_dict",
     "from_torch",
     "import_file",
@@ -39,11 +41,17 @@ __all__ = [
     "read_onnx",
     "read_samples",
     "read_vnnlib",
+    "sample_of",
     "save",
     "verify_against",
+    "write_cnf",
+    "write_mps",
     "write_onnx",
+    "write_opb",
+    "write_smt2",
     "write_text",
     "write_vnnlib",
+    "write_wbo",
 ]
 
 _ROOMS = {
@@ -51,12 +59,12 @@ _ROOMS = {
     "exact.domains": ["BitInputs", "Integers", "Reals"],
     "exact.relaxed": ["PartlyImported"],
     "exact.report": ["Imported", "LayerReport"],
+    "exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
     "onnx.writer": ["write_onnx"],
     "samples": ["read_samples"],
     "texts": ["read_json", "write_text"],
-    "vnnlib.parser": ["read_vnnlib", "write_vnnlib"],
-    "vnnlib.query": ["Query"],
+    "vnnlib.parser": ["Query", "read_vnnlib", "write_vnnlib"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -1,22 +1,38 @@
 """Questions to a network and their exact answers."""
 
-from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
 from sugenet.reason.certificate import check
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.reason.questions import Agree, Always, Fair, Monotone, Never, Question, Robust, problems_of
+from sugenet.reason.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
+from sugenet.reason.verify import verify
 from sugenet.reason.whatif import whatif
 
 __all__ = [
     "L0",
     "L1",
     "L2",
+    "Agree",
+    "Always",
     "Anything",
+    "Box",
     "Counterfactual",
+    "Fair",
     "Free",
     "Hamming",
     "Linf",
+    "Monotone",
+    "Never",
     "NoCounterfactual",
     "OpenCounterfactual",
+    "Prices",
+    "Proved",
+    "Question",
+    "Refuted",
     "Region",
+    "Robust",
+    "Undecided",
     "check",
+    "problems_of",
+    "verify",
     "whatif",
 ]

@@ -1,15 +1,141 @@
-"""Answers to "what would change it": one type for each outcome; each prints as a sentence and goes to JSON."""
+"""Answers: one type for each outcome; each prints as a sentence and goes to JSON, with its certificate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
 from typing import Any
 
+from sugenet.bnn import Network
 from sugenet.reason.property import Keeps
 
-__all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "show_cost"]
+__all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "Proved", "Refuted", "Undecided", "engine_words", "show_cost"]
+
+_ENGINES = {
+    "bounds": "bounds through all layers",
+    "search": "local search",
+    "flips": "flip enumeration",
+    "exhaust": "exhaustion of all combinations",
+    "cdcl": "our own solver with threshold propagation",
+    "patches": "patterns of patches and an exact linear bound",
+}
+
+
+def engine_words(engine: str, proof: dict[str, Any] | None = None) -> str:
+    """What settled a question, in words; who is trusted, where there is no proof to check."""
+    if proof is not None and proof.get("kind") == "trust":
+        return f"trusting {proof['solver']}"
+    words = _ENGINES.get(engine, engine)
+    if proof is not None and proof.get("kind") == "walk":
+        return f"{words} ({proof['sets']:,} changes)"
+    return words
+
+
+# -- verify ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """The claim holds."""
+
+    network: Network
+    claim: str
+    engine: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a proof to check; otherwise a solver is trusted."""
+        return self.certificate["proof"]["kind"] != "trust"
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        words = engine_words(self.engine, self.certificate["proof"])
+        return {"outcome": "proved", "claim": self.claim, "engine": words, "seconds": self.seconds, "certificate": self.certificate}
+
+    def __str__(self) -> str:
+        words = engine_words(self.engine, self.certificate["proof"])
+        return f"{self.claim}: {'proved by ' if self.is_certified else 'so it is said, '}{words}"
+
+
+@dataclass(frozen=True, eq=False)
+class Refuted:
+    """The claim does not hold: here is an input, or a pair of inputs, against it."""
+
+    network: Network
+    claim: str
+    witness: tuple[Any, ...]
+    """Raw sample; for questions about pairs, two of them."""
+    labels: tuple[str, ...]
+    """Class of each."""
+    changes: dict[str, tuple[Any, Any]]
+    """How it differs: from the sample of the question, or the two of a pair from each other."""
+    engine: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def is_certified(self) -> bool:
+        """A witness can always be replayed."""
+        return True
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "outcome": "refuted",
+            "claim": self.claim,
+            "labels": list(self.labels),
+            "changes": {name: [_json(a), _json(b)] for name, (a, b) in self.changes.items()},
+            "witness": self.certificate["witness"],
+            "engine": engine_words(self.engine),
+            "seconds": self.seconds,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        found = " and ".join(self.labels)
+        return f"{self.claim}: refuted by {engine_words(self.engine)}. Class {found} with {_listed(self.changes) or 'the sample itself'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided:
+    """Neither shown: what was tried, and what is known so far."""
+
+    network: Network
+    claim: str
+    reason: str
+    facts: dict[str, Any]
+    engine: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is claimed but what the certificate says."""
+        return False
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "outcome": "undecided",
+            "claim": self.claim,
+            "reason": self.reason,
+            "facts": self.facts,
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        known = f" Proved so far: it holds up to {self.facts['proved_up_to']}." if "proved_up_to" in self.facts else ""
+        if "open_cases" in self.facts:
+            known += f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} ways to violate it."
+        return f"{self.claim}: undecided ({self.reason}).{known} Allow more time, or ask about a smaller region."
+
+
+# -- whatif ----------------------------------------------------------------------------------------------------------------------
 
 
 def show_cost(cost: str, value: Fraction) -> str:
@@ -25,6 +151,8 @@ def show_cost(cost: str, value: Fraction) -> str:
             return f"raw changes of {number} in all"
         case "L2":
             return f"a raw distance of {sqrt(value):.6g} (sum of squares {number})"
+        case "Prices":
+            return f"a price of {number}"
     return f"no raw change larger than {number}"
 
 
@@ -42,11 +170,19 @@ class Counterfactual:
     changed: tuple[Any, ...]
     engine: str
     certificate: dict[str, Any]
+    others: tuple[Counterfactual, ...] = field(default=())
+    """Further counterfactuals, cheapest first, where several were asked for."""
 
     @property
     def is_minimum(self) -> bool:
         """Whether nothing cheaper exists, proved."""
         return self.lower == self.value
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether everything said can be checked; otherwise a solver is trusted for the lower bound."""
+        proof = self.certificate["proof"]
+        return proof is None or proof["kind"] != "trust"
 
     @property
     def label(self) -> int:
@@ -60,25 +196,28 @@ class Counterfactual:
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        return {
+        found = {
             "outcome": "minimum" if self.is_minimum else "found",
             "property": str(self.prop),
             "cost": self.cost,
             "value": str(self.value),
             "lower": str(self.lower),
             "label": self.prop.network.classes[self.label],
-            "changes": {name: list(pair) for name, pair in self.changes().items()},
-            "engine": self.engine,
+            "changes": {name: [_json(a), _json(b)] for name, (a, b) in self.changes().items()},
+            "engine": engine_words(self.engine, self.certificate["proof"]),
             "certificate": self.certificate,
         }
+        return found | ({"others": [other.data() for other in self.others]} if self.others else {})
 
     def __str__(self) -> str:
         names = self.prop.network.classes
-        listed = [f"{name} from {before} to {after}" for name, (before, after) in self.changes().items()]
-        shown = "; ".join(listed[:6]) + (f"; and {len(listed) - 6} more" if len(listed) > 6 else "")
         proof = "proved to be the least" if self.is_minimum else f"the least is at least {show_cost(self.cost, self.lower)}"
+        if self.is_minimum and not self.is_certified:
+            proof = f"the least, {engine_words(self.engine, self.certificate['proof'])}"
         tie = " (a tie)" if self.label == self.prop.label else ""
-        return f"{names[self.prop.label]} becomes {names[self.label]}{tie} with {show_cost(self.cost, self.value)}, {proof}: {shown}"
+        shown = _listed(self.changes())
+        text = f"{names[self.prop.label]} becomes {names[self.label]}{tie} with {show_cost(self.cost, self.value)}, {proof}: {shown}"
+        return "\n".join([text, *(str(other) for other in self.others)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +231,31 @@ class NoCounterfactual:
     engine: str
     certificate: dict[str, Any]
 
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a proof to check; otherwise a solver is trusted."""
+        return self.certificate["proof"]["kind"] != "trust"
+
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        limit = None if self.limit is None else str(self.limit)
-        return {"outcome": "none", "property": str(self.prop), "cost": self.cost, "limit": limit, "certificate": self.certificate}
+        return {
+            "outcome": "none",
+            "property": str(self.prop),
+            "cost": self.cost,
+            "limit": None if self.limit is None else str(self.limit),
+            "engine": engine_words(self.engine, self.certificate["proof"]),
+            "certificate": self.certificate,
+        }
 
     def __str__(self) -> str:
         within = "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
-        return f"{self.prop}, {within}: proved"
+        end = "proved" if self.is_certified else engine_words(self.engine, self.certificate["proof"])
+        return f"{self.prop}, {within}: {end}"
 
 
 @dataclass(frozen=True, eq=False)
 class OpenCounterfactual:
-    """Time ran out before anything was found: what is proved so far, and what to try."""
+    """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
 
     prop: Keeps
     cost: str
@@ -113,9 +264,30 @@ class OpenCounterfactual:
     reason: str
     certificate: dict[str, Any]
 
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is claimed but the lower bound."""
+        return False
+
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        return {"outcome": "undecided", "property": str(self.prop), "cost": self.cost, "lower": str(self.lower), "reason": self.reason}
+        return {
+            "outcome": "undecided",
+            "property": str(self.prop),
+            "cost": self.cost,
+            "lower": str(self.lower),
+            "reason": self.reason,
+            "certificate": self.certificate,
+        }
 
     def __str__(self) -> str:
         return f"undecided: {self.reason}. Proved so far: any change needs at least {show_cost(self.cost, self.lower)}. Allow more time."
+
+
+def _json(value: Any) -> Any:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _listed(changes: dict[str, tuple[Any, Any]]) -> str:
+    listed = [f"{name} from {before} to {after}" for name, (before, after) in changes.items()]
+    return "; ".join(listed[:6]) + (f"; and {len(listed) - 6} more" if len(listed) > 6 else "")

@@ -1,35 +1,31 @@
-"""Checking an answer again, by the definition alone: nothing here is shared with the engines but `sugenet.bnn`.
+"""Checking an answer again, by the definition alone: nothing here or in the `check_` files is shared with the engines but `sugenet.bnn`.
 
-A witness is replayed. A claim that nothing cheaper exists is checked by walking all cheaper changes once more, in plain NumPy: the
-match count of the first layer is a sum over features, so what each single change adds to it is measured once, by the definition, and
-added up.
+A witness is replayed. A claim that there is none is checked in the way its proof says: bounds are worked out again, walks are walked again
+and must give the same numbers and digest, clauses of a solver's proof must follow one by one, dual bounds are evaluated in exact fractions.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
-from math import lcm
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_bounds import check_bounds
+from sugenet.reason.check_question import Plain, as_steps, meets, plain_problems, raw, scores, settings_of
 
-__all__ = ["check"]
+__all__ = ["changed_as_claimed", "check", "lies_inside"]
 
-_CHUNK = 1 << 18
-_TOTALS = 1 << 62
-_FORMAT = {"format": "sugenet certificate", "version": 1}
+_FORMAT = {"format": "sugenet certificate", "version": 2}
 
 
-def check(certificate: dict[str, Any], network: Network) -> str:
-    """Check a certificate of `whatif` against a network; say what was checked.
+def check(certificate: dict[str, Any], network: Network, other: Network | None = None) -> str:
+    """Check a certificate against its network, and the other one where it is about two; say what was checked.
 
     Raises
     ------
@@ -39,238 +35,313 @@ def check(certificate: dict[str, Any], network: Network) -> str:
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     try:
-        return _Checker(certificate, network).run()
+        return _check(certificate, network, other)
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
         raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
 
 
-class _Checker:
-    def __init__(self, certificate: dict[str, Any], network: Network) -> None:
-        if {key: certificate.get(key) for key in _FORMAT} != _FORMAT:
-            raise CertificateError("this is no sugenet certificate of version 1.")
-        if certificate["network"] != network.fingerprint:
-            raise CertificateError(
-                f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
-            )
-        self.claim, self.network = certificate, network
-        self.sample, self.cost = list(certificate["sample"]), str(certificate["cost"])
-        self.label, self.target, self.ties = int(certificate["label"]), certificate["target"], certificate["ties"]
-        self.movable = [int(place) for place in certificate["movable"]]
-        if self.ties not in ("lowest", "against") or self.cost not in ("L0", "L1", "L2", "Linf", "Hamming"):
-            raise CertificateError(f"unknown cost {self.cost!r} or tie rule {self.ties!r}.")
+def _check(certificate: dict[str, Any], network: Network, other: Network | None) -> str:
+    if {key: certificate.get(key) for key in _FORMAT} != _FORMAT:
+        raise CertificateError("this is no sugenet certificate of version 2.")
+    if certificate["network"] != network.fingerprint:
+        raise CertificateError(
+            f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
+        )
+    question, answer = certificate["question"], certificate["answer"]
+    if question["kind"] == "reason":
+        from sugenet.reason.check_reason import check_reason
 
-    def run(self) -> str:
-        """Check label, witness and what was walked."""
-        scores = self._scores([self.sample])[0]
-        if int(np.argmax(scores)) != self.label:
-            raise CertificateError(f"the sample has class {int(np.argmax(scores))}, not {self.label}.")
-        said = [f"the sample has class {self.network.classes[self.label]}"]
-        if self.claim["witness"] is not None:
-            said.append(self._check_witness())
-            bound, strict = Fraction(self.claim["lower"]), True
-        elif "open" in self.claim:  # nothing was found, and only a lower bound is claimed
-            bound, strict = Fraction(self.claim["open"]), True
-        elif self.claim["limit"] is not None:
-            bound, strict = Fraction(self.claim["limit"]), False
-        else:
-            bound, strict = self._everything(), False
-        said.append(self._check_none(bound, strict))
-        return "; ".join(said)
+        proved = _check_none(question, certificate["proof"], network, other)
+        return check_reason(certificate, network, proved)
+    if question["kind"] == "whatif":
+        return _check_whatif(question, answer, certificate, network)
+    if answer == "refuted":
+        return _check_witness(question, certificate["witness"], network, other)
+    if answer == "proved":
+        return _check_none(question, certificate["proof"], network, other)
+    if answer == "undecided":
+        if certificate.get("proved_up_to") is None:
+            return "nothing is claimed, so there is nothing to check"
+        region = {**question["region"], "total": certificate["proved_up_to"]}
+        if question["region"].get("radius") is None or question["region"]["kind"] == "Linf":
+            raise CertificateError("a part of a region is claimed that has no parts.")
+        said = _check_none({**question, "region": region}, certificate["proof"], network, other)
+        return f"up to {certificate['proved_up_to']}: {said}; the rest is not decided"
+    raise CertificateError(f"unknown answer {answer!r}.")
 
-    # -- the witness -----------------------------------------------------------------------------------------------------------
 
-    def _scores(self, rows: list[list[Any]]) -> npt.NDArray[Any]:
-        array = np.empty((len(rows), len(rows[0])), dtype=object)
-        for number, row in enumerate(rows):
-            array[number] = row
-        return self.network.head.scores(self.network.match_counts(array, engine="definition"))
+# -- proofs ----------------------------------------------------------------------------------------------------------------------
 
-    def _violates(self, scores: npt.NDArray[Any]) -> bool:
-        best = max(scores)
-        tops = [k for k, score in enumerate(scores) if score == best]
-        if self.target is None:
-            return tops[0] != self.label if self.ties == "lowest" else tops != [self.label]
-        return tops[0] == self.target if self.ties == "lowest" else self.target in tops
 
-    def _distance(self, feature: int, after: Any) -> tuple[Fraction, int]:
-        """Raw distance and number of bits between a feature of the sample and another value."""
-        coding, before = self.network.encoder.codings[feature], self.sample[feature]
-        bits = int((coding.bits(coding.state(before)) != coding.bits(coding.state(after))).sum())
-        if isinstance(coding, OneHot):
-            return Fraction(int(before != after)), bits
-        low = [0 if coding.bipolar and value == -1 else value for value in (before, after)]
-        return abs(Fraction(low[1]) - Fraction(low[0])), bits
+def _check_none(question: dict[str, Any], proof: dict[str, Any], network: Network, other: Network | None, *, strict: bool = False) -> str:
+    """Check the proof that a question has no violation."""
+    if proof["kind"] == "trust":
+        raise CertificateError(f"there is no proof to check: the answer trusts {proof['solver']}.")
+    if proof["kind"] == "patches":
+        from sugenet.reason.check_patches import check_patches
 
-    def _price(self, changes: list[tuple[Fraction, int]]) -> Fraction:
-        match self.cost:
-            case "L0":
-                return Fraction(len(changes))
-            case "Hamming":
-                return Fraction(sum(bits for _, bits in changes))
-            case "L1":
-                return sum((distance for distance, _ in changes), Fraction(0))
-            case "L2":
-                return sum((distance**2 for distance, _ in changes), Fraction(0))
-        return max((distance for distance, _ in changes), default=Fraction(0))
+        return check_patches(proof, network, _query(question))
+    problems = plain_problems(settings_of(question, network, other), strict=strict)
+    parts = proof["parts"] if proof["kind"] == "parts" else [proof]
+    if len(parts) != len(problems):
+        raise CertificateError(f"{len(parts)} proofs for {len(problems)} parts of the question.")
+    return "; ".join(dict.fromkeys(_check_proof(part, problem) for part, problem in zip(parts, problems, strict=True)))
 
-    def _check_witness(self) -> str:
-        witness = list(self.claim["witness"])
-        if len(witness) != len(self.sample):
-            raise CertificateError(f"the witness has {len(witness)} values, the sample {len(self.sample)}.")
-        changed = [f for f, (a, b) in enumerate(zip(self.sample, witness, strict=True)) if a != b]
-        if not set(changed) <= set(self.movable):
-            raise CertificateError(f"the witness changes feature {sorted(set(changed) - set(self.movable))[0]}, which must stay.")
-        price = self._price([self._distance(feature, witness[feature]) for feature in changed])
-        if price != Fraction(self.claim["value"]):
-            raise CertificateError(f"the witness costs {price}, not {self.claim['value']}.")
-        if not self._violates(self._scores([witness])[0]):
+
+def _check_proof(proof: dict[str, Any], plain: Plain) -> str:
+    match proof["kind"]:
+        case "bounds":
+            return check_bounds(plain)
+        case "walk":
+            return _check_walk(proof, plain)
+        case "rup":
+            from sugenet.reason.check_rup import Plain as Steps01
+            from sugenet.reason.check_rup import check_rup
+
+            return check_rup(proof, Steps01(*as_steps(plain)))
+        case "drup":
+            from sugenet.reason.check_drup import check_drup
+
+            return check_drup(proof, plain)
+        case "trust":
+            raise CertificateError(f"there is no proof to check: the answer trusts {proof['solver']}.")
+    raise CertificateError(f"unknown kind of proof {proof['kind']!r}.")
+
+
+def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
+    from sugenet.reason.check_walk import walk
+
+    plain = _never_empty(plain)
+    found = walk(plain.base, plain.features, plain.budget, plain.layers, plain.head, plain.violates)
+    if found.bad:
+        raise CertificateError("a change that the certificate excludes is a violation.")
+    claimed = (proof["sets"], proof["patterns"], proof["digest"])
+    if (found.sets, found.patterns, found.digest) != claimed:
+        raise CertificateError(
+            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, but the certificate says {claimed}."
+        )
+    return f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, digest {found.digest})"
+
+
+def _never_empty(plain: Plain) -> Plain:
+    """Layers without neurons get one that is never active and that nobody listens to."""
+    base, features = plain.base, plain.features
+    if not len(base):
+        base, features = np.array([-1]), [[(price, np.zeros(1, np.int64)) for price, _ in row] for row in features]
+    layers, width = [], len(base)
+    for weights, tau in plain.layers:
+        if not len(tau):
+            weights, tau = np.zeros((1, weights.shape[1]), np.int64), np.ones(1, np.int64)
+        layers.append((_widened(weights, width), tau))
+        width = len(tau)
+    return replace(plain, base=base, features=features, layers=layers, head=_widened(plain.head, width))
+
+
+def _widened(weights: Ints, width: int) -> Ints:
+    return np.pad(weights, [(0, 0), (0, width - weights.shape[1])])
+
+
+def _query(question: dict[str, Any]) -> Any:
+    """A query of a certificate, for the checker of dual bounds."""
+    from sugenet.reason.query import Box, Case, Inequality, Query
+
+    if question["kind"] != "query":
+        raise CertificateError("dual bounds over patterns prove queries alone.")
+    cases = []
+    for case in question["cases"]:
+        box = Box([Fraction(v) for v in case["lower"]], [Fraction(v) for v in case["upper"]])
+        parts = [[Inequality([(int(k), Fraction(v)) for k, v in terms], Fraction(b)) for terms, b in row] for row in case["condition"]]
+        cases.append(Case(box, parts))
+    return Query(int(question["inputs"]), int(question["outputs"]), cases)
+
+
+# -- witnesses -------------------------------------------------------------------------------------------------------------------
+
+
+def _top(values: list[Fraction]) -> list[int]:
+    best = max(values)
+    return [k for k, value in enumerate(values) if value == best]
+
+
+def changed_as_claimed(question: dict[str, Any], found: list[Fraction]) -> bool:
+    """Whether scores violate "the class stays", with the tie rule."""
+    tops, label, target = _top(found), question["label"], question["target"]
+    if target is None:
+        return tops[0] != label if question["ties"] == "lowest" else tops != [label]
+    return tops[0] == target if question["ties"] == "lowest" else target in tops
+
+
+def _distance(network: Network, feature: int, before: Any, after: Any) -> tuple[Fraction, int]:
+    """Size of a raw change and number of bits that it flips."""
+    coding = network.encoder.codings[feature]
+    bits = int((coding.bits(coding.state(before)) != coding.bits(coding.state(after))).sum())
+    if isinstance(coding, OneHot):
+        return Fraction(int(before != after)), bits
+    low = [0 if coding.bipolar and value == -1 else value for value in (before, after)]
+    return abs(Fraction(low[1]) - Fraction(low[0])), bits
+
+
+def _price(claim: dict[str, Any], changes: dict[int, tuple[Fraction, int]]) -> Fraction:
+    """What changes cost; for L2 the sum of squares."""
+    prices = {int(f): Fraction(p) for f, p in claim.get("prices", [])}
+    match claim["kind"]:
+        case "L0":
+            return Fraction(len(changes))
+        case "Hamming":
+            return Fraction(sum(bits for _, bits in changes.values()))
+        case "L1":
+            return sum((distance for distance, _ in changes.values()), Fraction(0))
+        case "L2":
+            return sum((distance**2 for distance, _ in changes.values()), Fraction(0))
+        case "Prices":
+            return sum((prices[f] * (d if claim["per_unit"] else 1) for f, (d, _) in changes.items()), Fraction(0))
+        case "Linf":
+            return max((distance for distance, _ in changes.values()), default=Fraction(0))
+    raise CertificateError(f"unknown cost {claim['kind']!r}.")
+
+
+def _changes(network: Network, sample: Sequence[Any], witness: Sequence[Any]) -> dict[int, tuple[Fraction, int]]:
+    moved = [f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b]
+    return {f: _distance(network, f, sample[f], witness[f]) for f in moved}
+
+
+def lies_inside(network: Network, region: dict[str, Any], sample: Sequence[Any], witness: Sequence[Any]) -> None:
+    """See that a witness lies in a region around the sample."""
+    changes = _changes(network, sample, witness)
+    kind = region["kind"]
+    if kind in ("Hamming", "L0", "L1", "L2", "Linf"):
+        radius = Fraction(region["radius"]) ** (2 if kind == "L2" else 1)
+        price = _price(region, changes)
+        if price > radius:
+            raise CertificateError(f"the witness is at {price}, outside the region of {radius}.")
+    elif kind in ("Free", "Box"):
+        free = region["features"] if kind == "Free" else [f for f, _ in region["limits"]]
+        stray = sorted(set(changes) - {int(f) for f in free})
+        if stray:
+            raise CertificateError(f"the witness changes feature {stray[0]}, which must stay.")
+        if kind == "Box":
+            _within(network, region["limits"], witness)
+    elif kind != "Anything":
+        raise CertificateError(f"unknown region {kind!r}.")
+
+
+def _within(network: Network, limits: list[Any], witness: Sequence[Any]) -> None:
+    for feature, limit in limits:
+        if not meets(network.encoder.codings[int(feature)], witness[int(feature)], limit):
+            raise CertificateError(f"the witness has {witness[int(feature)]} for feature {feature}, outside its limits.")
+
+
+def _check_witness(question: dict[str, Any], witness: Any, network: Network, other: Network | None) -> str:
+    kind = question["kind"]
+    if kind in ("monotone", "fair"):
+        return _check_pair(question, [raw(network, row) for row in witness], network)
+    x = raw(network, witness)
+    if kind == "query":
+        return _check_query_witness(question, x, network)
+    found = scores(network, x)
+    if kind == "robust":
+        sample = raw(network, question["sample"])
+        if _top(scores(network, sample))[0] != question["label"]:
+            raise CertificateError(f"the sample has not class {question['label']}.")
+        lies_inside(network, question["region"], sample, x)
+        if not changed_as_claimed(question, found):
             raise CertificateError("the witness does not change the answer as claimed.")
-        return f"the witness changes it at cost {price}"
-
-    # -- nothing cheaper -------------------------------------------------------------------------------------------------------
-
-    def _moves(self) -> list[list[tuple[Any, Fraction]]]:
-        """For each movable feature the nearest raw value of every other state, with its price alone."""
-        found = []
-        for feature in self.movable:
-            coding = self.network.encoder.codings[feature]
-            here = coding.state(self.sample[feature])
-            options = []
-            for state in range(coding.states):
-                move = coding.move(self.sample[feature], state) if state != here else None
-                if move is not None:
-                    options.append((move.value, self._price([self._distance(feature, move.value)])))
-            found.append(options)
-        return found
-
-    def _everything(self) -> Fraction:
-        largest = [max((price for _, price in options), default=Fraction(0)) for options in self._moves()]
-        return max(largest, default=Fraction(0)) if self.cost == "Linf" else sum(largest, Fraction(0))
-
-    def _check_none(self, bound: Fraction, strict: bool) -> str:
-        """Walk every change that costs less than the bound (or at most the bound) and see that none violates."""
-
-        def inside(price: Fraction) -> bool:
-            return price < bound if strict else price <= bound
-
-        moves = [[pair for pair in options if inside(pair[1])] for options in self._moves()]
-        base, gains = self._gains(moves)
-        most = self._most(moves, inside)
-        loose = _loose(base, gains, most)
-        walked = 0
-        seen: set[bytes] = set()
-        for counts in _joined(self._sets(moves, base[loose], [gain[:, loose] for gain in gains], most, inside)):
-            walked += len(counts)
-            rows = {row.tobytes() for row in _distinct(counts >= 0)} - seen
-            seen |= rows
-            if rows:
-                octets = np.array([np.frombuffer(row, np.uint8) for row in rows])
-                patterns = np.repeat((base >= 0)[None, :], len(rows), axis=0)
-                patterns[:, loose] = np.unpackbits(octets, axis=1, count=len(loose)).astype(bool)
-                self._judge(patterns)
-        return f"none of the {walked:,} changes {'below' if strict else 'up to'} {bound} does"
-
-    def _most(self, moves: list[list[tuple[Any, Fraction]]], inside: Callable[[Fraction], bool]) -> int:
-        """The largest number of features that can change together."""
-        used = [options for options in moves if options]
-        if self.cost == "Linf":
-            return len(used)
-        total, count = Fraction(0), 0
-        for price in sorted(min(price for _, price in options) for options in used):
-            total += price
-            count += inside(total)
-        return count
-
-    def _gains(self, moves: list[list[tuple[Any, Fraction]]]) -> tuple[Ints, list[Ints]]:
-        """M - tau of the first layer at the sample, and what each single change adds, both by the definition."""
-        rows = [list(self.sample)]
-        for feature, options in zip(self.movable, moves, strict=True):
-            for value, _ in options:
-                row = list(self.sample)
-                row[feature] = value
-                rows.append(row)
-        array = np.empty((len(rows), len(self.sample)), dtype=object)
-        for number, row in enumerate(rows):
-            array[number] = row
-        counts = self._first(array)
-        gains, place = [], 1
-        for options in moves:
-            gains.append(counts[place : place + len(options)] - counts[0])
-            place += len(options)
-        return counts[0], gains
-
-    def _first(self, X: npt.NDArray[Any]) -> Ints:
-        if not self.network.layers:
-            return np.where(self.network.encoder.encode(X), 0, -1).astype(np.int64)
-        layer = self.network.layers[0]
-        return np.concatenate([layer.match_counts(self.network.inputs(X[k : k + 4096])) - layer.tau for k in range(0, len(X), 4096)])
-
-    def _sets(self, moves: list[list[tuple[Any, Fraction]]], base: Ints, gains: list[Ints], most: int, inside: Any) -> Iterator[Ints]:
-        """First-layer margins after every allowed set of changes, in chunks."""
-        used = [k for k, options in enumerate(moves) if options]
-        if self.cost == "Linf":
-            rows = [np.concatenate([np.zeros((1, len(base)), np.int64), gains[k]]) for k in used]
-            if np.prod([float(len(row)) for row in rows]) > 2**28:
-                raise CertificateError("there are too many cheaper changes to walk through again.")
-            for choice in product(*(range(len(row)) for row in rows)):
-                if not any(choice):
-                    continue  # the sample itself
-                yield (base + sum((row[number] for row, number in zip(rows, choice, strict=True)), np.zeros_like(base)))[None]
-            return
-        unit = lcm(1, *(price.denominator for k in used for _, price in moves[k]))
-        limit = bisect_left(range(_TOTALS), True, lo=0, hi=_TOTALS, key=lambda total: not inside(Fraction(total, unit))) - 1
-        if limit == _TOTALS - 1:
-            raise CertificateError("the costs are too finely divided to walk through again.")
-        prices = [np.array([int(price * unit) for _, price in moves[k]], np.int64) for k in used]
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in prices])]).astype(int)
-        price, gain = np.concatenate([*prices, np.zeros(0, np.int64)]), np.concatenate([*(gains[k] for k in used), base[None, :]])
-        for size in range(1, most + 1):
-            for front in combinations(range(len(used)), size - 1):
-                begin = starts[front[-1] + 1] if front else 0
-                for chosen in product(*(range(starts[k], starts[k + 1]) for k in front)):
-                    left = limit - int(price[list(chosen)].sum())
-                    fits = np.flatnonzero(price[begin:] <= left) + begin
-                    if len(fits):
-                        yield base + gain[list(chosen)].sum(axis=0) + gain[fits]
-
-    def _judge(self, patterns: Bits) -> None:
-        bits = patterns
-        for layer in self.network.layers[1:]:
-            bits = layer.activity(bits)
-        scores = self.network.head.scores(self.network.head.match_counts(bits))
-        for row in scores:
-            if self._violates(row):
-                raise CertificateError("a cheaper change violates the property, against what the certificate claims.")
+        return f"the witness lies in the region and has class {network.classes[_top(found)[0]]}"
+    _within(network, question["where"], x)
+    label = _top(found)[0]
+    if kind == "agree":
+        settings_of(question, network, other)  # says what is wrong with the other network
+        assert other is not None
+        second = _top(scores(other, raw(other, witness)))[0]
+        if label == second:
+            raise CertificateError("the two networks agree on the witness.")
+        return f"the witness has class {network.classes[label]} in one network and {network.classes[second]} in the other"
+    if kind not in ("always", "never") or (label == question["label"]) == (kind == "always"):
+        raise CertificateError("the witness is no violation.")
+    return f"the witness lies within the limits and has class {network.classes[label]}"
 
 
-def _loose(base: Ints, gains: list[Ints], most: int) -> npt.NDArray[np.intp]:
-    """Neurons that at most so many changes can turn; the others stay as they are."""
-    every = np.concatenate([np.zeros((1, len(base)), np.int64), *gains])
-    up, down = most * every.max(axis=0), most * every.min(axis=0)
-    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0))
+def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: Network) -> str:
+    left, right = pair
+    for row in pair:
+        _within(network, question["where"], row)
+    special = {int(question["feature"])} if question["kind"] == "monotone" else {int(f) for f in question["protected"]}
+    differ = {f for f, (a, b) in enumerate(zip(left, right, strict=True)) if a != b}
+    if not differ <= special:
+        raise CertificateError(f"the two witnesses differ in feature {min(differ - special)}, which must be equal.")
+    p, q = (_top(scores(network, row))[0] for row in pair)
+    if question["kind"] == "monotone":
+        (feature,) = special
+        coding = network.encoder.codings[feature]
+        if not isinstance(coding, Steps):
+            raise CertificateError("a category cannot be raised.")
+        before, after = (0 if coding.bipolar and row[feature] == -1 else Fraction(row[feature]) for row in pair)
+        if not (after > before if question["rising"] else after < before):
+            raise CertificateError("the feature does not move in the direction of the question.")
+        label = question["label"]
+        bad = q < p if label is None else p == label != q
+    else:
+        bad = p != q
+    if not bad:
+        raise CertificateError("the two witnesses are no violation.")
+    return f"the two witnesses have the classes {network.classes[p]} and {network.classes[q]}"
 
 
-def _joined(parts: Iterator[Ints]) -> Iterator[Ints]:
-    """Small arrays put together, so that each step has enough to do."""
-    waiting: list[Ints] = []
-    rows = 0
-    for part in parts:
-        waiting.append(part)
-        rows += len(part)
-        if rows >= _CHUNK:
-            yield np.concatenate(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield np.concatenate(waiting)
+def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: Network) -> str:
+    query = _query(question)
+    if network.layers and getattr(network.layers[0], "theta", None) is not None:
+        from sugenet.reason.check_patches import check_patches_witness
+
+        return check_patches_witness(x, network, query)
+    if not query.violated_by([Fraction(value) for value in x], scores(network, x)):
+        raise CertificateError("the witness lies in no box of the query whose condition its outputs meet.")
+    return "the witness lies in a box of the query, and its outputs meet the condition there"
 
 
-def _distinct(active: Bits) -> npt.NDArray[np.uint8]:
-    """The different rows, packed."""
-    octets = np.packbits(active, axis=1)
-    if octets.shape[1] > 8:
-        return np.unique(octets, axis=0)
-    words = np.zeros((len(octets), 8), np.uint8)
-    words[:, : octets.shape[1]] = octets
-    return np.unique(words.view(np.uint64)).view(np.uint8).reshape(-1, 8)[:, : octets.shape[1]]
+# -- counterfactuals -------------------------------------------------------------------------------------------------------------
+
+
+def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, Any], network: Network) -> str:
+    sample, cost = raw(network, question["sample"]), question["cost"]
+    if _top(scores(network, sample))[0] != question["label"]:
+        raise CertificateError(f"the sample has class {_top(scores(network, sample))[0]}, not {question['label']}.")
+    said = [f"the sample has class {network.classes[question['label']]}"]
+    if answer == "counterfactual":
+        said.append(_check_counterfactual(question, certificate, network, sample))
+        bound, strict = certificate["lower"], True
+    elif answer == "open":
+        bound, strict = certificate["lower"], True
+    elif answer == "none":
+        bound, strict = question["limit"], False
+    else:
+        raise CertificateError(f"unknown answer {answer!r}.")
+    if strict and Fraction(bound) <= 0:
+        return "; ".join(said)
+    within = {**cost, "features": question["movable"], "region": question["region"], "strict": strict}
+    if bound is not None:
+        within["total"] = bound
+    proved = _check_none({**question, "within": within}, certificate["proof"], network, None, strict=strict)
+    said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
+    return "; ".join(said)
+
+
+def _check_counterfactual(question: dict[str, Any], certificate: dict[str, Any], network: Network, sample: tuple[Any, ...]) -> str:
+    witness = raw(network, certificate["witness"])
+    changes = _changes(network, sample, witness)
+    stray = sorted(set(changes) - set(question["movable"]))
+    if stray:
+        raise CertificateError(f"the witness changes feature {stray[0]}, which must stay.")
+    price = _price(question["cost"], changes)
+    if price != Fraction(certificate["value"]):
+        raise CertificateError(f"the witness costs {price}, not {certificate['value']}.")
+    if Fraction(certificate["lower"]) > price:
+        raise CertificateError("the lower bound is above the cost of the witness.")
+    if question["limit"] is not None and price > Fraction(question["limit"]):
+        raise CertificateError(f"the witness costs {price}, above the limit of {question['limit']}.")
+    if question["region"] is not None:
+        lies_inside(network, question["region"], sample, witness)
+    if not changed_as_claimed(question, scores(network, witness)):
+        raise CertificateError("the witness does not change the answer as claimed.")
+    return f"the witness changes it at cost {price}"

@@ -1,6 +1,9 @@
-"""Compiled walk over all sets of moves of one size: the signature of each, and which signatures are new (DESIGN section 4).
+"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill (DESIGN section 4).
 
-The margins of 64 fragile neurons are the 16-bit lanes of one vector; adding a move and comparing with zero gives 64 bits of signature.
+A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold how far each neuron is past its
+turn, so that adding a move and comparing with zero gives 64 bits of pattern in a few instructions. Patterns repeat a great deal: a small
+memory of recent ones drops most repeats without a branch, the rest go into *parts* by their hash, and each part has a table of its own
+that stays in the cache. All of it is in this file, since the cache on disk is renewed when *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -13,127 +16,428 @@ import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import event
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "prepare", "scan"]
+__all__ = [
+    "AHEAD",
+    "CHUNK",
+    "DEPTH",
+    "HEAD",
+    "LANES",
+    "LEAF",
+    "RECENT",
+    "SETS",
+    "WALKER",
+    "digest",
+    "prepare",
+    "rehash",
+    "settle",
+    "shortfalls",
+    "walk_choices",
+    "walk_sets",
+]
 
 LANES = 64
+CHUNK = 256  # sets between two looks at whether there is room
+RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
+AHEAD = 16  # patterns between asking for a place of a table and looking at it
+DEPTH, LEAF, SETS, WALKER, HEAD = 0, 1, 2, 3, 4  # a walk's state: moves chosen, next last move, sets walked, its number; then the moves
+_FOUND, _DONE = -2, -1
 
 
 @intrinsic
-def _signature(_typing, margins, moves, offset):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes: margin + move >= 0."""
-    signature = types.uint64(types.uintp, types.uintp, types.intp)
+def _turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the names
+    """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
+    signature = types.uint64(lanes, types.intp, rows, types.intp)
 
-    def emit(_context, b, _signature, arguments):
-        vector = ir.VectorType(ir.IntType(16), LANES)
-        m = b.load(b.inttoptr(arguments[0], vector.as_pointer()))
-        where = b.add(arguments[1], arguments[2])
-        f = b.load(b.inttoptr(where, vector.as_pointer()))
-        m.align = f.align = 2
-        bits = b.icmp_signed(">=", b.add(m, f), ir.Constant(vector, [0] * LANES))
+    def emit(context, b, signature, arguments):
+        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), LANES)
+
+        def load(array):
+            data = context.make_array(signature.args[array])(context, b, arguments[array]).data
+            value = b.load(b.bitcast(b.gep(data, [arguments[array + 1]]), vector.as_pointer()))
+            value.align = 1
+            return value
+
+        bits = b.icmp_signed(">=", b.add(load(0), load(2)), ir.Constant(vector, [0] * LANES))
         return b.bitcast(bits, ir.IntType(64))
 
     return signature, emit
 
 
-@njit(nogil=True, cache=True)
-def scan(size, last_start, prefix, stop, deltas, margins, feature, weight, floor, budget, table, filled, state, new, sets):
-    """Walk sets of `size` moves with different features and weights summing to more than `floor` and at most `budget`.
+_GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
 
-    `prefix` holds the first size - 1 moves of the set to begin with and is moved along; its first stays below `stop`. `table` is a hash
-    table of known signatures, `filled` marks its used places, `state` counts entries, sets walked and new signatures. Stops early, to go
-    on later from `prefix` and the returned last move, when the table or the list of new signatures is full. Returns -1 when done.
+
+@intrinsic
+def _fetch(_typing, words, place):
+    """Ask for a place of a flat or other array to be brought into the cache."""
+    signature = types.void(words, types.intp)
+
+    def emit(context, b, signature, arguments):
+        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
+        kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
+        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
+        where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
+        b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _mixed(key):
+    """A hash all of whose bits are good."""
+    h = key * _GOLDEN
+    h = (h ^ (h >> nb.uint64(32))) * nb.uint64(0xD6E8FEB86659FD93)
+    return h ^ (h >> nb.uint64(32))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _folded(keys, row):
+    """One word of a pattern's words."""
+    h = keys[row, 0]
+    for w in range(1, keys.shape[1]):
+        h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ keys[row, w]
+    return h
+
+
+@njit(nogil=True, cache=True)
+def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
+    """Patterns of the sets that add one of the rows first..end-1, without most repeats; how many, and how many sets.
+
+    Both steps go without a branch that depends on a pattern: such a one costs more than all the rest.
     """
-    count, lanes = deltas.shape
-    words = lanes // LANES
-    depth = size - 1
-    acc = np.zeros((size, lanes), np.int16)
-    acc[0] = margins
-    sums = np.zeros(size, np.int64)
-    capacity = table.shape[0]
-    mask = capacity - 1
-    key = np.zeros(words, np.uint64)
-    base = nb.uintp(deltas.ctypes.data)
-    row_bytes = lanes * 2
+    lanes, words = rows.shape[1], line.shape[1]
+    here, mask = depth * lanes, nb.uint64(recent.shape[0] - 1)
+    n = sets = nb.uint64(0)
+    if words == 1:
+        for k in range(first, end):
+            line[sets, 0] = _turned(acc, here, rows, k * lanes)
+            sets += nb.uint64(low < weight[k] <= high)
+        for i in range(nb.intp(sets)):
+            key = line[nb.uint64(i), 0]
+            place = ((key * _GOLDEN) >> nb.uint64(40)) & mask
+            line[n, 0] = key
+            n += nb.uint64(recent[place, 0] != key)
+            recent[place, 0] = key
+        return nb.intp(n), nb.intp(sets)
+    for k in range(first, end):
+        for w in range(words):
+            line[sets, nb.uint64(w)] = _turned(acc, here + w * LANES, rows, k * lanes + w * LANES)
+        sets += nb.uint64(low < weight[k] <= high)
+    for i in range(nb.intp(sets)):
+        place = ((_folded(line, nb.uint64(i)) * _GOLDEN) >> nb.uint64(40)) & mask
+        differ = nb.uint64(0)
+        for w in range(words):
+            key = line[nb.uint64(i), nb.uint64(w)]
+            differ |= recent[place, nb.uint64(w)] ^ key
+            recent[place, nb.uint64(w)] = line[n, nb.uint64(w)] = key
+        n += nb.uint64(differ != nb.uint64(0))
+    return nb.intp(n), nb.intp(sets)
+
+
+@njit(nogil=True, cache=True)
+def _spread(line, n, found, counts):
+    """Put patterns into their parts; the size of the fullest."""
+    parts = nb.uint64(found.shape[0] - 1)
+    fullest = 0
+    for i in range(n):
+        part = ((_folded(line, nb.uint64(i)) * _GOLDEN) >> nb.uint64(56)) & parts
+        place = counts[part]
+        for w in range(line.shape[1]):
+            found[part, nb.uint64(place), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
+        counts[part] = place + 1
+        fullest = max(fullest, place + 1)
+    return fullest
+
+
+@njit(nogil=True, cache=True)
+def _is_wanted(acc, depth, rows, k, want):
+    lanes = rows.shape[1]
+    for w in range(want.shape[0]):
+        if _turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES) != want[w]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def walk_sets(state, quota, want, rows, start, weight, after, lightest, heaviest, low, budget, walkers, recent, found, counts):
+    """Walk sets of moves of different features whose weights sum to more than `low` and at most `budget`, from `state` on.
+
+    A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before those that it begins; walk number
+    w has those whose first move is w modulo `walkers`. ``after[k]`` is the first move of the next feature, ``lightest[k]`` and
+    ``heaviest[k]`` bound the weights from move k on. Stops after about `quota` sets or when a part is full, True when all are walked. With
+    a pattern to `want`, stops at the first set that has it: the prefix is in the state, the last move in its `LEAF`, and `DEPTH` is -2.
+    """
+    count, lanes = rows.shape
+    most = state.shape[0] - HEAD
+    room = found.shape[1]
+    line = np.empty((CHUNK + 1, found.shape[2]), np.uint64)
+    acc = np.empty((most + 1, lanes), rows.dtype)
+    sums = np.zeros(most + 1, np.int64)
+    acc[0] = start
+    depth = state[DEPTH]
+    for d in range(depth):
+        k = state[HEAD + d]
+        for lane in range(lanes):
+            acc[d + 1, lane] = acc[d, lane] + rows[k, lane]
+        sums[d + 1] = sums[d] + weight[k]
+    walked = fullest = 0
+    while depth >= 0:
+        first, high = state[LEAF], budget - sums[depth]
+        end, beyond = first, count  # the first move from which on all are too heavy
+        while end < beyond:
+            middle = (end + beyond) // 2
+            if lightest[middle] <= high:
+                end = middle + 1
+            else:
+                beyond = middle
+        if first < end and heaviest[first] <= low - sums[depth]:
+            first = end
+        while first < end:
+            if want.shape[0] > 0:
+                for k in range(first, end):
+                    if low - sums[depth] < weight[k] <= high and _is_wanted(acc, depth, rows, k, want):
+                        state[LEAF], state[SETS], state[DEPTH] = k, depth, _FOUND
+                        return True
+                first = end
+                continue
+            if walked >= quota or fullest + CHUNK > room:
+                state[DEPTH], state[LEAF] = depth, first
+                state[SETS] += walked
+                return False
+            stop = min(first + CHUNK, end)
+            n, sets = _line(acc, depth, rows, first, stop, weight, low - sums[depth], high, recent, line)
+            fullest = max(fullest, _spread(line, n, found, counts))
+            walked += sets
+            first = stop
+        k = count  # the next prefix
+        if depth < most:
+            k = after[state[HEAD + depth - 1]] if depth > 0 else state[WALKER]
+        while True:
+            step = 1 if depth > 0 else walkers
+            while k < count and sums[depth] + weight[k] + lightest[after[k]] > budget:
+                k += step
+            if k < count:
+                for lane in range(lanes):
+                    acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+                sums[depth + 1] = sums[depth] + weight[k]
+                state[HEAD + depth], state[LEAF] = k, after[k]
+                depth += 1
+                break
+            depth -= 1
+            if depth < 0:
+                break
+            k = state[HEAD + depth] + (1 if depth > 0 else walkers)
+    state[DEPTH] = _DONE
+    state[SETS] += walked
+    return True
+
+
+@njit(nogil=True, cache=True)
+def walk_choices(state, quota, want, options, first, block, least, most, sizes, split, walkers, recent, found, counts):
+    """Walk all combinations of one option a feature, from `state` on.
+
+    Rows first[f]..first[f+1]-1 of `options` are those of feature f; the rows of `block` are all combinations of the features behind them.
+    ``least[d]`` and ``most[d]`` bound what features d and later add; where both give one pattern, so do all ``sizes[d]`` combinations,
+    and one of them stands for all. Walk number w has the combinations of the first `split` features whose number is w modulo `walkers`.
+    Otherwise as `walk_sets`; ``state[WALKER + 1:]``, the options chosen, begins at -1 in a new walk.
+    """
+    features, lanes = first.shape[0] - 1, block.shape[1]
+    words, room = found.shape[2], found.shape[1]
+    line = np.empty((CHUNK + 1, words), np.uint64)
+    nothing = np.zeros(len(block), np.int64)
+    acc = np.empty((features + 1, lanes), block.dtype)
+    acc[0] = options[first[features]]  # the last row: the lanes at the sample
+    depth = state[DEPTH]
     for d in range(depth):
         for lane in range(lanes):
-            acc[d + 1, lane] = acc[d, lane] + deltas[prefix[d], lane]
-        sums[d + 1] = sums[d] + weight[prefix[d]]
+            acc[d + 1, lane] = acc[d, lane] + options[first[d] + state[HEAD + d], lane]
+    walked = fullest = steps = 0
+    while depth >= 0:
+        mine = True
+        if depth <= split:
+            number = 0
+            for d in range(depth):
+                number = number * (first[d + 1] - first[d]) + state[HEAD + d]
+            mine = (number % walkers if depth == split else 0) == state[WALKER]
+        if depth < split or mine:
+            same = True
+            for w in range(words):
+                place = depth * lanes + w * LANES
+                same &= _turned(acc, place, least, place) == _turned(acc, place, most, place)
+            if same or depth == features:
+                if mine:
+                    end = 1 if same else len(block)
+                    k = state[LEAF]
+                    while k < end:
+                        if want.shape[0] > 0:
+                            if (same and _is_wanted(acc, depth, least, depth, want)) or (
+                                not same and _is_wanted(acc, depth, block, k, want)
+                            ):
+                                state[LEAF], state[SETS], state[DEPTH] = k, depth, _FOUND
+                                return True
+                            k += 1
+                            continue
+                        if steps >= quota or fullest + CHUNK > room:
+                            state[DEPTH], state[LEAF] = depth, k
+                            state[SETS] += walked
+                            return False
+                        stop = min(k + CHUNK, end)
+                        if same:
+                            n, sets = _line(acc, depth, least, depth, depth + 1, nothing, -1, 0, recent, line)
+                            walked += sizes[depth]
+                        else:
+                            n, sets = _line(acc, depth, block, k, stop, nothing, -1, 0, recent, line)
+                            walked += sets
+                        fullest = max(fullest, _spread(line, n, found, counts))
+                        steps += sets
+                        k = stop
+                    state[LEAF] = 0
+            else:
+                state[HEAD + depth] = -1
+                depth += 1
+        while depth > 0:  # the next option of the last feature that has one
+            state[HEAD + depth - 1] += 1
+            k = first[depth - 1] + state[HEAD + depth - 1]
+            if k < first[depth]:
+                for lane in range(lanes):
+                    acc[depth, lane] = acc[depth - 1, lane] + options[k, lane]
+                break
+            depth -= 1
+        else:
+            depth = -1
+    state[DEPTH] = _DONE
+    state[SETS] += walked
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _place(table, keys, row):
+    """Where in an open hash table a pattern is, or the empty place where it belongs; True if it is there."""
+    words, mask = nb.uint64(table.shape[1]), nb.uint64(table.shape[0] - 1)
+    place = _mixed(_folded(keys, row)) & mask
     while True:
-        here = nb.uintp(acc[depth].ctypes.data)
-        spent = sums[depth]
-        first = last_start
-        taken = -1
-        if depth > 0:
-            taken = feature[prefix[depth - 1]]
-            first = max(first, prefix[depth - 1] + 1)
-        end = count if depth > 0 else stop
-        if spent <= budget:
-            for k in range(first, end):
-                total = spent + weight[k]
-                if feature[k] == taken or total > budget or total <= floor:
-                    continue
-                h = nb.uint64(1469598103934665603)
-                for w in range(words):
-                    key[w] = _signature(nb.uintp(here + w * 128), base, nb.intp(k * row_bytes + w * 128))
-                    h = (h ^ key[w]) * nb.uint64(0x9E3779B97F4A7C15)
-                    h ^= h >> nb.uint64(29)
-                place = nb.intp(h & nb.uint64(mask))
-                known = False
-                while filled[place]:
-                    known = True
-                    for w in range(words):
-                        if table[place, w] != key[w]:
-                            known = False
-                            break
-                    if known:
-                        break
-                    place = (place + 1) & mask
+        used = differ = nb.uint64(0)
+        for w in range(words):
+            used |= table[place, nb.uint64(w)]
+            differ |= table[place, nb.uint64(w)] ^ keys[row, nb.uint64(w)]
+        if differ == nb.uint64(0) or used == nb.uint64(0):
+            return place, used != nb.uint64(0)
+        place = (place + nb.uint64(1)) & mask
+
+
+@njit(nogil=True, cache=True)
+def settle(part, stop, table, sizes, zero, found, counts, fresh):
+    """Take what the walks found for the parts from `part` on into their tables, as long as `fresh` has room for what is new.
+
+    A place of 0 is empty; the pattern 0 itself is marked in `zero`. Returns the next part and the number of new patterns.
+    """
+    words, mask = table.shape[2], nb.uint64(table.shape[1] - 1)
+    n = 0
+    while part < stop:
+        coming = 0
+        for walker in range(counts.shape[0]):
+            coming += counts[walker, part]
+        if n + coming > fresh.shape[0]:
+            break
+        for walker in range(counts.shape[0]):
+            keys, own = found[walker, part], table[part]
+            for i in range(counts[walker, part]):
+                if i + AHEAD < counts[walker, part]:
+                    _fetch(own, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
+                place, known = _place(own, keys, nb.uint64(i))
                 if not known:
-                    if state[2] == new.shape[0] or 2 * state[0] >= capacity:
-                        return k
-                    filled[place] = 1
-                    table[place] = key
-                    new[state[2]] = key
-                    for d in range(depth):
-                        sets[state[2], d] = prefix[d]
-                    sets[state[2], depth] = k
-                    state[0] += 1
-                    state[2] += 1
-                state[1] += 1
-        last_start = 0
-        if depth == 0:
-            return -1
-        d = depth - 1
-        while d >= 0:  # the next prefix in order
-            prefix[d] += 1
-            if d > 0:
-                while prefix[d] < count and feature[prefix[d]] == feature[prefix[d - 1]]:
-                    prefix[d] += 1
-            limit = stop if d == 0 else count
-            if prefix[d] < limit:
-                if sums[d] + weight[prefix[d]] > budget:
-                    continue
-                ok = True
-                for e in range(d, depth):
-                    if e > d:
-                        prefix[e] = prefix[e - 1] + 1
-                        while prefix[e] < count and feature[prefix[e]] == feature[prefix[e - 1]]:
-                            prefix[e] += 1
-                        if prefix[e] >= count:
-                            ok = False
-                            break
-                    for lane in range(lanes):
-                        acc[e + 1, lane] = acc[e, lane] + deltas[prefix[e], lane]
-                    sums[e + 1] = sums[e] + weight[prefix[e]]
-                if ok:
-                    break
-                continue
-            d -= 1
-        if d < 0:
-            return -1
+                    some = nb.uint64(0)
+                    for w in range(words):
+                        own[place, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
+                        some |= keys[nb.uint64(i), nb.uint64(w)]
+                    if some == nb.uint64(0):
+                        zero[part] = 1
+                    else:
+                        sizes[part] += 1
+                        n += 1
+        part += 1
+    return part, n
+
+
+@njit(nogil=True, cache=True)
+def rehash(part, stop, old, table):
+    """Move the parts part..stop-1 to larger tables."""
+    for p in range(part, stop):
+        keys = old[p]
+        for i in range(old.shape[1]):
+            some = nb.uint64(0)
+            for w in range(table.shape[2]):
+                some |= keys[nb.uint64(i), nb.uint64(w)]
+            if some != nb.uint64(0):
+                place, _ = _place(table[p], keys, nb.uint64(i))
+                for w in range(table.shape[2]):
+                    table[p, place, w] = keys[i, w]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _splitmix(value):
+    z = value + nb.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> nb.uint64(30))) * nb.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> nb.uint64(27))) * nb.uint64(0x94D049BB133111EB)
+    return z ^ (z >> nb.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def digest(part, stop, table, numbers):
+    """Sum over the patterns of some parts of splitmix64 of the XOR over their neurons j (`numbers`, from 0) of splitmix64(j + 1)."""
+    octets = np.zeros((8 * table.shape[2], 256), np.uint64)  # what each byte of a pattern adds to the XOR
+    for bit in range(numbers.shape[0]):
+        value = _splitmix(nb.uint64(numbers[bit] + 1))
+        for octet in range(256):
+            if octet >> (bit % 8) & 1:
+                octets[bit // 8, octet] ^= value
+    total = nb.uint64(0)
+    for p in range(part, stop):
+        for i in range(table.shape[1]):
+            used = z = nb.uint64(0)
+            for w in range(table.shape[2]):
+                key = table[p, i, w]
+                used |= key
+                for byte in range(8):
+                    z ^= octets[8 * w + byte, nb.intp((key >> nb.uint64(8 * byte)) & nb.uint64(255))]
+            if used != nb.uint64(0):
+                total += _splitmix(z)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def shortfalls(counts, shift, starts, classes, factors, least, cases, members, out):
+    """What the nearest case of a goal misses at its worst inequality, for each row of match counts.
+
+    Inequality q sums ``factors[i]`` times the match count of ``classes[i]`` for i in starts[q]..starts[q+1]-1; case c needs those numbered
+    ``members[cases[c]:cases[c+1]]``.
+    """
+    block = 512
+    columns = np.empty((counts.shape[1], block), np.int64)
+    missing, worst = np.empty((least.shape[0], block), np.int64), np.empty(block, np.int64)
+    for first in range(0, counts.shape[0], block):
+        size = min(block, counts.shape[0] - first)
+        for k in range(counts.shape[1]):
+            for row in range(size):
+                columns[k, row] = counts[first + row, k] + shift[k]
+        for q in range(least.shape[0]):
+            missing[q] = least[q]
+            for i in range(starts[q], starts[q + 1]):
+                factor, column = factors[i], columns[classes[i]]
+                for row in range(size):
+                    missing[q, row] -= factor * column[row]
+        best = out[first : first + size]
+        best[:] = 1
+        for c in range(cases.shape[0] - 1):
+            worst[:] = 0
+            for m in range(cases[c], cases[c + 1]):
+                for row in range(size):
+                    worst[row] = missing[members[m], row] if m == cases[c] else max(worst[row], missing[members[m], row])
+            for row in range(size):
+                best[row] = worst[row] if c == 0 else min(best[row], worst[row])
 
 
 class _Telling(event.Listener):
@@ -151,8 +455,7 @@ class _Telling(event.Listener):
         pass
 
 
-def prepare(notify: Callable[[str], None] | None) -> None:
-    """Load or compile the walk by calling it on nothing."""
-    row, word, lanes = np.zeros(1, np.int64), np.zeros((1, 1), np.uint64), np.zeros((1, LANES), np.int16)
+def prepare(notify: Callable[[str], None] | None, run: Callable[[], object]) -> None:
+    """Load or compile the kernels by running something small; `notify` is told first where something has to be compiled."""
     with event.install_listener("numba:compile", _Telling(notify)):
-        scan(1, 0, row[:0], 0, lanes, lanes[0], row, row, 0, 0, word, np.zeros(1, np.uint8), np.zeros(3, np.int64), word, row[:, None])
+        run()

@@ -20,7 +20,7 @@ from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.packed import Packed
 from sugenet.reason.regions import Neighbourhood
 
-__all__ = ["Front", "first_layer", "move_gains", "reach"]
+__all__ = ["Front", "features_that_fit", "first_layer", "move_gains", "reach"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,15 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
     best = np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0)
     if budget is None:
         return np.asarray(best.sum(axis=0))
-    lightest = sorted(np.minimum.reduceat(np.array([move.weight for move in moves], dtype=object), starts).tolist())
-    fits = sum(1 for used in accumulate(lightest) if used <= budget)  # no allowed set moves more features than this
     ordered = -np.sort(-best, axis=0)
-    return np.asarray(ordered[:fits].sum(axis=0))
+    return np.asarray(ordered[: features_that_fit(neighbourhood)].sum(axis=0))
+
+
+def features_that_fit(neighbourhood: Neighbourhood) -> int:
+    """No allowed set of moves changes more features than this."""
+    lightest: dict[int, int] = {}
+    for move in neighbourhood.moves:
+        lightest[move.feature] = min(lightest.get(move.feature, move.weight), move.weight)
+    if neighbourhood.budget is None:
+        return len(lightest)
+    return sum(1 for used in accumulate(sorted(lightest.values())) if used <= neighbourhood.budget)

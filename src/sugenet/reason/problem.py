@@ -18,7 +18,7 @@ __all__ = ["Problem"]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Is there an allowed set of moves after which the match counts of the classes meet the goal?"""
+    """Whether some allowed set of moves takes the match counts of the classes to the goal."""
 
     near: Neighbourhood
     goal: Goal
@@ -37,7 +37,7 @@ class Problem:
         """Whether moves are allowed and reach the goal, by the definition."""
         chosen = list(moves)
         near = self.near
-        if len({move.feature for move in chosen}) < len(chosen) or not set(chosen) <= set(near.moves):
+        if not set(chosen) <= set(near.moves) or not near.admits(chosen):
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False

@@ -1,88 +1,150 @@
-"""Local search: greedy moves with restarts. Finds most violations in milliseconds; proves nothing."""
+"""Local search: simulated annealing over sets of moves. Finds most violations in milliseconds; proves nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from sugenet.bits import pack
+from sugenet.errors import TooLargeError
 from sugenet.reason.front import Front
 from sugenet.reason.goal import Goal
+from sugenet.reason.judge import Judge
 from sugenet.reason.regions import Move
+from sugenet.reason.walks import lanes_for
 
 __all__ = ["search"]
 
+_STEPS = 20_000
+_HOT, _COLD = 2.0, 0.25  # temperatures, in units of the largest factor of the goal
+_NEVER = 1 << 60
 
-def search(front: Front, goal: Goal, *, seed: int = 0, restarts: int = 8) -> tuple[Move, ...] | None:
-    """A set of moves inside the neighbourhood that violates the property, made as light as dropping moves can; or None.
 
-    Each round starts from the sample (later rounds from a few random moves), always takes the move that brings the scores nearest to a
-    violation, and prefers light moves among equals.
+def search(
+    front: Front, goal: Goal, *, seed: int = 0, restarts: int = 16, light: bool = True, stop: Callable[[], bool] = lambda: False
+) -> tuple[Move, ...] | None:
+    """A set of moves inside the neighbourhood that reaches the goal, made as light as the search can; or None.
+
+    Parameters
+    ----------
+    front, goal
+        The neighbourhood seen from the first layer, and what to reach.
+    seed
+        The answer depends on it and on nothing else, unless stopped.
+    restarts
+        Attempts without success after which to give up.
+    light
+        Whether to go on for lighter sets once one is found.
+    stop
+        Asked before every attempt whether to give up; what was found until then is given.
     """
     near = front.neighbourhood
     if not near.moves or not len(front.fragile):
         return None
+    annealer = _Annealer(front, goal)
     rng = np.random.default_rng(seed)
-    weights = np.array([move.weight for move in near.moves], dtype=object)
-    features = np.array([move.feature for move in near.moves])
     best: list[int] | None = None
-    for attempt in range(restarts):
-        chosen = _random_start(rng, len(near.moves), features, weights, near.budget) if attempt else []
-        found = _descend(front, goal, chosen, weights, features, _budget_below(best, weights, near.budget))
-        if found is not None:
-            found = _thinned(front, goal, found, weights)
-            if best is None or sum(weights[found]) < sum(weights[best]):
-                best = found
-    return None if best is None else tuple(near.moves[number] for number in sorted(best))
+    budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
+    while failures < restarts and not stop():
+        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
+        if found is None:
+            failures += 1
+            continue
+        best = annealer.thinned(found)
+        budget = sum(near.moves[k].weight for k in best) - 1
+        if not light or budget < min(move.weight for move in near.moves):
+            break
+    return None if best is None else tuple(near.moves[k] for k in sorted(best))
 
 
-def _budget_below(best: list[int] | None, weights: np.ndarray, budget: int | None) -> int | None:
-    """Once something is found, only lighter sets are of interest."""
-    if best is None:
-        return budget
-    return int(sum(weights[best])) - 1
+class _Annealer:
+    """The problem as arrays for the compiled annealing."""
 
+    def __init__(self, front: Front, goal: Goal) -> None:
+        self.front, self.judge = front, Judge(front, goal)
+        near = front.neighbourhood
+        self.options: dict[int, list[int]] = {}
+        for number, move in enumerate(near.moves):
+            self.options.setdefault(move.feature, []).append(number)
+        self.places = {feature: place for place, feature in enumerate(self.options)}
+        if sum(move.weight for move in near.moves) >= _NEVER:
+            raise TooLargeError("the costs are too finely divided to search: as whole numbers they leave 60 bits.")
+        self.most = sum(max(near.moves[k].weight for k in numbers) for numbers in self.options.values())
+        start, rows = lanes_for(front)
+        self.lanes, self.rows = start, rows
+        kind = np.int16 if start.dtype != np.int32 else np.int32
+        none = [np.zeros_like(start)]
+        stacked = np.array([row for numbers in self.options.values() for row in (*none, *rows[numbers])], kind)
+        self.start, self.stacked = start.astype(kind).reshape(-1, 64), stacked.reshape(len(stacked), -1, 64)
+        self.first = np.cumsum([0, *(len(numbers) + 1 for numbers in self.options.values())]).astype(np.int64)
+        self.weight = np.array([w for numbers in self.options.values() for w in (0, *(near.moves[k].weight for k in numbers))], np.int64)
+        self.later = None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
+        self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors), default=1))
 
-def _random_start(rng: np.random.Generator, count: int, features: np.ndarray, weights: np.ndarray, budget: int | None) -> list[int]:
-    chosen: list[int] = []
-    for number in rng.permutation(count)[: int(rng.integers(1, 4))].tolist():
-        lighter = budget is None or sum(weights[chosen]) + weights[number] <= budget
-        if lighter and features[number] not in features[chosen]:
-            chosen.append(number)
-    return chosen
+    def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
+        """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left of moves found before."""
+        from sugenet.reason.search_kernels import anneal
 
-
-def _descend(
-    front: Front, goal: Goal, chosen: list[int], weights: np.ndarray, features: np.ndarray, budget: int | None
-) -> list[int] | None:
-    chosen = list(chosen)
-    margins = front.margins + front.deltas[chosen].sum(axis=0)
-    seen = None
-    for _ in range(len(set(features.tolist()))):
-        room = None if budget is None else budget - sum(weights[chosen])
-        free = [n for n in range(len(weights)) if features[n] not in features[chosen] and (room is None or weights[n] <= room)]
-        if not free:
+        if self.later is None:
+            return self._descend(rng, budget)
+        chosen = np.zeros(len(self.options), np.int64)
+        used = 0
+        for number in rng.permutation(before).tolist():
+            move = self.front.neighbourhood.moves[number]
+            if used + move.weight <= budget:
+                used += move.weight
+                place, numbers = self.places[move.feature], self.options[move.feature]
+                chosen[place] = 1 + numbers.index(number)
+        fixed = (self.start, self.stacked, self.first, self.weight)
+        seed = np.uint64(rng.integers(1, 1 << 63))
+        if anneal(chosen, *fixed, budget, _STEPS, _HOT * self.unit, _COLD * self.unit, seed, self.later, self.judge.votes) > 0:
             return None
-        after = (margins + front.deltas[free]) >= 0
-        counts = front.scores(after)
-        bad = goal.violates(counts)
-        if bad.any():
-            options = np.flatnonzero(bad)
-            return [*chosen, free[min(options.tolist(), key=lambda k: weights[free[k]])]]
-        short = goal.shortfall(counts)
-        slack = np.abs(2 * (margins + front.deltas[free]) + 1).sum(axis=1)  # among equals, the one that loosens most neurons
-        pick = min(range(len(free)), key=lambda k: (short[k], slack[k], weights[free[k]]))
-        if seen is not None and short[pick] > seen:
-            return None
-        seen = short[pick]
-        chosen.append(free[pick])
-        margins = margins + front.deltas[free[pick]]
-    return None
+        return [numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k]
+
+    def _descend(self, rng: np.random.Generator, budget: int) -> list[int] | None:
+        """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
+        moves = self.front.neighbourhood.moves
+        found: list[int] = []
+        lanes, least = self.lanes.astype(np.int64), None
+        while True:
+            taken, room = {moves[k].feature for k in found}, budget - sum(moves[k].weight for k in found)
+            free = [k for k, move in enumerate(moves) if move.feature not in taken and move.weight <= room]
+            if not free:
+                return None
+            short = self.judge.shortfall(self.judge.pack(lanes + self.rows[free] >= 0))
+            if least is not None and short.min() > least:
+                return None
+            least = short.min()
+            found.append(free[int(rng.choice(np.flatnonzero(short == least)))])
+            lanes += self.rows[found[-1]]
+            if least <= 0:
+                return found
+
+    def thinned(self, found: list[int]) -> list[int]:
+        """Drop moves, heaviest first, as long as the rest still reaches the goal."""
+        moves = self.front.neighbourhood.moves
+        lanes = self.lanes + self.rows[found].astype(np.int64).sum(axis=0)
+        for number in sorted(found, key=lambda k: (-moves[k].weight, k)):
+            without = lanes - self.rows[number]
+            if self.judge.shortfall(self.judge.pack(without[None] >= 0))[0] <= 0:
+                found, lanes = [k for k in found if k != number], without
+        return found
 
 
-def _thinned(front: Front, goal: Goal, chosen: list[int], weights: np.ndarray) -> list[int]:
-    """Drop moves, heaviest first, as long as the rest still violates."""
-    for number in sorted(chosen, key=lambda n: -weights[n]):
-        rest = [n for n in chosen if n != number]
-        after = (front.margins + front.deltas[rest].sum(axis=0)) >= 0
-        if goal.violates(front.scores(after[None, :]))[0]:
-            chosen = rest
-    return chosen
+def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
+    """Layers as words of literals, one row for each layer, binary digit of the weights and input word; as `anneal` reads them."""
+    sizes = np.array([len(tau) for tau in taus], np.int64)
+    widest = int(sizes.max()) + 63
+    tau = np.full((len(taus), widest), _NEVER)
+    rows, places = [], []
+    for number, (signed, least) in enumerate(zip(weights, taus, strict=True)):
+        tau[number, : len(least)] = least
+        for digit in range(max(1, int(np.abs(signed).max(initial=0)).bit_length())):
+            has = (np.abs(signed) >> digit & 1).astype(bool)
+            both = np.stack([pack(has & (signed > 0)), pack(has & (signed < 0))])
+            places += [(number, word, digit) for word in range(both.shape[2])]
+            rows += [np.pad(both[:, :, word], ((0, 0), (0, widest - len(least)))) for word in range(both.shape[2])]
+    positive, negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
+    return np.array(places, np.int64).reshape(-1, 3), positive, negative, tau, sizes, np.asarray(shift, np.int64)

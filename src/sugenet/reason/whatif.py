@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
-from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,29 +13,43 @@ from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
-from sugenet.reason.flips import FlipLevel, flip_level
-from sugenet.reason.front import Front
+from sugenet.reason.decide import Clock, decide, sets_within
+from sugenet.reason.flips import flip_level
+from sugenet.reason.listing import needed_changes
+from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of
+from sugenet.reason.outcomes import Fails, Holds, Outcome
+from sugenet.reason.problem import Problem
 from sugenet.reason.property import Keeps, Ties
-from sugenet.reason.regions import L0, L1, L2, Cost, Hamming, Linf, Move, Neighbourhood, surroundings
+from sugenet.reason.questions import class_of, plain, region_data
+from sugenet.reason.regions import L0, L1, L2, Anything, Box, Cost, Free, Hamming, Linf, Prices, Region, surroundings
 from sugenet.reason.search import search
 
-__all__ = ["whatif"]
+__all__ = ["Answer", "whatif"]
+
+Answer = Counterfactual | NoCounterfactual | OpenCounterfactual
 
 _EXACT_LEVELS = 400
+_WALK = 3e8
+"""Sets of moves that are walked through level by level; beyond, the ladder of engines is asked."""
 
 
 def whatif(
     network: Network,
     x: Any,
-    cost: type[Cost] = L0,
+    cost: type[Cost] | Prices = L0,
     *,
-    target: int | None = None,
-    immutable: Iterable[str] = (),
+    target: Any = None,
+    immutable: Iterable[Any] = (),
+    region: Region | None = None,
     limit: Any = None,
     ties: Ties = "lowest",
+    n: int | Literal["all"] = 1,
+    engine: str = "auto",
     time_limit: float | None = None,
+    threads: int | None = None,
     seed: int = 0,
-) -> Counterfactual | NoCounterfactual | OpenCounterfactual:
+    notify: Callable[[str], None] | None = None,
+) -> Answer:
     """Find a changed sample of another class at least cost, and prove that nothing cheaper is.
 
     Parameters
@@ -43,184 +57,266 @@ def whatif(
     network, x
         The network and one raw sample.
     cost
-        `L0` (features changed), `L1`, `L2` (its square is what is summed), `Linf` on raw values, or `Hamming` on bits.
+        `L0` (features changed), `L1`, `L2` (squares are summed), `Linf` on raw values, `Hamming` on bits, or `Prices` of your own.
     target
-        The class to reach; any other one unless given.
+        The class to reach, by name or number; any other one unless given.
     immutable
-        Names of features that must stay as they are.
+        Features that must stay as they are, by name or number from 0.
+    region
+        Where the changed sample must lie: `Linf`, `Free` or `Box`.
     limit
         Look no further than this cost (for `L2` the distance, not its square).
     ties
         ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as changed.
+    n
+        How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that could be left out. ``"all"``:
+        all of least cost.
+    engine
+        ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.reason.decide`.
     time_limit
         Seconds after which the best answer so far is given, with what is proved about it.
+    threads
+        How many may work at once; one for each core unless said.
     seed
         Of the local search.
+    notify
+        Is told what is going on.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
-    >>> print(whatif(net, [+1, -1, +1, -1]))
+    >>> print(whatif(net, [+1, -1, +1, -1], n="all"))
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
+    off becomes on with 1 feature changed, proved to be the least: x3 from 1 to -1
+    off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
-    if cost not in (L0, L1, L2, Linf, Hamming):
-        raise QuestionError(f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius.")
+    if not isinstance(cost, Prices) and cost not in (L0, L1, L2, Linf, Hamming):
+        raise QuestionError(f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius, or Prices({{...}}).")
+    if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise QuestionError(f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost.")
+    if region is not None and not isinstance(region, Linf | Free | Box | Anything):
+        raise QuestionError(f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost.")
     values = np.asarray(x, dtype=object).reshape(-1).tolist()
     row = np.empty((1, len(values)), dtype=object)
     row[0] = values
-    prop = Keeps(network, int(network.predict(row)[0]), target, ties)
-    names = {name: place for place, name in enumerate(network.encoder.names)}
-    fixed = set()
-    for name in immutable:
-        if name not in names:
-            raise QuestionError(f"there is no feature {name!r} to keep. The features are {', '.join(list(names)[:8])}, ...")
-        fixed.add(names[name])
-    movable = [place for place in range(network.encoder.features) if place not in fixed]
-    most = None if limit is None else Fraction(exact_number(limit, "limit")) ** (2 if cost.__name__ == "L2" else 1)
-    if most is not None and exact_number(limit, "limit") < 0:
+    prop = Keeps(network, int(network.predict(row)[0]), None if target is None else class_of(network, target), ties)
+    fixed = {place_of(network, name) for name in immutable}
+    most = None if limit is None else Fraction(exact_number(limit, "limit"))
+    if most is not None and most < 0:
         raise QuestionError(f"limit={limit} is negative, but no change costs less than nothing.")
-    end = None if time_limit is None else monotonic() + time_limit
-    return _Hunt(prop, values, cost, movable, most, lambda: end is not None and monotonic() > end, seed).run()
+    hunt = _Hunt(prop, values, cost, fixed, region, None if most is None else most ** (2 if cost is L2 else 1), engine)
+    hunt.clock = Clock(time_limit, threads, seed, notify)
+    return hunt.run(n)
 
 
 class _Hunt:
     """One question on its way: the best found, and the cost below which nothing is."""
 
+    clock: Clock
+
     def __init__(
-        self,
-        prop: Keeps,
-        values: list[Any],
-        cost: type[Cost],
-        movable: list[int],
-        most: Fraction | None,
-        stop: Callable[[], bool],
-        seed: int,
+        self, prop: Keeps, values: list[Any], cost: Any, fixed: set[int], region: Region | None, most: Fraction | None, engine: str
     ) -> None:
-        self.prop, self.values, self.cost, self.movable, self.most, self.stop, self.seed = prop, values, cost, movable, most, stop, seed
-        self.levels: list[dict[str, Any]] = []
+        self.prop, self.values, self.cost, self.region, self.most, self.engine = prop, values, cost, region, most, engine
+        self.movable = [place for place in range(prop.network.encoder.features) if place not in fixed]
+        self.name = "Prices" if isinstance(cost, Prices) else cost.__name__
+        self.whole = self._allowed(surroundings(prop.network, values, cost, None, self.movable))
+        self.best: tuple[Move, ...] | None = None
+        self.proof: dict[str, Any] | None = None
+        self.how = "flips"
+        """Which engine gave the proof."""
+        self.lower = Fraction(0)
+        """Nothing is cheaper than this, by the proof."""
 
-    def near(self, budget: Fraction | None) -> Neighbourhood:
-        """The moves that a budget allows."""
-        return surroundings(self.prop.network, self.values, self.cost, budget, self.movable)
+    def _allowed(self, near: Neighbourhood) -> Neighbourhood:
+        """Moves that stay in the region."""
+        if self.region is None:
+            return near
+        inside = {(m.feature, m.state, m.value) for m in self.region.around(self.prop.network, self.values).moves}
+        if isinstance(self.region, Box):  # a box has values of its own; those of the cost must lie in it too
+            limits = {place_of(self.prop.network, feature): Box({feature: limit}) for feature, limit in self.region.limits}
+            kept = [m for m in near.moves if m.feature in limits and self._stays(limits[m.feature], m)]
+        else:
+            kept = [m for m in near.moves if (m.feature, m.state, m.value) in inside]
+        return replace(near, moves=tuple(kept))
 
-    def run(self) -> Counterfactual | NoCounterfactual | OpenCounterfactual:
+    def _stays(self, box: Box, move: Move) -> bool:
+        changed = list(self.values)
+        changed[move.feature] = move.value
+        try:
+            box.around(self.prop.network, changed)
+        except QuestionError:
+            return False
+        return True
+
+    def problem(self, budget: int) -> Problem:
+        """The moves that a budget in whole units allows."""
+        moves = tuple(move for move in self.whole.moves if move.weight <= budget)
+        return Problem(replace(self.whole, moves=moves, budget=budget), self.prop.goal)
+
+    def ball(self, radius: Fraction) -> Problem:
+        """The moves that are no larger than a radius."""
+        return Problem(replace(self.whole, moves=tuple(move for move in self.whole.moves if move.price <= radius)), self.prop.goal)
+
+    def run(self, n: int | Literal["all"]) -> Answer:
         """Search for something, then prove or find something cheaper."""
-        everything = self.near(self.most)
-        front = Front.of(everything)
-        if self.prop.goal.violates(front.scores(front.active[None, front.fragile]))[0]:
-            return self._found((), Fraction(0), Fraction(0), "the sample itself")
-        return self._by_radius(everything) if self.cost is Linf else self._by_levels(everything, front)
+        try:
+            if self.problem(0).replays(()):
+                self.best = ()
+            elif self.cost is Linf:
+                self._by_radius()
+            else:
+                self._by_levels()
+            reason = "the time was up" if self.clock.up() else "no engine got further"
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        if self.best is not None:
+            return self._several(self._found(self.best), n)
+        if self.proof is not None and self._covers_everything():
+            certificate = self._certificate("none", None)
+            return NoCounterfactual(self.prop, self.name, self.most, self.how, certificate)
+        certificate = self._certificate("open", None) | {"lower": str(self.lower)}
+        return OpenCounterfactual(self.prop, self.name, self.lower, reason, certificate)
 
     # -- costs that add up -----------------------------------------------------------------------------------------------------
 
-    def _by_levels(self, everything: Neighbourhood, front: Front) -> Counterfactual | NoCounterfactual | OpenCounterfactual:
-        best = search(front, self.prop.goal, seed=self.seed)
-        top = self._heaviest(everything) if best is None else sum(move.weight for move in best)
-        proved = 0
-        for level in self._steps(everything, top):
-            bound = level
-            while bound > proved:
-                try:
-                    found = self._level(proved, bound, everything.unit)
-                except TooLargeError as error:
-                    return self._stopped(best, proved, everything, str(error))
-                if found is None:
-                    return self._stopped(best, proved, everything, "the time was up")
-                if found.violation is None:
+    def _top(self) -> int:
+        """The largest weight that is asked about."""
+        heaviest: dict[int, int] = {}
+        for move in self.whole.moves:
+            heaviest[move.feature] = max(heaviest.get(move.feature, 0), move.weight)
+        total = sum(heaviest.values())
+        return total if self.most is None else min(total, int(self.most / self.whole.unit // 1))
+
+    def _covers_everything(self) -> bool:
+        return bool(self.lower > self._top() * self.whole.unit) if self.cost is not Linf else self._radii_done
+
+    def _weight(self, moves: tuple[Move, ...]) -> int:
+        return sum(move.weight for move in moves)
+
+    def _by_levels(self) -> None:
+        top = self._top()
+        lightest = min((move.weight for move in self.whole.moves), default=0)
+        if lightest:  # below the lightest move there is nothing
+            self._proved(min(lightest, top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
+        everything = self.problem(top)
+        self.clock.tell("search ...")
+        self._take(search(everything.front, everything.goal, seed=self.clock.seed, stop=self.clock.up))
+        if self.engine == "auto":
+            for level in self._steps(top):
+                if self.clock.up() or self._ended(top) or sets_within(self.whole, self._within(level, top)) > _WALK:
                     break
-                best = found.violation
-                bound = sum(move.weight for move in best) - 1
-            proved = max(proved, bound)
-            if best is not None and proved >= sum(move.weight for move in best) - 1:
+                if not self._walk(self._within(level, top)):
+                    break
+        while not self.clock.up() and not self._ended(top):
+            budget = self._within(top, top)
+            found = decide(self.problem(budget), self.clock, self.engine)
+            if isinstance(found, Holds):
+                self._proved(budget, found)
+            elif isinstance(found, Fails):
+                before = self.best
+                self._take(self._moves_to(found.witness))
+                if self.best is before:  # no better than what was there: a difference that rounding hides
+                    break
+            else:
                 break
-        if best is None:
-            return NoCounterfactual(self.prop, self.cost.__name__, self.most, "flip enumeration", self._certificate(None))
-        value = sum(move.weight for move in best) * everything.unit
-        return self._found(best, value, value, "flip enumeration")
 
-    def _level(self, floor: int, budget: int, unit: Fraction) -> FlipLevel | None:
-        near = self.near(budget * unit)
-        scale = unit / near.unit  # levels are written in units of the whole; a smaller neighbourhood may have coarser ones
-        low, high = int(floor * scale), int(budget * scale)
-        found = flip_level(Front.of(near), self.prop.goal.violates, low, high, self.stop)
-        if found is not None and found.violation is None:
-            self.levels.append({"floor": str(floor * unit), "budget": str(budget * unit), "sets": found.sets, "patterns": found.signatures})
-        if found is None or found.violation is None:
-            return found
-        restated = tuple(Move(m.feature, m.state, m.value, m.distance, int(m.weight / scale)) for m in found.violation)
-        return FlipLevel(floor, budget, found.sets, found.signatures, restated)
+    def _within(self, level: int, top: int) -> int:
+        """A level, or just below the best that is known."""
+        return min(level, top if self.best is None else self._weight(self.best) - 1)
 
-    def _heaviest(self, near: Neighbourhood) -> int:
-        """The largest weight that can be reached at all, one more so that the last level is walked too."""
-        best: dict[int, int] = {}
-        for move in near.moves:
-            best[move.feature] = max(best.get(move.feature, 0), move.weight)
-        total = sum(best.values())
-        return (total if near.budget is None else min(total, near.budget)) + 1
+    def _price(self, moves: tuple[Move, ...]) -> Fraction:
+        return sum((move.price for move in moves), Fraction(0))
 
-    def _steps(self, near: Neighbourhood, top: int) -> list[int]:
-        """Levels to walk, rising to top - 1: every total that can occur while these are few, else doubling steps."""
+    def _ended(self, top: int) -> bool:
+        return self.lower > self._within(top, top) * self.whole.unit
+
+    def _walk(self, level: int) -> bool:
+        """Walk all sets up to a weight; False when that was not possible."""
+        try:
+            found = flip_level(self.problem(level), 0, level, threads=self.clock.threads, stop=self.clock.up)
+        except TooLargeError as error:
+            self.clock.tell(f"flips: {error}")
+            return False
+        if found is None:
+            return False
+        if found.violation is not None:
+            before = None if self.best is None else self._price(self.best)
+            self._take(found.violation)
+            assert self.best is not None
+            return before is None or self._price(self.best) < before
+        self.clock.tell(f"none of the {found.sets:,} changes up to {float(level * self.whole.unit):.6g} changes the answer")
+        record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
+        self._proved(level, Holds("flips", record))
+        return True
+
+    def _proved(self, level: int, outcome: Outcome) -> None:
+        if isinstance(outcome, Holds) and (level + 1) * self.whole.unit > self.lower:
+            self.proof, self.how, self.lower = outcome.proof, outcome.engine, (level + 1) * self.whole.unit
+
+    def _take(self, moves: tuple[Move, ...] | None) -> None:
+        """Keep what is cheaper than the best so far."""
+        if moves is None or (self.most is not None and self._price(moves) > self.most):
+            return
+        if self.best is None or self._price(moves) < self._price(self.best):
+            self.best = moves
+
+    def _moves_to(self, witness: tuple[Any, ...]) -> tuple[Move, ...]:
+        changed = {f: b for f, (a, b) in enumerate(zip(self.values, witness, strict=True)) if a != b}
+        return tuple(move for move in self.whole.moves if move.feature in changed and move.value == changed[move.feature])
+
+    def _steps(self, top: int) -> list[int]:
+        """Levels to walk, rising: every total that can occur while these are few, else growing steps."""
         totals = {0}
         by_feature: dict[int, set[int]] = {}
-        for move in near.moves:
+        for move in self.whole.moves:
             by_feature.setdefault(move.feature, set()).add(move.weight)
         for weights in by_feature.values():
-            totals |= {total + weight for total in totals for weight in weights if total + weight < top}
+            totals |= {total + weight for total in totals for weight in weights if total + weight <= top}
             if len(totals) > _EXACT_LEVELS:
-                lightest = min(move.weight for move in near.moves)
-                steps, step = [], lightest
-                while step < top - 1:
+                step = max(1, min((move.weight for move in self.whole.moves if move.weight), default=1))
+                steps = []
+                while step < top:
                     steps.append(step)
                     step = step * 3 // 2 + 1
-                return [*steps, top - 1]
-        return sorted(totals - {0})
+                return [*steps, top]
+        return sorted(totals - {0}) or [top]
 
     # -- the largest change ----------------------------------------------------------------------------------------------------
 
-    def _by_radius(self, everything: Neighbourhood) -> Counterfactual | NoCounterfactual | OpenCounterfactual:
-        radii = sorted({move.distance for move in everything.moves})
-        lower = radii[0] if radii else Fraction(0)
-        for radius in radii:
-            near = self.near(None)
-            inside = tuple(Move(m.feature, m.state, m.value, m.distance, 1) for m in near.moves if m.distance <= radius)
-            ball = Neighbourhood(near.network, near.sample, near.states, inside, len(inside), Fraction(1))
-            front = Front.of(ball)
-            best = search(front, self.prop.goal, seed=self.seed)
-            if best is not None:
-                return self._found(best, max(move.distance for move in best), lower, "local search")
-            walked = self._walk_ball(front, len({move.feature for move in inside}))
-            if walked is None:
-                return self._open(lower, f"a ball of radius {radius} was too large to walk")
-            if walked.violation is not None:
-                return self._found(walked.violation, radius, lower, "flip enumeration")
-            self.levels.append({"radius": str(radius), "sets": walked.sets, "patterns": walked.signatures})
-            lower = next((r for r in radii if r > radius), radius)
-        return NoCounterfactual(self.prop, "Linf", self.most, "flip enumeration", self._certificate(None))
+    _radii_done = False
 
-    def _walk_ball(self, front: Front, features: int) -> FlipLevel | None:
-        if not len(front.fragile):
-            return FlipLevel(0, features, 0, 0, None)
-        per_feature: dict[int, int] = {}
-        for move in front.neighbourhood.moves:
-            per_feature[move.feature] = per_feature.get(move.feature, 1) + 1
-        if np.prod([float(count) for count in per_feature.values()]) > 2**26:
-            return None
-        return flip_level(front, self.prop.goal.violates, 0, features, self.stop)
+    def _by_radius(self) -> None:
+        """Double the radius until something is found, then close in on the least radius; what is open in between stays open."""
+        radii = sorted({move.price for move in self.whole.moves if self.most is None or move.price <= self.most})
+        low, high, at = -1, len(radii), 0
+        while low + 1 < high and not self.clock.up():
+            place = min(at, high - 1) if high == len(radii) else (low + high) // 2
+            self.clock.tell(f"radius {float(radii[place]):.6g} ...")
+            found = decide(self.ball(radii[place]), self.clock, self.engine)
+            if isinstance(found, Holds):
+                low = place
+                self.proof, self.how = found.proof, found.engine
+            elif isinstance(found, Fails):
+                self.best = self._moves_to(found.witness)
+                high = radii.index(self._value(self.best))
+            elif high < len(radii) or place == len(radii) - 1:
+                break
+            at = min(2 * place + 2, len(radii) - 1)
+        self._radii_done = low == len(radii) - 1
+        self.lower = radii[low + 1] if low + 1 < len(radii) else Fraction(0)
+        if low == -1:  # below the smallest move there is nothing
+            self.proof, self.how = {"kind": "bounds"}, "bounds"
 
     # -- answers ---------------------------------------------------------------------------------------------------------------
 
-    def _stopped(self, best: tuple[Move, ...] | None, proved: int, near: Neighbourhood, reason: str) -> Counterfactual | OpenCounterfactual:
-        lower = (proved + 1) * near.unit
-        if best is None:
-            return self._open(lower, reason)
-        return self._found(best, sum(move.weight for move in best) * near.unit, lower, f"local search; {reason}")
+    def _value(self, moves: tuple[Move, ...]) -> Fraction:
+        if self.cost is Linf:
+            return max((move.price for move in moves), default=Fraction(0))
+        return self._price(moves)
 
-    def _open(self, lower: Fraction, reason: str) -> OpenCounterfactual:
-        """Nothing found: the certificate claims the lower bound and no more."""
-        return OpenCounterfactual(self.prop, self.cost.__name__, lower, reason, self._certificate(None) | {"open": str(lower)})
-
-    def _found(self, moves: tuple[Move, ...], value: Fraction, lower: Fraction, engine: str) -> Counterfactual:
+    def _found(self, moves: tuple[Move, ...]) -> Counterfactual:
         changed = list(self.values)
         for move in moves:
             changed[move.feature] = move.value
@@ -228,25 +324,67 @@ class _Hunt:
         row[0] = changed
         if not self.prop.goal.violates(self.prop.network.match_counts(row, engine="definition"))[0]:
             raise SoundnessError(f"the changed sample {changed} does not violate: {self.prop}. Please report this input.")
-        certificate = self._certificate(changed) | {"value": str(value), "lower": str(lower)}
-        return Counterfactual(self.prop, self.cost.__name__, value, lower, tuple(self.values), tuple(changed), engine, certificate)
+        value = self._value(moves)
+        lower = min(self.lower, value)
+        certificate = self._certificate("counterfactual", changed) | {"value": str(value), "lower": str(lower)}
+        how = self.how if lower > 0 else "search"
+        return Counterfactual(self.prop, self.name, value, lower, tuple(self.values), tuple(changed), how, certificate)
 
-    def _certificate(self, changed: list[Any] | None) -> dict[str, Any]:
-        return {
-            "format": "sugenet certificate",
-            "version": 1,
-            "network": self.prop.network.fingerprint,
-            "sample": [_plain(value) for value in self.values],
+    def _several(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
+        """More counterfactuals, by going through all sets at rising budgets until there are enough."""
+        if n == 1 or not self.best or self.cost is Linf:
+            return self._several_by_radius(first, n) if self.cost is Linf and n != 1 and self.best else first
+        found: list[tuple[Move, ...]] = []
+        budgets = [self._weight(self.best)] if n == "all" else [s for s in self._steps(self._top()) if s >= self._weight(self.best)]
+        for budget in budgets:
+            problem = self.problem(budget)
+            listed = needed_changes(Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock.up)
+            if listed is None or self.clock.up():
+                break
+            found = listed
+            if n == "all" or len(found) >= n:
+                break
+        if n == "all":
+            found = [moves for moves in found if self._price(moves) == first.value]
+        others = [self._found(moves) for moves in found if self._changed(moves) != first.changed]
+        return replace(first, others=tuple(others if n == "all" else others[: n - 1]))
+
+    def _several_by_radius(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
+        assert self.best is not None
+        problem = self.ball(self._value(self.best))
+        everything = Problem(replace(problem.near, budget=self._weight(problem.near.moves), limit=None), problem.goal)
+        listed = needed_changes(everything, self._weight(problem.near.moves), self.clock.up)
+        if listed is None:
+            return first
+        found = sorted(listed, key=lambda moves: (self._value(moves), len(moves)))
+        others = [self._found(moves) for moves in found if self._changed(moves) != first.changed]
+        return replace(first, others=tuple(others if n == "all" else others[: n - 1]))
+
+    def _changed(self, moves: tuple[Move, ...]) -> tuple[Any, ...]:
+        return self.whole.moved(moves)
+
+    def _certificate(self, answer: str, changed: list[Any] | None) -> dict[str, Any]:
+        network = self.prop.network
+        cost: dict[str, Any] = {"kind": self.name}
+        if isinstance(self.cost, Prices):
+            cost |= {"prices": [[f, str(p)] for f, p in sorted(self.cost.exact(network).items())], "per_unit": bool(self.cost.per_unit)}
+        question = {
+            "kind": "whatif",
+            "sample": [plain(value) for value in self.values],
             "label": self.prop.label,
             "target": self.prop.target,
             "ties": self.prop.ties,
-            "cost": self.cost.__name__,
+            "cost": cost,
             "movable": self.movable,
+            "region": None if self.region is None else region_data(network, self.region),
             "limit": None if self.most is None else str(self.most),
-            "witness": None if changed is None else [_plain(value) for value in changed],
-            "walked": self.levels,
         }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+        return {
+            "format": "sugenet certificate",
+            "version": 2,
+            "network": network.fingerprint,
+            "question": question,
+            "answer": answer,
+            "witness": None if changed is None else [plain(value) for value in changed],
+            "proof": self.proof,
+        }

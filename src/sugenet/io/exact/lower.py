@@ -16,6 +16,7 @@ import numpy as np
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Network, PoolLayer, Window
 from sugenet.bnn.fold import thresholds
+from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.bits import (
     averaged_bits,
@@ -35,6 +36,7 @@ from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.exact.signals import BitSignal, RawSignal, SumSignal, flat_order, sign_of
 from sugenet.io.exact.steps import Pipeline, pipelines
 from sugenet.io.exact.sums import averaged_sums, cases_of, fitted, gap_to_zero, numbers_of, unrolled
+from sugenet.io.exact.thetas import theta_of
 from sugenet.io.exact.units import in_units
 
 __all__ = ["lower"]
@@ -223,6 +225,7 @@ class _Walk:
         tau = np.empty((channels, len(cases)), np.int64)
         flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
         gap = np.full(channels, np.inf)
+        thetas: list[list[tuple[Fraction, Fraction] | None]] = []
         for number, (rows, sizes, below, position) in enumerate(cases):
             starts = [sums.offset.reshape(channels, per)[c, position] - sums.unit[c] * int(below[c]) for c in range(channels)]
             stride = [(1 if sums.tops is not None else 2) * unit for unit in sums.unit]
@@ -234,6 +237,8 @@ class _Walk:
             _, tau[:, number], falls, tied = thresholds(np.sign(rows), sizes, decide, self._zero(op))
             flipped |= falls
             ties |= tied
+            if sums.tops is not None:
+                thetas.append(self._thetas(sums, lines, self._zero(op), position, (-below, sizes - below)))
             gap = np.minimum(
                 gap,
                 [gap_to_zero(lines[c], starts[c], stride[c], int(tau[c, number]), int(sizes[c]), bool(falls[c])) for c in range(channels)],
@@ -244,9 +249,10 @@ class _Walk:
         if sums.window is not None:
             positions = tau[:, case_of].reshape(channels, *sums.window.positions)
             top = None if sums.tops is None else sums.tops[0]
-            layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
+            theta = [thetas[case][c] for c in range(channels) for case in case_of] if sums.tops is not None else None
+            layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks, theta=_if_known(theta))
         elif sums.tops is not None:
-            layer = LevelLayer(weights, tau[:, 0], sums.tops, **marks)
+            layer = LevelLayer(weights, tau[:, 0], sums.tops, **marks, theta=_if_known(thetas[0]))
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
         constant = int(layer.constant.sum())
@@ -254,6 +260,16 @@ class _Walk:
         nearest = float(gap.min(initial=np.inf))
         self.reports.append(LayerReport(sums.where, kind, layer.outputs, int(flipped.sum()), constant, int(ties.sum()), nearest))
         return layer, lines
+
+    def _thetas(
+        self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0], position: int, ends: tuple[Ints, Ints]
+    ) -> list[tuple[Fraction, Fraction] | None]:
+        """The threshold of each channel on real values; None where sign(0) is neither, which real values can meet."""
+        channels = len(lines)
+        if zero == 0:
+            return [None] * channels
+        offsets = sums.offset.reshape(channels, -1)[:, position]
+        return [theta_of(lines[c], zero, sums.unit[c], offsets[c], int(ends[0][c]), int(ends[1][c])) for c in range(channels)]
 
     # -- sums ------------------------------------------------------------------------------------------------------------------
 
@@ -337,7 +353,14 @@ class _Walk:
         encoder = Encoder(self.encoder.codings, _pixel_names(self.chain.shape) if names is None else names)
         network = Network(encoder, self.layers, head, classes, {"source": self.chain.source})
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + ([remark] if remark else [])
-        return Imported(network, tuple(self.reports), tuple(remarks), self.chain.shape, self.chain.channels_last)
+        domain = self.inputs if isinstance(self.inputs, Integers) else Integers()
+        about = {"start": domain.start, "step": domain.step}
+        return Imported(network, tuple(self.reports), tuple(remarks), self.chain.shape, self.chain.channels_last, **about)
+
+
+def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:
+    known = [] if theta is None else [ends for ends in theta if ends is not None]
+    return known if theta is not None and len(known) == len(theta) else None
 
 
 def _pixel_names(shape: tuple[int, ...]) -> list[str] | None:

@@ -12,12 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Inputs
 from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Op, Sign
 from sugenet.io.exact.report import Imported
+from sugenet.reason.query import Query
 
 __all__ = ["PartlyImported", "split"]
 
@@ -28,6 +29,10 @@ class PartlyImported(Imported):
 
     stem: Chain | None = None
     tail: tuple[Op, ...] = ()
+
+    def arrange_query(self, query: Query) -> Query:  # noqa: ARG002
+        """No query about the file is one about its exact part."""
+        raise QuestionError("part of the file is computed in floats, so no exact answer about the whole can be given.")
 
     def bits(self, X: Any) -> npt.NDArray[np.bool_]:
         """What the exact part reads: the float stem's signs, or the samples themselves where there is no stem."""
@@ -104,8 +109,8 @@ def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None,
         (*found.remarks, *remarks),
         chain.shape,
         chain.channels_last,
-        replace(chain, ops=stem) if stem else None,
-        tail,
+        stem=replace(chain, ops=stem) if stem else None,
+        tail=tail,
     )
 
 

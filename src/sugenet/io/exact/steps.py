@@ -113,6 +113,11 @@ def _clipped(value: Surd, low: Fraction | float, high: Fraction | float) -> Surd
 
 def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
     """The steps of each channel; a step speaks of all channels at once or of each."""
+    norms = [step for step in steps if isinstance(step, BatchNorm)]
+    if len(norms) > 1:
+        raise FileError(
+            f"{norms[1].where}: a second batch norm in front of one sign has a root inside a root. Fold the two into one first."
+        )
     columns = [_columns(step, channels) for step in steps]
     return [Pipeline(tuple(column[c] for column in columns)) for c in range(channels)]
 

@@ -22,7 +22,8 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 1
+_VERSION = 2
+"""The latest; a file has the first version that can hold it: 2 where a layer has theta, else 1."""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_NUMBER = 1 << 40
@@ -78,7 +79,7 @@ def seal(content: Document, tensors: Tensors) -> bytes:
     """
     from safetensors.numpy import save
 
-    document = {"format": "sugenet", "version": _VERSION, "sha256": _ZEROS, **content}
+    document = {"format": "sugenet", "version": _version_of(content), "sha256": _ZEROS, **content}
     # A single key, since the library writes several in random order; contiguous, since it copies memory as it lies.
     raw = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"sugenet": canonical(document)})
     length = int.from_bytes(raw[:8], "little")
@@ -221,3 +222,10 @@ def _check_version(document: Document) -> None:
         raise FileError(f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}")
     if version > _VERSION:
         raise FileError(f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet.")
+    if version != _version_of(document):
+        raise FileError(f"it has format version {version}, but holds what version {_version_of(document)} is for. {_FOREIGN}")
+
+
+def _version_of(document: Document) -> int:
+    layers = document.get("layers")
+    return 2 if isinstance(layers, list) and any(isinstance(layer, dict) and "theta" in layer for layer in layers) else 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, Window
+from sugenet.bnn.layers import Theta
 from sugenet.errors import FileError
 from sugenet.io.formats.container import Document, Tensors
 
@@ -17,6 +20,7 @@ __all__ = ["fields", "layer_in", "layer_out", "layer_size", "tensor", "weights_i
 
 _INTEGERS = ("int8", "int16", "int32", "int64")
 _MARKS = ("flipped", "ties")
+_THETA = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 _GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
 _PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
 _POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
@@ -37,7 +41,7 @@ def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
         tensors[f"{name}.tau"] = _smallest(tau[:, 0] if same else tau)
         form = weights_out(name, layer.weights.reshape(len(tau), -1), tensors)
         about = {"groups": layer.groups, "outputs": len(tau), "top": layer.top, "weights": form, "marks": list(given)}
-        return {"kind": "conv", **_geometry_out(layer.window), **about}
+        return {"kind": "conv", **_geometry_out(layer.window), **about, **_theta_out(name, layer.theta, tau.shape, tensors)}
     tensors[f"{name}.tau"] = _smallest(layer.tau)
     return {
         "kind": "dense" if isinstance(layer, DenseLayer) else "level",
@@ -45,7 +49,36 @@ def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
         "outputs": layer.outputs,
         "weights": weights_out(name, layer.weights, tensors),
         "marks": list(given),
+        **(_theta_out(name, layer.theta, layer.tau.shape, tensors) if isinstance(layer, LevelLayer) else {}),
     }
+
+
+def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: Tensors) -> Document:
+    """The different thresholds in the order of their first use, and a tensor with the number of each neuron's."""
+    if theta is None:
+        return {}
+    number: dict[tuple[Fraction, Fraction], int] = {}
+    places = np.array([number.setdefault(ends, len(number)) for ends in theta], np.int64).reshape(shape)
+    same = places.ndim == 2 and bool((places == places[:, :1]).all())
+    tensors[f"{name}.theta"] = _smallest(places[:, 0] if same else places)
+    return {"theta": [[str(low), str(high)] for low, high in number]}
+
+
+def _theta_in(name: str, part: Document, shape: tuple[int, ...], tensors: Tensors) -> list[tuple[Fraction, Fraction]] | None:
+    if "theta" not in part:
+        return None
+    pairs = [
+        tuple(_THETA.fullmatch(end) if isinstance(end, str) else None for end in row) if isinstance(row, list) else ()
+        for row in part["theta"]
+    ]
+    if not all(len(pair) == 2 and all(match and int(match[2] or 1) for match in pair) for pair in pairs):
+        raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
+    ends = [tuple(Fraction(int(match[1]), int(match[2] or 1)) for match in pair if match) for pair in pairs]
+    found = tensors.get(f"{name}.theta")
+    places = tensor(tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape)
+    if places.min(initial=0) < 0 or places.max(initial=-1) >= len(ends):
+        raise FileError(f"{name}: a neuron names a theta that is not there.")
+    return [(ends[place][0], ends[place][1]) for place in places.reshape(-1).tolist()]
 
 
 def layer_size(entry: Any, what: str) -> int:
@@ -54,7 +87,8 @@ def layer_size(entry: Any, what: str) -> int:
     known = {"dense": _PLAIN, "level": _PLAIN, "conv": _CONV, "pool": _POOL}
     if not isinstance(kind, str) or kind not in known:
         raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
-    parts = fields(entry, what, **known[kind])
+    optional = {"theta": list} if kind in ("level", "conv") and "theta" in entry else {}
+    parts = fields(entry, what, **known[kind], **optional)
     if kind in ("dense", "level"):
         _check_counts(what, parts["inputs"], parts["outputs"])
         return int(parts["inputs"] * parts["outputs"])
@@ -90,14 +124,16 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
         if part["top"] is not None and type(part["top"]) is not int:
             raise FileError(f"{name}: top must be a whole number or null.")
         full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
-        return ConvLayer(weights.reshape(count, per_group, *window.kernel), full, window, part["groups"], part["top"], **marks)
+        theta = _theta_in(name, part, (count, len(window.taps)), tensors)
+        kernel = weights.reshape(count, per_group, *window.kernel)
+        return ConvLayer(kernel, full, window, part["groups"], part["top"], **marks, theta=theta)
     tau = tensor(tensors, f"{name}.tau", _INTEGERS, (count,))
     weights = weights_in(name, part, tensors)
     if kind == "dense":
         return DenseLayer(weights, tau, **marks)
     if tops is None:
         raise FileError(f"{name} reads levels, but a feature is a category and has none.")
-    return LevelLayer(weights, tau, tops, **marks)
+    return LevelLayer(weights, tau, tops, **marks, theta=_theta_in(name, part, (count,), tensors))
 
 
 def _geometry_out(window: Window) -> Document:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sugenet.errors import FileError
-from sugenet.io.vnnlib.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
+from sugenet.reason.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 
 __all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 

@@ -1,0 +1,114 @@
+"""Where a first layer turns on real values: the steps between a sum and its sign, solved backwards for the sum, exactly.
+
+A threshold is ``p + q * sqrt(v)``. Where it is irrational it is kept between two rationals, as near to each other as `_BITS` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isinf, isqrt
+from typing import Literal
+
+from sugenet.bnn.fold import sign_of_affine
+from sugenet.io.exact.steps import Pipeline, Root
+
+__all__ = ["theta_of"]
+
+_BITS = 128
+
+
+@dataclass(frozen=True)
+class _Half:
+    """The values above (`up`) or below ``p + q sqrt(v)``, with or without this end itself."""
+
+    up: bool
+    closed: bool
+    p: Fraction
+    q: Fraction = Fraction(0)
+    v: Fraction = Fraction(1)
+
+    def moved(self, scale: Fraction, shift: Fraction) -> _Half:
+        """All x for which ``scale * x + shift`` is in this half."""
+        return replace(self, up=self.up == (scale > 0), p=(self.p - shift) / scale, q=self.q / scale)
+
+    def side(self, x: Fraction) -> int:
+        """Where x stands: -1 below the end, 0 at it, +1 above."""
+        return sign_of_affine(x - self.p, -self.q, self.v)
+
+    def holds(self, x: Fraction) -> bool:
+        """Whether x is inside."""
+        side = self.side(x)
+        return self.closed if side == 0 else (side > 0) == self.up
+
+
+def theta_of(
+    line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction, lowest: int, highest: int
+) -> tuple[Fraction, Fraction]:
+    """Enclosure of theta, active iff ``s >= theta``, for the sum s that enters the steps as ``unit * s + offset``.
+
+    Where the sign falls with s, it is the theta of -s. A neuron that turns only behind its threshold, as where sign(0) is -1, has an
+    enclosure that begins there. `lowest` and `highest` are the ends of s; a constant neuron has the theta that says so.
+
+    Examples
+    --------
+    >>> line = Pipeline((Root(Fraction(1), Fraction(-1), Fraction(3), Fraction(4)),))  # (x - 3) / 2 - 1 >= 0
+    >>> theta_of(line, 1, Fraction(1), Fraction(0), -10, 10)
+    (Fraction(5, 1), Fraction(5, 1))
+    """
+    falls = line.direction() * unit < 0
+    half = _solved(line, _Half(True, zero == 1, Fraction(0)))
+    if isinstance(half, bool):
+        least = -highest if falls else lowest
+        end = Fraction(least if half else least + highest - lowest + 1)
+        return end, end
+    half = half.moved(unit, offset)
+    if not half.up:  # the same of -s
+        half = replace(half, up=True, p=-half.p, q=-half.q)
+    return _enclosed(half)
+
+
+def _solved(line: Pipeline, half: _Half) -> _Half | bool:
+    """The half that the steps map into the given one; a bool where they map all or nothing into it."""
+    for part in reversed(line.parts):
+        if isinstance(part, Root):
+            if not part.gamma:
+                return half.holds(part.beta)
+            # gamma (x - mean) / sqrt(v) + beta, against p: x - mean against (p - beta) sqrt(v) / gamma
+            half = _Half(half.up == (part.gamma > 0), half.closed, part.mean, (half.p - part.beta) / part.gamma, part.v)
+        elif len(part) == 2:
+            if not part[0]:
+                return half.holds(part[1])
+            half = half.moved(*part)
+        else:
+            fixed = _clipped(half, part[1], part[2])
+            if fixed is not None:
+                return fixed
+    return half
+
+
+def _clipped(half: _Half, low: Fraction | float, high: Fraction | float) -> bool | None:
+    """What a half says of values between two bounds, where it says the same of both; else clipping changes nothing."""
+    first, last = (
+        (bound > 0) == half.up if isinstance(bound, float) and isinf(bound) else half.holds(Fraction(bound)) for bound in (low, high)
+    )
+    return first if first == last else None
+
+
+def _enclosed(half: _Half) -> tuple[Fraction, Fraction]:
+    """Two rationals around the end, equal where it is rational and belongs to the half."""
+    low = high = half.p
+    if half.q:
+        square = half.q**2 * half.v
+        top, bottom = isqrt(square.numerator), isqrt(square.denominator)
+        sign = 1 if half.q > 0 else -1
+        if top**2 == square.numerator and bottom**2 == square.denominator:
+            low = high = half.p + sign * Fraction(top, bottom)
+        else:
+            scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
+            root = isqrt(square.numerator * scale**2 // square.denominator)
+            ends = sorted(half.p + sign * Fraction(value, scale) for value in (root, root + 1))
+            low, high = ends[0], ends[1]
+    if half.closed or low < high:
+        return low, high
+    return low, low + Fraction(1, 1 << _BITS)

@@ -1,0 +1,153 @@
+"""Boxes of raw values: some features between bounds or at one of several categories, the others free or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, inf, nextafter
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network, OneHot
+from sugenet.bnn.codings import Coding
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import QuestionError
+from sugenet.reason.neighbourhood import Move, Neighbourhood, build, place_of
+
+__all__ = ["Box"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Some features between bounds, both included, or at one of several categories; the others as they are in the sample.
+
+    Parameters
+    ----------
+    limits
+        For a feature, by name or number from 0: a pair (low, high), None for no bound; a single value; or a set of categories.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head, Network, Encoder, integer
+    >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
+    >>> [(move.feature, move.value) for move in Box({"a": (1, 2)}).around(net, [2, 0]).moves]
+    [(0, 1)]
+    """
+
+    limits: tuple[tuple[Any, Any], ...]
+
+    def __init__(self, limits: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        given = limits.items() if isinstance(limits, Mapping) else limits
+        object.__setattr__(self, "limits", tuple((feature, _frozen(limit)) for feature, limit in given))
+
+    def around(self, network: Network, x: Any) -> Neighbourhood:
+        """The neighbourhood of a raw sample, which must lie in the box itself."""
+        values = np.asarray(x, dtype=object).reshape(-1).tolist()
+        allowed = {place_of(network, feature): limit for feature, limit in self.limits}
+        for feature, limit in allowed.items():
+            if feature < len(values) and not _meets(network.encoder.codings[feature], values[feature], limit):
+                name = network.encoder.names[feature]
+                raise QuestionError(f"the sample has {name} = {values[feature]!r}, which is outside the box ({_limit_words(name, limit)}).")
+        return self.among(network, values, allowed)
+
+    def of(self, network: Network) -> Neighbourhood:
+        """All samples of the box, with features that are not named free."""
+        allowed = {place_of(network, feature): limit for feature, limit in self.limits}
+        whole = {feature: allowed.get(feature, (None, None)) for feature in range(network.encoder.features)}
+        values = []
+        for feature, (name, coding) in enumerate(zip(network.encoder.names, network.encoder.codings, strict=True)):
+            options = _options(coding, whole[feature])
+            if not options:
+                raise QuestionError(f"nothing that can occur has {_limit_words(name, whole[feature])}: the box is empty.")
+            values.append(next(iter(options.values())))
+        return self.among(network, values, whole)
+
+    @staticmethod
+    def among(network: Network, values: list[Any], allowed: Mapping[int, Any]) -> Neighbourhood:
+        """Features with limits anywhere inside them, the others as they are."""
+        near = build(network, values, lambda _, distance, __: distance, None, ())
+        moves = []
+        for feature, limit in sorted(allowed.items()):
+            for state, value in _options(network.encoder.codings[feature], limit, values[feature]).items():
+                if state != near.states[feature]:
+                    moves.append(Move(feature, state, value, Fraction(0), Fraction(0), 0))
+        return Neighbourhood(network, near.sample, near.states, tuple(moves), None, Fraction(1))
+
+    def __str__(self) -> str:
+        return " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
+
+
+def _frozen(limit: Any) -> Any:
+    if isinstance(limit, set | frozenset):
+        return frozenset(limit)
+    return tuple(limit) if isinstance(limit, list | tuple) else limit
+
+
+def _limit_words(name: str, limit: Any) -> str:
+    if isinstance(limit, frozenset):
+        return f"{name} one of {', '.join(sorted(map(str, limit)))}"
+    if not isinstance(limit, tuple):
+        return f"{name} = {limit}"
+    low, high = limit
+    if low is None and high is None:
+        return f"{name} anything"
+    if low is None or high is None:
+        return f"{name} <= {high}" if low is None else f"{name} >= {low}"
+    return f"{low} <= {name} <= {high}"
+
+
+def _meets(coding: Coding, value: Any, limit: Any) -> bool:
+    """Whether a raw value is within a limit."""
+    if isinstance(limit, frozenset):
+        return value in limit
+    if not isinstance(limit, tuple):
+        return bool(value == limit)
+    if isinstance(coding, OneHot):
+        if limit != (None, None):
+            raise QuestionError(f"bounds {limit} need numbers, but the feature is a category: {', '.join(map(str, coding.categories))}.")
+        return True
+    if len(limit) != 2:
+        raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
+    number = Fraction(0 if coding.bipolar and value == -1 else value)
+    low, high = (None if end is None else Fraction(exact_number(end, "bound")) for end in limit)
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+def _options(coding: Coding, limit: Any, near: Any = None) -> dict[int, Any]:
+    """States that have a raw value within a limit, each with one such value: the nearest to `near`, where that is given."""
+    if isinstance(coding, OneHot):
+        return {state: c for state, c in enumerate(coding.categories) if _meets(coding, c, limit)}
+    if isinstance(limit, frozenset) or not isinstance(limit, tuple):
+        listed = sorted(limit) if isinstance(limit, frozenset) else [limit]
+        return {coding.state(value): value for value in listed}
+    if len(limit) != 2:
+        raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
+    low, high = (None if end is None else Fraction(exact_number(end, "bound")) for end in limit)
+    found = {}
+    for state in range(coding.states):
+        ends = coding.interval(state)
+        value = None if ends is None else _inside(ends, low, high, near, whole=coding.whole)
+        if value is not None:
+            found[state] = value
+    return found
+
+
+def _inside(ends: tuple[float, float], low: Fraction | None, high: Fraction | None, near: Any, *, whole: bool) -> Any:
+    """A number of an interval that also lies between bounds, nearest to `near`; None when there is none. A float unless none is inside."""
+    least = ends[0] if low is None or low <= ends[0] else low
+    most = ends[1] if high is None or high >= ends[1] else high
+    if whole:
+        least = least if least in (inf, -inf) else ceil(least)
+        most = most if most in (inf, -inf) else floor(most)
+    if least > most:
+        return None
+    wanted = 0 if near is None else near
+    value = min(max(wanted, least), most)
+    if whole:
+        return int(value)
+    for candidate in (float(value), nextafter(float(value), inf), nextafter(float(value), -inf)):
+        if least <= candidate <= most and abs(candidate) != inf:
+            return candidate
+    return value

@@ -1,0 +1,226 @@
+"""The chain of reasons of one prediction: which hidden neurons decided the class, which focal set of each fired, down to raw features.
+
+At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every chosen neuron, `tau` of the
+literals that hold (active), or as many that fail as make `tau` out of reach (idle): a focal set of its capacity or of the conjugate. So on
+down to the bits, and so to raw features. Every step is checked by counting, and no neuron or literal of a step can be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layers import Bits, Ints
+from sugenet.errors import NetworkError
+
+__all__ = ["Chain", "Link", "chain_of"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A hidden neuron of the chain and what made it what it is."""
+
+    layer: int
+    """From 1."""
+    neuron: int
+    """From 1, as literals name it."""
+    active: bool
+    matches: int
+    tau: int
+    literals: tuple[int, ...]
+    """Literals of its inputs that hold (active), or contrary ones (idle), and that suffice; signed, from 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """From a prediction down to raw features."""
+
+    network: Network
+    sample: tuple[Any, ...]
+    label: int
+    decisive: tuple[int, ...]
+    """Literals of the last hidden layer that suffice for the class."""
+    links: dict[tuple[int, int], Link]
+    """By layer and neuron, both from 1."""
+    features: tuple[int, ...]
+    """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
+
+    def conditions(self) -> list[str]:
+        """What of the raw features the chain rests on, in words."""
+        encoder = self.network.encoder
+        states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
+        return [encoder.codings[f].describe(encoder.names[f], state) for f, state in zip(self.features, states, strict=True)]
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        links = [
+            {"layer": k.layer, "neuron": k.neuron, "active": k.active, "M": k.matches, "tau": k.tau, "because": list(k.literals)}
+            for k in self.links.values()
+        ]
+        label = self.network.classes[self.label]
+        return {"class": label, "decisive": list(self.decisive), "links": links, "features": self.conditions()}
+
+    def text(self, limit: int = 12) -> str:
+        """Indented text, each neuron explained where it is first used; at most `limit` lines below any one."""
+        lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} neurons of the last layer suffice:"]
+        if not self.links:
+            lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} inputs suffice:"]
+        seen: set[tuple[int, int]] = set()
+        self._below(len(self.network.layers), self.decisive, 1, limit, lines, seen)
+        return "\n".join(lines)
+
+    def _below(self, layer: int, literals: Iterable[int], depth: int, limit: int, lines: list[str], seen: set[tuple[int, int]]) -> None:
+        listed, pad = list(literals), "  " * depth
+        if layer == 0:
+            words = self._input_words(listed)
+            lines += [pad + word for word in words[:limit]]
+            lines += [f"{pad}... and {len(words) - limit} more"] if len(words) > limit else []
+            return
+        for literal in listed[:limit]:
+            link = self.links[layer, abs(literal)]
+            state = f"{'on' if link.active else 'off'}: M = {link.matches} {'>=' if link.active else '<'} tau = {link.tau}"
+            known = " (see above)" if (layer, abs(literal)) in seen else f", because of these {len(link.literals)}:"
+            lines.append(f"{pad}neuron {abs(literal)} of layer {layer} is {state}{known}")
+            if (layer, abs(literal)) not in seen:
+                seen.add((layer, abs(literal)))
+                self._below(layer - 1, link.literals, depth + 1, limit, lines, seen)
+        if len(listed) > limit:
+            lines.append("  " * depth + f"... and {len(listed) - limit} more")
+
+    def _input_words(self, literals: list[int]) -> list[str]:
+        """What literals of the inputs say, feature by feature."""
+        encoder = self.network.encoder
+        allowed: dict[int, set[int]] = {}
+        for literal in literals:
+            place = abs(literal) - 1
+            feature = place if self.network.reads_levels else encoder.feature_of[place]
+            coding = encoder.codings[feature]
+            states = allowed.setdefault(feature, set(range(coding.states)))
+            if self.network.reads_levels:
+                states &= {coding.state(self.sample[feature])}
+            else:
+                bit = place - encoder.group(feature).start
+                states &= {state for state in states if bool(coding.bits(state)[bit]) == (literal > 0)}
+        return [encoder.codings[f].describe_several(encoder.names[f], sorted(states)) for f, states in sorted(allowed.items())]
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def chain_of(network: Network, x: Any) -> Chain:
+    """Make the chain of reasons of one prediction.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> print(chain_of(net, [+1, +1, +1, -1]))
+    on, because these 1 neurons of the last layer suffice:
+      neuron 1 of layer 1 is on: M = 2 >= tau = 2, because of these 2:
+        x1 = +1
+        x2 = +1
+    """
+    values = np.asarray(x, dtype=object).reshape(-1).tolist()
+    row = np.empty((1, len(values)), dtype=object)
+    row[0] = values
+    counts = network.match_counts(row, engine="definition")
+    label = int(network.head.classes(counts)[0])
+    hidden = [bits[0] for bits in network.hidden(row)]
+    last = hidden[-1] if hidden else network.encoder.encode(row)[0]
+    decisive = _decisive(network, label, last)
+    links: dict[tuple[int, int], Link] = {}
+    wanted = list(decisive)
+    for number in range(len(network.layers), 0, -1):
+        layer = network.layers[number - 1]
+        below: dict[int, None] = {}
+        levels = number == 1 and network.reads_levels
+        inputs = network.encoder.levels(row)[0] if levels else hidden[number - 2] if number > 1 else network.encoder.encode(row)[0]
+        usage = np.zeros(len(inputs), np.int64)
+        if levels:
+            links |= _level_links(network, wanted, inputs, below)
+        else:
+            dense = dense_of(layer)
+            for literal in wanted:
+                j = abs(literal) - 1
+                chosen = _focal(dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage)
+                usage[[abs(c) - 1 for c in chosen]] += 1
+                matches = int(dense.match_counts(inputs[None, :])[0, j])
+                links[number, j + 1] = Link(number, j + 1, bool(hidden[number - 1][j]), matches, int(dense.tau[j]), tuple(chosen))
+                below |= dict.fromkeys(chosen)
+        wanted = sorted(below, key=abs)
+    places = {abs(literal) - 1 for literal in wanted}
+    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
+    return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
+
+
+def _decisive(network: Network, label: int, active: Bits) -> list[int]:
+    """Neurons of the last layer that suffice for the class: each that can be left out is, the least telling first."""
+    head = network.head
+    slopes, offsets, _ = head.integers
+    rivals = [k for k in range(head.outputs) if k != label]
+    gaps, swings = [], []  # for each rival: by how much it loses, and by how much each neuron could help it
+    for k in rivals:
+        weights = slopes[label] * head.weights[label].astype(object) - slopes[k] * head.weights[k].astype(object)
+        counts = [int(np.maximum(head.weights[c], 0) @ active - np.minimum(head.weights[c], 0) @ ~active) for c in (label, k)]
+        lead = slopes[label] * counts[0] + offsets[label] - slopes[k] * counts[1] - offsets[k]
+        gaps.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
+        swings.append([max(0, int(w if on else -w)) for w, on in zip(weights.tolist(), active.tolist(), strict=True)])
+    kept = set(range(head.inputs))
+    room = list(gaps)
+    for neuron in sorted(kept, key=lambda i: (sum(row[i] for row in swings), i)):
+        if all(row[neuron] <= left for row, left in zip(swings, room, strict=True)):
+            kept.discard(neuron)
+            room = [left - row[neuron] for row, left in zip(swings, room, strict=True)]
+    return [i + 1 if active[i] else -(i + 1) for i in sorted(kept)]
+
+
+def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> list[int]:
+    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it. Those in use already come first."""
+    holds = (weights > 0) == inputs
+    sizes = np.abs(weights)
+    useful = np.flatnonzero((holds if active else ~holds) & (sizes > 0))
+    need = tau if active else int(sizes.sum()) - tau + 1
+    chosen: list[int] = []
+    for place in sorted(useful.tolist(), key=lambda i: (-int(sizes[i]), -int(usage[i]), i)):
+        if need <= 0:
+            break
+        chosen.append(place)
+        need -= int(sizes[place])
+    for place in sorted(chosen, key=lambda i: int(sizes[i])):  # weights larger than 1 may leave one needless
+        if need + int(sizes[place]) <= 0:
+            chosen.remove(place)
+            need += int(sizes[place])
+    return [place + 1 if inputs[place] else -(place + 1) for place in sorted(chosen)]
+
+
+def _level_links(network: Network, wanted: list[int], levels: Ints, below: dict[int, None]) -> dict[tuple[int, int], Link]:
+    """Neurons over levels: features are taken, those that weigh most first, until the rest can do what they like."""
+    from sugenet.reason.front import first_layer
+
+    first = first_layer(network)
+    tops = np.array(network.encoder.tops)
+    found = {}
+    if first.outputs * first.inputs > 1 << 26:
+        raise NetworkError("the first layer is too large to follow a chain through it.")
+    counts = first.match_counts(levels[None, :])[0]
+    for literal in wanted:
+        j = abs(literal) - 1
+        weights, tau = first.weights[j], int(first.tau[j])
+        active = counts[j] >= tau
+        brought = np.where(weights > 0, weights * levels, -weights * (tops - levels))
+        swing = brought if active else np.abs(weights) * tops - brought  # what a feature could take away, or add
+        room = int(counts[j]) - tau if active else tau - 1 - int(counts[j])
+        kept = set(np.flatnonzero(swing).tolist())
+        for place in sorted(kept, key=lambda i: (int(swing[i]), i)):
+            if swing[place] <= room:
+                kept.discard(place)
+                room -= int(swing[place])
+        chosen = tuple(place + 1 for place in sorted(kept))
+        found[1, j + 1] = Link(1, j + 1, bool(active), int(counts[j]), tau, chosen)
+        below |= dict.fromkeys(chosen)
+    return found

@@ -1,0 +1,389 @@
+"""Checking a proof or a witness of the patch engine again, from the definition: nothing here is shared with the engine but `sugenet.bnn`.
+
+A proof names, for each case of the query, patches of last-layer neurons and how every conjunction is closed. The bounds of all neurons, the
+sign patterns of every patch and what they add up to are worked out here anew, in whole numbers and fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor, lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
+from sugenet.bnn.layers import Bits, Ints, Theta
+from sugenet.errors import CertificateError
+from sugenet.reason.query import Box, Case, Inequality, Query
+
+__all__ = ["check_patches", "check_patches_witness"]
+
+_TRIPLES = 40  # neurons of a cone up to which three signs are compared
+_ROWS = 1 << 16
+
+
+def check_patches(proof: dict[str, Any], network: Network, query: Query) -> str:
+    """Check a proof that no input of the query violates its property; say what was checked.
+
+    Raises
+    ------
+    CertificateError
+        Where the proof is damaged or does not show it.
+    """
+    try:
+        if proof["kind"] != "patches":
+            raise CertificateError(f"the proof is of kind {proof['kind']!r}, not 'patches'.")
+        if len(proof["cases"]) != len(query.cases):
+            raise CertificateError(f"the proof has {len(proof['cases'])} cases, the query {len(query.cases)}.")
+        checked = [_Case(network, case, part) for case, part in zip(query.cases, proof["cases"], strict=True)]
+        for case in checked:
+            case.run()
+    except CertificateError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
+    ways = sum(len(case.condition) for case in query.cases)
+    return (
+        f"none of {ways} ways to violate the property can occur: {sum(c.by_bounds for c in checked)} by bounds, "
+        f"{sum(c.by_patterns for c in checked)} by {sum(c.seen for c in checked):,} sign patterns of "
+        f"{sum(len(c.enumerated) for c in checked)} patches"
+    )
+
+
+def check_patches_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
+    """Check in exact arithmetic that an input violates the property; say what was checked. Raises `CertificateError` where not."""
+    raw = [Fraction(value) for value in witness]
+    if len(raw) != network.encoder.features or not query.contains(raw):
+        raise CertificateError("the witness is not in a box of the query.")
+    layer = _first(network)
+    levels = [value - low for value, low in zip(raw, _lows(network, [(value, value) for value in raw]), strict=True)]
+    unit = lcm(*(value.denominator for value in levels))
+    whole = [int(value * unit) for value in levels]
+    if unit * (int(layer.sizes.max(initial=0)) + 1) < 1 << 62:
+        sums = _sums(layer, layer.weights, np.array(whole, np.int64)).tolist()
+    else:  # beyond 64 bits, one by one
+        parts = (_reads(layer, j) for j in range(layer.outputs))
+        sums = [sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True)) for inputs, weights in parts]
+    on = {ends: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for ends in set(_theta(layer))}  # a whole sum reaches an end iff its ceiling
+    bits = np.zeros((1, layer.outputs), bool)
+    for j, (total, ends) in enumerate(zip(sums, _theta(layer), strict=True)):
+        bits[0, j] = total >= on[ends][1]
+        if on[ends][0] <= total < on[ends][1]:
+            raise CertificateError(f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing.")
+    for later in network.layers[1:]:
+        bits = later.activity(bits)
+    scores = network.head.scores(network.head.match_counts(bits))[0]
+    if not query.violated_by(raw, list(scores)):
+        raise CertificateError("the witness does not violate the property.")
+    return "the witness lies in the box and violates the property, in exact arithmetic"
+
+
+# -- the definition, asked again -----------------------------------------------------------------------------------------------
+
+
+def _first(network: Network) -> LevelLayer | ConvLayer:
+    layer = network.layers[0] if network.layers else None
+    if not isinstance(layer, LevelLayer | ConvLayer) or layer.theta is None:
+        raise CertificateError("the first layer of the network keeps no thresholds on real values.")
+    return layer
+
+
+def _theta(layer: LevelLayer | ConvLayer) -> Theta:
+    assert layer.theta is not None
+    return layer.theta
+
+
+def _lows(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[Fraction]:
+    """The raw value of level 0 of every feature; every raw value between `ends` must have a level."""
+    found: dict[int, Fraction] = {}
+    lows = []
+    for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
+        if id(coding) not in found:
+            steps = isinstance(coding, Steps) and coding.whole and not coding.bipolar
+            if not isinstance(coding, Steps) or not steps or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1):
+                raise CertificateError("a feature is not a whole number with a step of its own for each, so real values have no level.")
+            found[id(coding)] = Fraction(coding.low)
+        assert isinstance(coding, Steps)
+        if low < coding.low or high > coding.high:
+            raise CertificateError("the box leaves the values that a feature can have.")
+        lows.append(found[id(coding)])
+    return lows
+
+
+def _reads(layer: Layer, j: int) -> tuple[npt.NDArray[np.intp], Ints]:
+    """Inputs and weights of neuron j, from 0."""
+    if not isinstance(layer, ConvLayer | PoolLayer):
+        inputs = np.flatnonzero(layer.weights[j])
+        return inputs, layer.weights[j][inputs]
+    channels, height, width = layer.window.shape
+    out, position = divmod(j, len(layer.window.taps))
+    pixels = layer.window.taps[position]
+    inside = pixels >= 0
+    if isinstance(layer, PoolLayer):
+        return out * height * width + pixels[inside], np.ones(int(inside.sum()), np.int64)
+    per = channels // layer.groups
+    start = out // (len(layer.weights) // layer.groups) * per
+    places = (start + np.arange(per))[:, None] * height * width + pixels[inside]
+    return places.reshape(-1), layer.weights[out].reshape(per, -1)[:, inside].reshape(-1)
+
+
+def _sums(layer: Layer, weights: Ints, values: Ints) -> Ints:
+    """Weighted sums of all neurons with other weights of the same shape."""
+    if isinstance(layer, ConvLayer):
+        return ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups).sums(values[None]).reshape(-1)
+    return np.asarray(weights @ values)
+
+
+class _Case:
+    """One box of the query, with the part of the proof for it."""
+
+    def __init__(self, network: Network, case: Case, part: dict[str, Any]) -> None:
+        self.network, self.case, self.part = network, case, part
+        self.layer, self.grid = _first(network), part["grid"]
+        if type(self.grid) is not int or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58:
+            raise CertificateError(f"the grid {str(self.grid)[:40]} is no whole number that sums fit on.")
+        self.lower, self.upper = self._levels(case.box)
+        self.low, self.high = self._edges()
+        self.states = self._states()
+        self.patches = [[int(j) for j in outs] for outs in part["patches"]]
+        flat = [j for outs in self.patches for j in outs]
+        if len(set(flat)) < len(flat) or not all(0 <= j < len(self.states[-1]) and self.states[-1][j] == 0 for j in flat):
+            raise CertificateError("a patch names a neuron twice, or one that is not open.")
+        self.enumerated: dict[int, tuple[list[int], Bits, npt.NDArray[np.int64]]] = {}
+        self.by_bounds = self.by_patterns = self.seen = 0
+
+    def _levels(self, box: Box) -> tuple[list[Fraction], list[Fraction]]:
+        lows = _lows(self.network, list(zip(box.lower, box.upper, strict=True)))
+        return tuple([value - low for value, low in zip(ends, lows, strict=True)] for ends in (box.lower, box.upper))  # type: ignore[return-value]
+
+    @cached_property
+    def box(self) -> tuple[Ints, Ints]:
+        """The box on the grid, rounded outwards."""
+        lower = np.array([floor(value * self.grid) for value in self.lower], np.int64)
+        return lower, np.array([ceil(value * self.grid) for value in self.upper], np.int64)
+
+    def _edges(self) -> tuple[Ints, Ints]:
+        """Thresholds on the grid, rounded apart; those beyond every sum are brought just beyond."""
+        most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
+        low = [min(max(floor(low * self.grid), -most), most) for low, _ in _theta(self.layer)]
+        return np.array(low, np.int64), np.array(
+            [min(max(ceil(high * self.grid), -most), most) for _, high in _theta(self.layer)], np.int64
+        )
+
+    def _states(self) -> list[npt.NDArray[np.int64]]:
+        """+1, -1 or 0 (open) for all neurons of all layers."""
+        weights, (lower, upper) = self.layer.weights, self.box
+        up, down = np.maximum(weights, 0), np.minimum(weights, 0)
+        least = _sums(self.layer, up, lower) + _sums(self.layer, down, upper)
+        most = _sums(self.layer, up, upper) + _sums(self.layer, down, lower)
+        states = [np.where(least >= self.high, 1, np.where(most < self.low, -1, 0))]
+        for layer in self.network.layers[1:]:
+            before = states[-1]
+            if isinstance(layer, PoolLayer):
+                surely, maybe = layer.activity(before[None] > 0)[0], layer.activity(before[None] >= 0)[0]
+                states.append(np.where(surely, 1, np.where(maybe, 0, -1)))
+                continue
+            middle, reach = _sums(layer, layer.weights, before), _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64))
+            twice = layer.sizes - 2 * layer.tau  # active iff the bipolar sum plus this is 0 or more
+            states.append(np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0)))
+        return states
+
+    # -- closures --------------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Check the closure of every conjunction."""
+        if len(self.part["closures"]) != len(self.case.condition):
+            raise CertificateError(f"{len(self.part['closures'])} closures for {len(self.case.condition)} conjunctions.")
+        for conjunction, closure in zip(self.case.condition, self.part["closures"], strict=True):
+            stack: list[tuple[dict[str, Any], dict[int, bool]]] = [(closure, {})]
+            while stack:
+                part, fixed = stack.pop()
+                if part["by"] == "split":
+                    neuron = int(part["neuron"])
+                    if not 0 <= neuron < self.layer.outputs:
+                        raise CertificateError(f"there is no neuron {neuron} to split at.")
+                    stack += [(part["on"], {**fixed, neuron: True}), (part["off"], {**fixed, neuron: False})]
+                elif part["by"] == "impossible":
+                    self._check_impossible(part["shares"], fixed)
+                else:
+                    self._check_bound(conjunction, part, fixed)
+            self.by_bounds += closure["by"] == "bounds"
+            self.by_patterns += closure["by"] != "bounds"
+
+    def _check_impossible(self, shares: list[list[int]], fixed: Mapping[int, bool]) -> None:
+        """The margins of neurons with fixed signs, weighted and added up, stay below what they need."""
+        total, needed, strict = [Fraction(0)] * len(self.lower), Fraction(0), False
+        for neuron, share in shares:
+            if neuron not in fixed or type(share) is not int or share < 0:
+                raise CertificateError(f"neuron {neuron} has the weight {share} in a case where its sign is not given.")
+            sign = share if fixed[neuron] else -share
+            for i, w in zip(*(part.tolist() for part in _reads(self.layer, neuron)), strict=True):
+                total[i] += sign * w
+            low, high = _theta(self.layer)[neuron]
+            needed += sign * (low if fixed[neuron] else high)
+            strict |= sign < 0
+        most = sum(
+            (value * (high if value > 0 else low) for value, low, high in zip(total, self.lower, self.upper, strict=True)), Fraction(0)
+        )
+        if not (most < needed or (strict and most == needed)):
+            raise CertificateError("a case that is said to be impossible is not shown to be.")
+
+    def _check_bound(self, conjunction: Sequence[Inequality], part: dict[str, Any], fixed: Mapping[int, bool]) -> None:
+        mix = part["mix"]
+        if len(mix) != len(conjunction) or not all(type(value) is int and value >= 0 for value in mix):
+            raise CertificateError(f"weights {str(mix)[:80]} do not fit {len(conjunction)} inequalities.")
+        if part["by"] not in ("bounds", "multipliers"):
+            raise CertificateError(f"a conjunction is closed by {part['by']!r}, which is unknown.")
+        votes, constant, unit = self._votes(conjunction, mix)
+        settled = constant + sum(int(v) * int(s) for v, s in zip(votes, self.states[-1], strict=True) if s)
+        patches = self.patches if part["by"] == "multipliers" else []
+        covered = {j for outs in patches for j in outs}
+        total = settled + sum(abs(int(votes[j])) for j in np.flatnonzero(self.states[-1] == 0).tolist() if j not in covered)
+        shares: dict[int, list[tuple[int, int]]] = {}
+        left: dict[int, int] = {}
+        for patch, neuron, share in part.get("shares", []):
+            if type(share) is not int or not 0 <= patch < len(patches):
+                raise CertificateError(f"a multiplier {share!r} for patch {patch!r} is damaged.")
+            shares.setdefault(patch, []).append((neuron, share * unit))
+            left[neuron] = left.get(neuron, 0) - share * unit
+        for number in range(len(patches)):
+            most = self._most(number, votes, shares.get(number, []), fixed)
+            if most is None:  # no pattern agrees with the case
+                return
+            total += most
+        total += sum(value * fixed[neuron] if neuron in fixed else max(value, 0) for neuron, value in left.items())
+        if total >= 0:
+            raise CertificateError(f"a bound is {float(Fraction(total, unit)):g} where it must be below 0.")
+
+    def _votes(self, conjunction: Sequence[Inequality], mix: Sequence[int]) -> tuple[npt.NDArray[Any], int, int]:
+        """The weighted inequalities over the signs of the last layer, and their constant, both times a unit."""
+        head = self.network.head
+        factor: dict[int, Fraction] = {}
+        constant = Fraction(0)
+        for weight, part in zip(mix, conjunction, strict=True):
+            constant -= weight * part.bound
+            for k, value in part.terms:
+                factor[k] = factor.get(k, Fraction(0)) + weight * value * head.scale[k]
+                constant += weight * value * head.bias[k]
+        unit = lcm(constant.denominator, *(value.denominator for value in factor.values()))
+        votes = np.zeros(head.inputs, dtype=object)
+        for k, share in factor.items():
+            votes = votes + int(share * unit) * head.weights[k].astype(object)
+        return votes, int(constant * unit), unit
+
+    # -- patterns --------------------------------------------------------------------------------------------------------------
+
+    def _most(self, number: int, votes: npt.NDArray[Any], shares: Sequence[tuple[int, int]], fixed: Mapping[int, bool]) -> int | None:
+        """The most that a patch adds, over its patterns that agree with the case; None where none does."""
+        if number not in self.enumerated:
+            self.enumerated[number] = self._enumerate(self.patches[number])
+            self.seen += len(self.enumerated[number][1])
+        cone, patterns, signs = self.enumerated[number]
+        place = {neuron: k for k, neuron in enumerate(cone)}
+        keep = np.ones(len(patterns), bool)
+        for neuron in fixed.keys() & place.keys():
+            keep &= patterns[:, place[neuron]] == fixed[neuron]
+        if not keep.any():
+            return None
+        own = votes[self.patches[number]]
+        size = sum(abs(int(v)) for v in own) + sum(abs(share) for _, share in shares)
+        kind: Any = np.int64 if size < 1 << 62 else object
+        values = signs[keep].astype(kind) @ own.astype(kind)
+        for neuron, share in shares:
+            values = values + patterns[keep, place[neuron]].astype(kind) * share
+        return int(values.max())
+
+    def _enumerate(self, outs: Sequence[int]) -> tuple[list[int], Bits, npt.NDArray[np.int64]]:
+        """The open first-layer neurons behind a patch, the patterns that they can have, and what the patch is in each."""
+        last = len(self.states) - 1
+        cone = sorted(set().union(*(self._behind(last, j) for j in outs)))
+        patterns = self._patterns(cone)
+        memo: dict[tuple[int, int], npt.NDArray[np.int64]] = {(0, neuron): np.where(patterns[:, k], 1, -1) for k, neuron in enumerate(cone)}
+        columns = [self._column(last, j, memo, len(patterns)) for j in outs]
+        return cone, patterns, np.stack(columns, axis=1) if columns else np.zeros((len(patterns), 0), np.int64)
+
+    def _behind(self, layer: int, j: int) -> frozenset[int]:
+        if self.states[layer][j]:
+            return frozenset()
+        if layer == 0:
+            return frozenset({j})
+        if (layer, j) not in self._known:
+            inputs, _ = _reads(self.network.layers[layer], j)
+            still = inputs[self.states[layer - 1][inputs] == 0].tolist()
+            self._known[layer, j] = frozenset().union(*(self._behind(layer - 1, i) for i in still))
+        return self._known[layer, j]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], frozenset[int]]:
+        return {}
+
+    def _column(self, layer: int, j: int, memo: dict[tuple[int, int], npt.NDArray[np.int64]], count: int) -> npt.NDArray[np.int64]:
+        """-1 or +1 of a neuron in every pattern."""
+        if self.states[layer][j]:
+            return np.full(count, self.states[layer][j])
+        if (layer, j) not in memo:
+            part = self.network.layers[layer]
+            inputs, weights = _reads(part, j)
+            before = self.states[layer - 1][inputs]
+            total = np.full(count, int(weights @ before) + int(np.abs(weights).sum()) - 2 * int(part.tau[j]))
+            for i, w in zip(inputs[before == 0].tolist(), weights[before == 0].tolist(), strict=True):
+                if w:
+                    total = total + w * self._column(layer - 1, i, memo, count)
+            memo[layer, j] = np.where(total >= 0, 1, -1)
+        return memo[layer, j]
+
+    def _patterns(self, cone: Sequence[int]) -> Bits:
+        """Patterns in which no two and no three signs contradict each other over the box, one neuron at a time."""
+        two, three = self._contradictions(cone)
+        held = np.zeros((1, 2 * len(cone)), np.float32)
+        for k in range(len(cone)):
+            parts = []
+            for literal in (2 * k, 2 * k + 1):
+                clash = held @ two[:, literal]
+                if three is not None:
+                    clash = clash + ((held @ three[:, :, literal]) * held).sum(axis=1)
+                rows = held[clash == 0].copy()
+                rows[:, literal] = 1
+                parts.append(rows)
+            held = np.concatenate(parts)
+            if len(held) > _ROWS:
+                raise CertificateError("a patch has more sign patterns than can be checked.")
+        return held[:, 1::2] > 0
+
+    def _contradictions(self, cone: Sequence[int]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
+        """Pairs and triples of literals that exclude each other; literal 2k says that neuron k of the cone is off, 2k + 1 that it is on.
+
+        Twice the largest sum over a box is its value at twice the middle plus the sizes of its coefficients times the widths.
+        """
+        count = len(cone)
+        rows = np.zeros((count, len(self.lower)), np.int64)
+        for row, neuron in zip(rows, cone, strict=True):
+            inputs, weights = _reads(self.layer, neuron)
+            row[inputs] = weights
+        used = np.flatnonzero(rows.any(axis=0))
+        rows, lower, upper = rows[:, used], self.box[0][used], self.box[1][used]
+        middle, width = rows @ (lower + upper), upper - lower
+        edge = np.array([[-self.high[j], self.low[j]] for j in cone], np.int64).reshape(count, 2) * 2  # what each literal needs
+        turn = np.array([-1, 1])
+        rest = (middle[:, None] * turn - edge).reshape(-1)  # by literal: what is left of the margin at the middle
+        signed = (rows[:, None, :] * turn[None, :, None]).reshape(2 * count, -1)
+        strict = np.tile([True, False], count)
+        two = np.zeros((2 * count, 2 * count), np.float32)
+        three = np.zeros((2 * count,) * 3, np.float32) if count <= _TRIPLES else None
+        for a in range(2 * count):
+            pair = signed[a] + signed
+            most = rest[a] + rest + np.abs(pair) @ width
+            two[a] = (most < 0) | ((most == 0) & (strict[a] | strict))
+            two[a, a // 2 * 2 : a // 2 * 2 + 2] = 0
+            for b in range(a + 1, 2 * count) if three is not None else ():
+                assert three is not None
+                most = rest[a] + rest[b] + rest + np.abs(pair[b] + signed) @ width
+                row = (most < 0) | ((most == 0) & (strict[a] | strict[b] | strict))
+                for same in (a, b):
+                    row[same // 2 * 2 : same // 2 * 2 + 2] = False
+                three[a, b] = row if a // 2 != b // 2 else False
+        return two, three

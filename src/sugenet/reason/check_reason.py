@@ -1,0 +1,89 @@
+"""For the checker: that no feature of a reason can be left out, and that no smaller reason exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.errors import CertificateError
+from sugenet.reason.check_question import raw, scores
+
+__all__ = ["check_reason", "hitting_set_within"]
+
+_STEPS = 5_000_000
+
+
+def check_reason(certificate: dict[str, Any], network: Network, proved: str) -> str:
+    """Check the claims of a reason beyond its being sufficient; say what was checked."""
+    from sugenet.reason.certificate import changed_as_claimed, lies_inside
+
+    question, status = certificate["question"], certificate["answer"]
+    fixed, sample = {int(f) for f in question["fixed"]}, raw(network, question["sample"])
+    said = [f"these {len(fixed)} features suffice: {proved}"]
+
+    def violating(row: list[Any]) -> set[int]:
+        """Features that a counterexample changes, after it is replayed."""
+        witness = raw(network, row)
+        lies_inside(network, question["region"], sample, witness)
+        if not changed_as_claimed(question, scores(network, witness)):
+            raise CertificateError("a counterexample does not change the answer.")
+        return {f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b}
+
+    if status not in ("sufficient", "minimal", "minimum"):
+        raise CertificateError(f"a reason that is {status!r} claims nothing that can be checked.")
+    if status == "minimal" or (status == "minimum" and certificate["witness"] is not None):
+        left = set(fixed)
+        for feature, row in certificate["witness"]:
+            if violating(row) & fixed != {feature}:
+                raise CertificateError(f"the counterexample for feature {feature} changes another one of the reason, or not this one.")
+            left.discard(int(feature))
+        if left:
+            raise CertificateError(f"nothing shows that feature {min(left)} cannot be left out.")
+        said.append("each has a counterexample that leaves the others of them alone")
+    if status == "minimum":
+        sets = []
+        for changes in certificate["contrasts"]:
+            row = list(question["sample"])
+            for feature, value in changes:
+                row[int(feature)] = value
+            sets.append(violating(row))
+        if fixed and hitting_set_within(sets, len(fixed) - 1):
+            raise CertificateError("the counterexamples leave room for a smaller reason.")
+        said.append(f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples" if fixed else "none is smaller than nothing")
+    return "; ".join(said)
+
+
+def hitting_set_within(sets: list[set[int]], size: int) -> bool:
+    """Whether some set of at most so many elements meets all sets; by branching on a smallest set that is not met.
+
+    Examples
+    --------
+    >>> hitting_set_within([{1, 2}, {2, 3}, {4}], 2), hitting_set_within([{1, 2}, {2, 3}, {4}], 1)
+    (True, False)
+    """
+    steps = 0
+
+    def search(left: list[set[int]], room: int, banned: frozenset[int]) -> bool:
+        nonlocal steps
+        steps += 1
+        if steps > _STEPS:
+            raise CertificateError("there are too many counterexamples to see again that no smaller reason exists.")
+        if not left:
+            return True
+        open_sets = sorted((row - banned for row in left), key=len)
+        apart: set[int] = set()
+        needed = 0
+        for row in open_sets:
+            if not row & apart:
+                needed += 1
+                apart |= row
+        if needed > room or not open_sets[0]:
+            return False
+        tried = banned
+        for element in sorted(open_sets[0]):
+            if search([row for row in left if element not in row], room - 1, tried):
+                return True
+            tried = tried | {element}
+        return False
+
+    return search([set(row) for row in sets], size, frozenset())

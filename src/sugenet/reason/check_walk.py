@@ -1,0 +1,351 @@
+"""Walking all changes once more, for the checker: nothing here is shared with the engines.
+
+Every set of options is visited one by one, in plain loops; each different pattern of the first layer is then taken
+through the later layers by counting the literals that hold, as the definition says.
+"""
+# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.layers import Ints
+from sugenet.errors import TooLargeError
+
+__all__ = ["Walked", "walk"]
+
+_CHUNK = 1 << 20
+_BATCH = 1 << 14
+_TOO_HEAVY = 1 << 60
+_RECENT = 1 << 14  # patterns that a thread remembers before it looks them up
+_SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
+
+_Patterns = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a walk over all sets of options saw."""
+
+    sets: int
+    """Sets, the empty one included."""
+    patterns: int
+    """Different sets of first-layer neurons that they turn, the empty one included."""
+    digest: str
+    """Sum over the patterns of splitmix64(z) modulo 2^64, z the XOR over the turned neurons j (from 0) of splitmix64(j + 1)."""
+    bad: bool
+    """Whether some pattern is a violation."""
+
+
+def walk(
+    base: Ints,
+    features: Sequence[Sequence[tuple[int, Ints]]],
+    budget: int | None,
+    layers: Iterable[tuple[Ints, Ints]],
+    head: Ints,
+    violates: Callable[[Ints], npt.NDArray[np.bool_]],
+    threads: int | None = None,
+) -> Walked:
+    """Walk every set with at most one option a feature, weights summing to at most the budget, and judge every pattern.
+
+    Parameters
+    ----------
+    base
+        M - tau of the first layer at the sample.
+    features
+        For each feature its options: a whole weight, and what the option adds to `base`.
+    budget
+        For the sum of the weights; None allows every set.
+    layers
+        Weights and tau of the layers behind the first.
+    head
+        Weights of the head, one row a class.
+    violates
+        From match counts of the classes, one row a pattern, to whether they are a violation.
+    threads
+        How many may work at once; one per core when None.
+    """
+    used = [list(options) for options in features if len(options)]
+    weight, limit = _weights(used, budget)
+    gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(len(weight), len(base))
+    loose = _loose(np.asarray(base, np.int64), gains, used, weight, limit)
+    count = threads or _cores()
+    small = int(np.abs(base[loose]).max(initial=0)) + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, len(used)) < 1 << 30
+    words = max(1, -(-len(loose) // 64))
+    start, rows = np.full(64 * words, -1), np.zeros((len(gains), 64 * words), np.int64)  # filled up with neurons that never turn
+    start[: len(loose)], rows[:, : len(loose)] = base[loose], gains[:, loose]
+    kind = np.int32 if small else np.int64
+    start, rows = start.reshape(words, 64).astype(kind), rows.reshape(-1, words, 64).astype(kind)
+    sizes = [len(options) for options in used]
+    behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)  # first option of the next feature
+    lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
+    judged = _Later(np.asarray(base) >= 0, loose, [(np.asarray(w), np.asarray(t)) for w, t in layers], np.asarray(head))
+    with ThreadPoolExecutor(count) as pool:
+        shares = list(pool.map(lambda turn: _share(start, rows, weight, behind, lightest, limit, turn, count), range(count)))
+        known, size = np.zeros((64, words), np.uint64), 0
+        for _, found in shares:
+            known, size = _with(known, size, found)
+        patterns = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
+        batches = [patterns[k : k + _BATCH] for k in range(0, len(patterns), _BATCH)]
+        bad = any(pool.map(lambda batch: bool(np.any(violates(judged.counts(batch)))), batches))
+        digest = sum(pool.map(lambda batch: int(_digest(batch, loose)), batches))
+    return Walked(sum(sets for sets, _ in shares), len(patterns), f"{digest & ((1 << 64) - 1):016x}", bad)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[Ints, int]:
+    """Weights of all options, and what they may sum to."""
+    weights = [int(weight) for options in used for weight, _ in options]
+    if any(weight < 0 for weight in weights):
+        raise ValueError("an option has a negative weight.")
+    if sum(weights) >= _TOO_HEAVY >> 2:
+        raise TooLargeError("the costs are too finely divided to walk through again.")
+    if budget is not None and budget < 0:
+        raise ValueError(f"a budget of {budget} does not even allow the empty set.")
+    return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
+
+
+def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int) -> npt.NDArray[np.int64]:
+    """Neurons that may turn: the largest steps of as many features as fit together would do it."""
+    if not used:
+        return np.zeros(0, np.int64)
+    starts = np.cumsum([0, *(len(options) for options in used)])[:-1]
+    fit = int((np.cumsum(np.sort(np.minimum.reduceat(weight, starts))) <= limit).sum())
+    up = np.sort(np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0), axis=0)[::-1][:fit].sum(axis=0)
+    down = np.sort(np.minimum(np.minimum.reduceat(gains, starts, axis=0), 0), axis=0)[:fit].sum(axis=0)
+    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64)
+
+
+def _share(start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int) -> tuple[int, _Patterns]:
+    """One thread's share of the sets: how many, and their different patterns but the empty one."""
+    words = len(start)
+    chosen = np.full(len(set(behind.tolist())) + 1, -1, np.int64)
+    state = np.zeros(3, np.int64)  # depth, sets of `_SHARED` options met, sets walked
+    chunk, recent, known = np.zeros((_CHUNK, words), np.uint64), np.zeros((_RECENT, words), np.uint64), np.zeros((64, words), np.uint64)
+    size, more = 0, True
+    while more:
+        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk)
+        known, size = _with(known, size, chunk[:found])
+    return int(state[2]), _listed(known, size)
+
+
+def _with(known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
+    """A set of patterns, an open hash table in which 0 stands for a free place, with more patterns put in."""
+    if 2 * (size + len(more)) > len(known):
+        room = 1 << (4 * (size + len(more))).bit_length()
+        old, known = _listed(known, size), np.zeros((room, known.shape[1]), np.uint64)
+        _put(known, old)
+    return known, size + int(_put(known, more))
+
+
+@nb.njit(nogil=True, cache=True)
+def _put(known, patterns):  # type: ignore[no-untyped-def]
+    """Put patterns that are not 0 into the table; how many are new."""
+    new = 0
+    words, last = patterns.shape[1], nb.uint64(len(known) - 1)  # the size is a power of 2
+    for row in range(len(patterns)):
+        place = _mix(patterns, row) & last
+        while True:
+            free = same = True
+            for w in range(words):
+                free &= known[place, w] == 0
+                same &= known[place, w] == patterns[row, w]
+            if free or same:
+                break
+            place = (place + nb.uint64(1)) & last
+        if free and not same:
+            new += 1
+            for w in range(words):
+                known[place, w] = patterns[row, w]
+    return new
+
+
+@nb.njit(nogil=True, cache=True)
+def _listed(known, size):  # type: ignore[no-untyped-def]
+    """The patterns in a table."""
+    out = np.empty((size, known.shape[1]), np.uint64)
+    n = 0
+    for place in range(len(known)):
+        some = nb.uint64(0)
+        for w in range(known.shape[1]):
+            some |= known[place, w]
+        if some != nb.uint64(0):
+            out[n] = known[place]
+            n += 1
+    return out
+
+
+@nb.njit(nogil=True, cache=True)
+def _mix(patterns, row):  # type: ignore[no-untyped-def]
+    mixed = nb.uint64(0)
+    for w in range(patterns.shape[1]):
+        mixed = nb.uint64((mixed ^ patterns[row, w]) * nb.uint64(0xD1342543DE82EF95))
+        mixed ^= mixed >> nb.uint64(31)
+    return mixed
+
+
+@nb.njit(nogil=True, cache=True)
+def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk):  # type: ignore[no-untyped-def]
+    """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns, until the chunk is full.
+
+    A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED` options and what they begin
+    belong to the threads in turn, smaller ones to the first.
+    """
+    options, words = rows.shape[0], rows.shape[1]
+    active = np.zeros(words, np.uint64)
+    for w in range(words):
+        for j in range(64):
+            active[w] |= nb.uint64(start[w, j] >= 0) << nb.uint64(j)
+    size = 0
+    depth = state[0]
+    sums = np.zeros((len(chosen) + 1, words, 64), start.dtype)
+    spent = np.zeros(len(chosen) + 1, np.int64)
+    sums[0] = start
+    for d in range(depth):
+        sums[d + 1] = sums[d] + rows[chosen[d]]
+        spent[d + 1] = spent[d] + weight[chosen[d]]
+    if depth == 0 and chosen[0] == -1 and turn == 0:
+        state[2] = 1  # the empty set
+    while depth >= 0:
+        deeper = False
+        k = chosen[depth] + 1  # chosen[depth] is the option tried last at this depth
+        while k < options:
+            if spent[depth] + weight[k] > limit:
+                k = options if spent[depth] + lightest[k] > limit else k + 1
+                continue
+            if size == len(chunk):
+                state[0], chosen[depth] = depth, k - 1
+                return True, size
+            if depth + 1 == _SHARED:
+                state[1] += 1
+            mine = (state[1] % turns if depth + 1 >= _SHARED else 0) == turn
+            if mine:
+                state[2] += 1
+                for w in range(words):
+                    key = active[w]
+                    for j in range(64):
+                        key ^= nb.uint64(sums[depth, w, j] + rows[k, w, j] >= 0) << nb.uint64(j)
+                    chunk[size, w] = key
+                place, fresh = _mix(chunk, size) & nb.uint64(_RECENT - 1), False
+                for w in range(words):
+                    fresh |= recent[place, w] != chunk[size, w]
+                    recent[place, w] = chunk[size, w]
+                size += fresh
+            if (mine or depth + 1 < _SHARED) and spent[depth] + weight[k] + lightest[behind[k]] <= limit:
+                deeper = True
+                break
+            k += 1
+        chosen[depth] = k
+        if deeper:
+            sums[depth + 1] = sums[depth] + rows[k]
+            spent[depth + 1] = spent[depth] + weight[k]
+            depth += 1
+            chosen[depth] = behind[k] - 1
+        else:
+            depth -= 1
+    return False, size
+
+
+@nb.njit(nogil=True, cache=True)
+def _digest(patterns, loose):  # type: ignore[no-untyped-def]
+    total = nb.uint64(0)
+    for row in range(len(patterns)):
+        z = nb.uint64(0)
+        for j in range(len(loose)):
+            if patterns[row, j // 64] >> nb.uint64(j % 64) & nb.uint64(1):
+                z ^= _splitmix64(nb.uint64(loose[j] + 1))
+        total += _splitmix64(z)
+    return total
+
+
+@nb.njit(nogil=True, cache=True)
+def _splitmix64(value):  # type: ignore[no-untyped-def]
+    z = nb.uint64(value + nb.uint64(0x9E3779B97F4A7C15))
+    z = nb.uint64((z ^ (z >> nb.uint64(30))) * nb.uint64(0xBF58476D1CE4E5B9))
+    z = nb.uint64((z ^ (z >> nb.uint64(27))) * nb.uint64(0x94D049BB133111EB))
+    return z ^ (z >> nb.uint64(31))
+
+
+class _Later:
+    """The layers behind the first, as bits of their literals: of those with a weight whose binary digit b is 1, each that holds adds 2^b."""
+
+    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints) -> None:
+        self.active, self.loose = _bits(active[None])[0], loose
+        self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
+        widest = int(self.sizes.max()) + 63
+        self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
+        for number, (_, tau) in enumerate(layers):
+            self.tau[number, : len(tau)] = tau
+        rows, places = [], []
+        for number, weights in enumerate([weights for weights, _ in layers] + [head]):
+            for digit in range(max(1, int(np.abs(weights).max(initial=0)).bit_length())):
+                has = (np.abs(weights) >> digit & 1).astype(bool)
+                both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
+                places += [(number, word, digit) for word in range(both.shape[2])]
+                rows += [np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights)))) for word in range(both.shape[2])]
+        self.places = np.array(places, np.int64).reshape(-1, 3)
+        self.positive, self.negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
+
+    def counts(self, patterns: _Patterns) -> Ints:
+        """Match counts of the classes, one row a pattern."""
+        out = np.empty((len(patterns), self.sizes[-1]), np.int64)
+        _run(patterns, self.active, self.loose, self.places, self.positive, self.negative, self.tau, self.sizes, out)
+        return out
+
+
+def _bits(truths: npt.NDArray[np.bool_]) -> _Patterns:
+    """Rows of truth values as words, the first in the lowest bit."""
+    padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
+    words: _Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+    return words
+
+
+@nb.njit(nogil=True, cache=True)
+def _ones(x):  # type: ignore[no-untyped-def]
+    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
+    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
+    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
+
+
+@nb.njit(nogil=True, cache=True)
+def _run(patterns, active, loose, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
+    """Match counts of the last layer. Row r of `places`: the layer, the input word, and the binary digit that row r of the weights is for."""
+    words = np.zeros(max(len(active), (sizes.max() + 63) // 64), np.uint64)
+    first = np.searchsorted(loose, 64 * np.arange(len(active) + 1))  # the loose neurons of each word
+    count = np.zeros(sizes.max() + 63, np.uint64)
+    for row in range(len(patterns)):
+        for w in range(len(active)):
+            word = active[w]
+            for j in range(first[w], first[w + 1]):
+                turned = patterns[row, j // 64] >> nb.uint64(j % 64) & nb.uint64(1)
+                word ^= turned << nb.uint64(loose[j] % 64)
+            words[w] = word
+        r = 0
+        for layer in range(len(sizes)):
+            size = sizes[layer]
+            count[:] = 0
+            while r < len(places) and places[r, 0] == layer:
+                word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
+                for i in range(size):
+                    count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
+                r += 1
+            if layer < len(sizes) - 1:
+                for w in range((size + 63) // 64):
+                    word = nb.uint64(0)
+                    for i in range(64):  # tau is beyond reach behind the last neuron
+                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(i)
+                    words[w] = word
+        for k in range(sizes[-1]):
+            out[row, k] = count[k]

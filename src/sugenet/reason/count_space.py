@@ -1,0 +1,218 @@
+"""A region as numbers, for counting: what each option of a feature adds to the fragile neurons, and what the network makes of a pattern.
+
+A *pattern* is the set of fragile neurons that have turned against the sample, one bit each. Where the head reads the inputs themselves, the
+comparisons of every two classes take the place of the first layer. The layers behind it are written as sums over turned neurons; those
+that no pattern can turn are folded into what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits import pack, words_for
+from sugenet.bnn import DenseLayer
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layers import Bits, Ints
+from sugenet.errors import TooLargeError
+from sugenet.reason.front import first_layer, move_gains, reach
+from sugenet.reason.neighbourhood import Neighbourhood
+
+__all__ = ["Space", "Tail", "ways"]
+
+_LARGE = 1 << 61
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """The network behind the first layer, over the turned neurons; sums of 0/1 values with whole weights."""
+
+    layers: tuple[tuple[Ints, Ints], ...]
+    """Weights and the least sum of each neuron that is active, layer by layer."""
+    classes: tuple[int, ...]
+    """Classes that can win."""
+    weights: Ints
+    """One row a class that can win, over the last hidden neurons."""
+    slopes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    """Class k scores ``slopes[k] * (weights[k] @ active) + offsets[k]``; the lowest class of the best score wins."""
+
+    def labels(self, turned: Bits) -> Ints:
+        """Classes of patterns, one row of truth values each, in plain NumPy."""
+        values = np.asarray(turned).astype(np.int64)
+        for weights, least in self.layers:
+            values = (values @ weights.T >= least).astype(np.int64)
+        kind = object if self.is_large else np.int64
+        scores = (values @ self.weights.T).astype(kind) * np.array(self.slopes, kind) + np.array(self.offsets, kind)
+        return np.asarray(np.array(self.classes)[np.argmax(scores, axis=1)])
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether scores leave 62 bits."""
+        sums = np.abs(self.weights).sum(axis=1).tolist()
+        return max(abs(a) * int(n) + abs(b) for a, b, n in zip(self.slopes, self.offsets, sums, strict=True)) >= 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """All combinations of options that a neighbourhood allows."""
+
+    near: Neighbourhood
+    features: tuple[int, ...]
+    """Features that can change, in order."""
+    weights: tuple[Ints, ...]
+    """For each of them, what its options use of the budget; the state at the sample is no option, and uses nothing."""
+    gains: tuple[Ints, ...]
+    """For each of them one row an option: what it adds to the lanes."""
+    start: Ints
+    """The lanes at the sample: one for each fragile neuron, 0 or more when it has turned."""
+    budget: int | None
+    """None: all combinations are allowed."""
+    tail: Tail
+
+    @classmethod
+    def of(cls, near: Neighbourhood) -> Space:
+        """Look at a neighbourhood from the first layer."""
+        margins, deltas, active, behind = _first(near)
+        up, down = reach(near, deltas), reach(near, -deltas)
+        fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
+        tail = _tail(behind, active, fragile)
+        sign = np.where(active, -1, 1)
+        start = np.where(active, -1 - margins, margins)[fragile]
+        rows: dict[int, list[int]] = {}
+        for number, move in enumerate(near.moves):
+            rows.setdefault(move.feature, []).append(number)
+        lanes = (deltas * sign)[:, fragile]
+        weights = [np.array([near.moves[k].weight for k in row], np.int64) for row in rows.values()]
+        budget = near.budget
+        if budget is not None and budget >= sum(int(row.max()) for row in weights):
+            budget = None
+        return cls(near, tuple(rows), tuple(weights), tuple(lanes[row] for row in rows.values()), start, budget, tail)
+
+    @cached_property
+    def total(self) -> int:
+        """Number of combinations."""
+        return self.count(self.features)
+
+    def count(self, features: Iterable[int], budget: int | None = None) -> int:
+        """Number of combinations of some features, within the budget or a smaller one."""
+        places = [self.features.index(feature) for feature in features]
+        limit = self.budget if budget is None else budget
+        if limit is None:
+            return prod(len(self.weights[place]) + 1 for place in places)
+        return sum(ways([self.weights[place].tolist() for place in places], limit).values())
+
+    @property
+    def words(self) -> int:
+        """Words of a pattern."""
+        return max(1, words_for(len(self.start)))
+
+    def pack(self, turned: Any) -> npt.NDArray[np.uint64]:
+        """Patterns as words, one row each."""
+        rows = np.asarray(turned, dtype=bool)
+        return pack(rows) if rows.shape[1] else np.zeros((len(rows), 1), np.uint64)
+
+    def only(self, features: Iterable[int], budget: int | None) -> Space:
+        """The same with fewer features that can change, or with another budget."""
+        chosen = [place for place, feature in enumerate(self.features) if feature in set(features)]
+        picked = (tuple(row[place] for place in chosen) for row in (self.features, self.weights, self.gains))
+        return Space(self.near, *picked, self.start, budget, self.tail)  # type: ignore[arg-type]
+
+
+def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
+    """For every sum up to a limit, how many choices of at most one option a feature use exactly that."""
+    found = {0: 1}
+    for row in weights:
+        after = dict(found)
+        for weight in row:
+            for used, many in found.items():
+                if used + weight <= limit:
+                    after[used + weight] = after.get(used + weight, 0) + many
+        found = after
+        if len(found) > 1 << 20:
+            raise TooLargeError("the costs are too finely divided: combinations cannot be counted by what they use.")
+    return found
+
+
+# -- the layers ------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Behind:
+    """Layers behind the first as sums over active neurons, and the scores of the classes."""
+
+    layers: list[tuple[Ints, Ints]]
+    head: Ints
+    slopes: list[int]
+    offsets: list[int]
+
+
+def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
+    """M - tau at the sample, what moves add to it, activity, and all that follows."""
+    network = near.network
+    head, (slopes, offsets, _) = network.head, network.head.integers
+    shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
+    ends = [b - a * int(s) for a, b, s in zip(slopes, offsets, shift, strict=True)]
+    first = first_layer(network)
+    deltas = move_gains(near, first)
+    if not network.layers:
+        return _comparisons(near, first, deltas, slopes, ends)
+    margins = first.match_counts(near.inputs)[0] - first.tau
+    later = [dense_of(layer) for layer in network.layers[1:]]
+    layers = [(layer.weights, layer.tau + np.minimum(layer.weights, 0).sum(axis=1)) for layer in later]
+    return margins, deltas, margins >= 0, _Behind(layers, head.weights, slopes, ends)
+
+
+def _comparisons(near: Neighbourhood, bits: Any, deltas: Ints, slopes: list[int], ends: list[int]) -> tuple[Ints, Ints, Bits, _Behind]:
+    """Without a hidden layer: for every two classes j < k, whether k scores more; the class that wins all its comparisons wins."""
+    head = near.network.head
+    rows = head.weights.astype(object) * np.array(slopes, dtype=object)[:, None]
+    pairs = list(combinations(range(head.outputs), 2))
+    active = (bits.match_counts(near.inputs)[0] >= bits.tau).astype(np.int64)
+    weights = np.array([rows[k] - rows[j] for j, k in pairs], dtype=object).reshape(len(pairs), head.inputs)
+    least = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
+    if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(least).max(initial=0)) >= _LARGE:
+        raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 61 bits.")
+    whole = weights.astype(np.int64)
+    margins = whole @ active - least.astype(np.int64)
+    wins = np.zeros((head.outputs, len(pairs)), np.int64)
+    for number, (j, k) in enumerate(pairs):
+        wins[k, number], wins[j, number] = 1, -1
+    offsets = [int((row < 0).sum()) for row in wins]
+    return margins, deltas @ whole.T, margins >= 0, _Behind([], wins, [1] * head.outputs, offsets)
+
+
+def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
+    """Sums over turned neurons, without what cannot turn."""
+    turned, kept, held = np.where(active, -1, 1), np.asarray(fragile), active.astype(np.int64)
+    layers = []
+    for rows, bound in behind.layers:  # a neuron's input is held + turned * t for those kept, held for the others
+        least = bound - rows @ held
+        weights = (rows * turned)[:, kept]
+        always, never = np.minimum(weights, 0).sum(axis=1) >= least, np.maximum(weights, 0).sum(axis=1) < least
+        kept = np.flatnonzero(~always & ~never)
+        layers.append((weights[kept], least[kept]))
+        turned, held = np.ones(len(rows), np.int64), always.astype(np.int64)
+    offsets = [b + a * int(s) for a, b, s in zip(behind.slopes, behind.offsets, behind.head @ held, strict=True)]
+    weights = (behind.head * turned)[:, kept]
+    winners = _winners(weights, behind.slopes, offsets)
+    scored = tuple(behind.slopes[k] for k in winners), tuple(offsets[k] for k in winners)
+    return Tail(tuple(layers), tuple(winners), weights[winners], *scored)
+
+
+def _winners(weights: Ints, slopes: list[int], offsets: list[int]) -> list[int]:
+    """Classes that no other one beats whatever happens."""
+    rows = weights.astype(object) * np.array(slopes, dtype=object)[:, None]
+
+    def beats(j: int, k: int) -> bool:  # class j is better than k for every pattern
+        least = sum(min(int(v), 0) for v in rows[j] - rows[k]) + offsets[j] - offsets[k]
+        return least > 0 or (least == 0 and j < k)
+
+    return [k for k in range(len(rows)) if not any(beats(j, k) for j in range(len(rows)) if j != k)]

@@ -1,0 +1,283 @@
+"""A problem as a pseudo-Boolean formula: clauses, sums of literals with a least value, and gates that are true iff such a sum is reached.
+
+Variables are those of the cascade, in its order, but numbered from 1 so that ``-v`` can say *not v*; one more stands for each case of the
+goal where cases have several inequalities. Every input that meets the goal is exactly one solution, and there are no other solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import OneHot
+from sugenet.reason.cascade import Cascade, Chain
+from sugenet.reason.goal import Votes
+from sugenet.reason.problem import Problem
+
+__all__ = ["Formula", "Gate", "Linear", "Objective", "fixed_values", "goal_clauses", "variable_names"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The coefficients of the true literals sum to at least `least`; no coefficient is negative.
+
+    Examples
+    --------
+    >>> row = Linear.of([2, -1, 0], [1, 2, 3], 1)
+    >>> row, row.signed()
+    (Linear(coefficients=(2, 1), literals=(1, -2), least=2), ((2, -1), (1, 2), 1))
+    >>> print(row)
+    2 x1 + ~x2 >= 2
+    """
+
+    coefficients: tuple[int, ...]
+    literals: tuple[int, ...]
+    least: int
+
+    @classmethod
+    def of(cls, weights: Any, variables: Any, least: int) -> Linear:
+        """From whole weights of any sign over variables."""
+        row = [(int(w), int(v)) for w, v in zip(weights, variables, strict=True) if w]
+        below = sum(w for w, _ in row if w < 0)
+        return cls(tuple(abs(w) for w, _ in row), tuple(v if w > 0 else -v for w, v in row), int(least) - below)
+
+    @property
+    def total(self) -> int:
+        """The largest sum there can be."""
+        return sum(self.coefficients)
+
+    @property
+    def constant(self) -> bool | None:
+        """Whether it always (True) or never (False) holds; None where that depends."""
+        if self.least <= 0:
+            return True
+        return False if self.total < self.least else None
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        """Whether it holds when variable v is ``values[v - 1]``."""
+        return sum(c for c, v in zip(self.coefficients, self.literals, strict=True) if bool(values[abs(v) - 1]) == (v > 0)) >= self.least
+
+    def signed(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Weights of any sign, variables, and the least sum: no negated literals."""
+        weights = tuple(c if v > 0 else -c for c, v in zip(self.coefficients, self.literals, strict=True))
+        return weights, tuple(abs(v) for v in self.literals), self.least + sum(w for w in weights if w < 0)
+
+    def unless(self, literal: int) -> Linear:
+        """It holds, or else the literal is true; coefficients no larger than they need be."""
+        row = [(min(c, self.least), v) for c, v in zip(self.coefficients, self.literals, strict=True)]
+        return Linear((self.least, *(c for c, _ in row)), (literal, *(v for _, v in row)), self.least)
+
+    def negated(self) -> Linear:
+        """It does not hold."""
+        return Linear(self.coefficients, tuple(-v for v in self.literals), self.total - self.least + 1)
+
+    def __str__(self) -> str:
+        terms = (
+            f"{'' if c == 1 else f'{c} '}{'' if v > 0 else '~'}x{abs(v)}" for c, v in zip(self.coefficients, self.literals, strict=True)
+        )
+        return f"{' + '.join(terms) or '0'} >= {self.least}"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A variable that is true iff a sum is reached; the sum depends on its literals, it is never constant."""
+
+    variable: int
+    sum: Linear
+
+    def constraints(self) -> tuple[Linear, Linear]:
+        """True implies that the sum is reached; false that it is not."""
+        return self.sum.unless(-self.variable), self.sum.negated().unless(self.variable)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a change costs: ``unit`` times (``offset`` plus the coefficients of the true literals). The weights of the moves are summed.
+
+    For `Linf`, where the largest change counts, this is not the cost; ask one question for each radius instead.
+    """
+
+    coefficients: tuple[int, ...]
+    literals: tuple[int, ...]
+    offset: int
+    unit: Fraction
+
+    def value(self, values: Sequence[Any]) -> Fraction:
+        """The cost of an assignment."""
+        true = (c for c, v in zip(self.coefficients, self.literals, strict=True) if bool(values[abs(v) - 1]) == (v > 0))
+        return self.unit * (self.offset + sum(true))
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """Clauses, sums and gates over numbered variables; an empty clause is never met.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason.goal import loses
+    >>> from sugenet.reason.regions import Hamming
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))
+    >>> formula = Formula.of(Problem(Hamming(1).around(net, [1, 1, -1]), loses(net.head, 0)))
+    >>> for number, words in enumerate(formula.names, start=1):
+    ...     print(f"x{number}: {words}")
+    x1: feature x1 = +1
+    x2: feature x2 = +1
+    x3: feature x3 = +1
+    x4: layer 1, neuron 1 is active
+    x5: class 1 scores more than class 0
+    >>> print(*formula.constraints(), sep="; ")
+    x1 + x2 + ~x3 >= 2; x4 >= 1; ~x5 >= 1; x5 >= 1
+    """
+
+    names: tuple[str, ...]
+    """What each variable means, the first one being variable 1."""
+    cascade: Cascade
+    clauses: tuple[tuple[int, ...], ...]
+    sums: tuple[Linear, ...]
+    gates: tuple[Gate, ...]
+    objective: Objective
+
+    @classmethod
+    def of(cls, problem: Problem, *, folded: bool = True) -> Formula:
+        """Write a problem as a formula.
+
+        Parameters
+        ----------
+        problem
+            The question.
+        folded
+            Whether neurons that bounds show to be constant in the neighbourhood become single literals. Without, every neuron is
+            written out, and whoever solves the formula need not believe any bound.
+        """
+        cascade = problem.cascade
+        fixed = fixed_values(problem) if folded else np.full(cascade.starts[-1], -1, np.int8)
+        clauses: list[tuple[int, ...]] = [(-(step + 1), step) for chain in cascade.chains for step in chain.steps[1:]]
+        gates: list[Gate] = []
+        starts = cascade.starts
+        for number, layer in enumerate(cascade.layers):
+            below = fixed[starts[number] : starts[number + 1]]
+            least = layer.least - layer.weights @ (below == 1)
+            free = below < 0
+            variables = np.flatnonzero(free) + starts[number] + 1
+            for row, bound in enumerate(least.tolist()):
+                variable = starts[number + 1] + row + 1
+                value: bool | None = None if fixed[variable - 1] < 0 else bool(fixed[variable - 1])
+                if value is None:
+                    gate = Gate(variable, Linear.of(layer.weights[row, free].tolist(), variables.tolist(), bound))
+                    value = gate.sum.constant
+                if value is None:
+                    gates.append(gate)
+                else:
+                    clauses.append((variable if value else -variable,))
+        goal, extra = goal_clauses(cascade)
+        sums = []
+        if cascade.budget is not None:
+            spent = Linear.of([-int(p) for p in cascade.budget[0]], range(1, cascade.steps + 1), -cascade.budget[1])
+            if spent.constant is not True:
+                sums.append(spent)
+        names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
+        return cls(names, cascade, (*clauses, *goal), tuple(sums), tuple(gates), _objective(problem))
+
+    @property
+    def variables(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def constraints(self) -> Iterator[Linear]:
+        """Everything as sums with a least value: clauses, sums, and two for each gate."""
+        yield from self.sums
+        for gate in self.gates:
+            yield from gate.constraints()
+        for clause in self.clauses:
+            yield Linear((1,) * len(clause), clause, 1)
+
+
+def goal_clauses(cascade: Cascade) -> tuple[list[tuple[int, ...]], int]:
+    """Some case holds, as clauses; and how many variables, after those of the cascade, stand for cases."""
+    first, after = cascade.starts[-2] + 1, cascade.starts[-1] + 1
+    cases = [[first + row for row in case] for case in cascade.cases]
+    if not all(cases):
+        return [], 0
+    if len(cases) == 1:
+        return [(row,) for row in cases[0]], 0
+    if all(len(case) == 1 for case in cases):
+        return [tuple(case[0] for case in cases)], 0
+    clauses: list[tuple[int, ...]] = []
+    for number, case in enumerate(cases):
+        clauses += [(-(after + number), row) for row in case]
+        clauses.append((*(-row for row in case), after + number))
+    clauses.append(tuple(after + number for number in range(len(cases))))
+    return clauses, len(cases)
+
+
+def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
+    """For each variable of the cascade 0 or 1 where bounds show that value throughout the neighbourhood, else -1.
+
+    In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the fixed neurons before them
+    whatever the others are.
+    """
+    cascade, front = problem.cascade, problem.front
+    below = front.active.astype(np.int8)
+    below[front.fragile] = -1
+    values = [np.full(cascade.steps, -1, np.int8), below]
+    for layer in cascade.layers[1:]:
+        weights = layer.weights
+        known, free = weights @ (below == 1), weights[:, below < 0]
+        low, high = known + np.minimum(free, 0).sum(axis=1), known + np.maximum(free, 0).sum(axis=1)
+        below = np.where(low >= layer.least, 1, np.where(high < layer.least, 0, -1)).astype(np.int8)
+        values.append(below)
+    return np.concatenate(values)
+
+
+def variable_names(problem: Problem) -> list[str]:
+    """What each variable of the cascade means, in words."""
+    network, cascade = problem.near.network, problem.cascade
+    names = [_step(problem, chain, place) for chain in cascade.chains for place in range(1, len(chain.options))]
+    if not network.layers:
+        names += [f"bit {place + 1}: {network.encoder.words(place)}" for place in range(network.encoder.width)]
+    for number, layer in enumerate(network.layers, start=1):
+        names += [f"layer {number}, neuron {j} is active" for j in range(1, layer.outputs + 1)]
+    return names + [_vote(problem, vote) for vote in problem.goal.votes]
+
+
+def _step(problem: Problem, chain: Chain, place: int) -> str:
+    encoder, own = problem.near.network.encoder, problem.near.states[chain.feature]
+    states = [own if option is None else option.state for option in chain.options]
+    name, coding = encoder.names[chain.feature], encoder.codings[chain.feature]
+    if isinstance(coding, OneHot):
+        return f"feature {name} = {' or '.join(str(coding.categories[state]) for state in states[place:])}"
+    return f"feature {coding.words(name, states[place] - 1, True)}"
+
+
+def _vote(problem: Problem, vote: Votes) -> str:
+    network = problem.near.network
+    slopes, offsets, _ = network.head.integers
+    used = [k for k, factor in enumerate(vote.factors) if factor]
+    if len(used) == 2:
+        for a, b in (used, used[::-1]):
+            for words, strict in (("more than", 1), ("at least as much as", 0)):
+                factors = [slopes[a] * (k == a) - slopes[b] * (k == b) for k in range(len(slopes))]
+                if Votes.of(factors, offsets[b] - offsets[a] + strict) == vote:
+                    return f"class {network.classes[a]} scores {words} class {network.classes[b]}"
+    terms = " + ".join(f"{vote.factors[k]} M[{network.classes[k]}]" for k in used) or "0"
+    return f"{terms} >= {vote.least} for match counts M of the classes"
+
+
+def _objective(problem: Problem) -> Objective:
+    coefficients, literals, offset = [], [], 0
+    for chain in problem.cascade.chains:
+        weights = [0 if option is None else option.weight for option in chain.options]
+        offset += weights[0]
+        for place, step in enumerate(chain.steps, start=1):
+            price = weights[place] - weights[place - 1]
+            if price:
+                coefficients.append(abs(price))
+                literals.append(step + 1 if price > 0 else -(step + 1))
+                offset += min(price, 0)  # a price below 0 is paid where the step is not taken
+    return Objective(tuple(coefficients), tuple(literals), offset, problem.near.unit)

@@ -1,0 +1,162 @@
+"""Two networks as one, side by side over common raw features: for questions about pairs of inputs, or about two networks.
+
+Each feature of the joint network has its own states; each of them stands for a state of the feature in the left network and one in the
+right. The joint first layer counts, for each joint state, what that state adds on either side; later layers and heads stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps
+from sugenet.bnn.codings import Coding
+from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layers import Ints
+from sugenet.errors import QuestionError
+from sugenet.reason.front import first_layer
+from sugenet.reason.goal import Goal, Votes, wins
+
+__all__ = ["Joint", "Pair", "Placed", "Side", "abreast", "twins"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A feature of the joint network: its coding, and for each of its states the state and raw value left and right."""
+
+    coding: Coding
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Two networks side by side."""
+
+    left: Network
+    right: Network
+    network: Network
+    sides: tuple[Side, ...]
+
+    def pair(self, sample: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The raw samples left and right of a raw sample of the joint network."""
+        rows = [value if isinstance(value, Pair) else Pair(value, value) for value in sample]
+        return tuple(pair.left for pair in rows), tuple(pair.right for pair in rows)
+
+    def both(self, first: Iterable[Votes], second: Iterable[Votes]) -> tuple[Votes, ...]:
+        """A case: inequalities of the left head and of the right one."""
+        k, m = self.left.head.outputs, self.right.head.outputs
+        a = [Votes((*vote.factors, *[0] * m), vote.least) for vote in first]
+        return (*a, *(Votes((*[0] * k, *vote.factors), vote.least) for vote in second))
+
+    def classes_differ(self, pairs: Iterable[tuple[int, int]]) -> Goal:
+        """The left network gives class p and the right one class q, for some of the pairs (p, q)."""
+        lefts = [wins(self.left.head, p).cases[0] for p in range(self.left.head.outputs)]
+        rights = [wins(self.right.head, q).cases[0] for q in range(self.right.head.outputs)]
+        return Goal(tuple(self.both(lefts[p], rights[q]) for p, q in pairs))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Raw values of one feature left and right."""
+
+    left: Any
+    right: Any
+
+
+def abreast(left: Network, right: Network) -> Joint:
+    """Two networks over the same features, whose codings may have different cuts; both read the same raw sample."""
+    if left.encoder.names != right.encoder.names:
+        raise QuestionError("the two networks have features of different names, so they do not read the same samples.")
+    sides = []
+    for name, a, b in zip(left.encoder.names, left.encoder.codings, right.encoder.codings, strict=True):
+        if isinstance(a, OneHot) or isinstance(b, OneHot):
+            if a != b:
+                raise QuestionError(f"feature {name} is coded as {a} in one network and as {b} in the other.")
+            sides.append(Side(a, tuple(range(a.states)), tuple(range(a.states))))
+            continue
+        if (a.low, a.high, a.whole, a.bipolar) != (b.low, b.high, b.whole, b.bipolar):
+            raise QuestionError(f"feature {name} can take other values in one network than in the other.")
+        merged = Steps(tuple(sorted({*a.cuts, *b.cuts})), a.low, a.high, a.whole, a.bipolar)
+        reached = [sum(cut <= merged.cuts[t] for cut in a.cuts) for t in range(merged.width)]
+        other = [sum(cut <= merged.cuts[t] for cut in b.cuts) for t in range(merged.width)]
+        sides.append(Side(merged, (0, *reached), (0, *other)))
+    return _joint(left, right, sides)
+
+
+Placed: TypeAlias = tuple[int, Any]
+"""A state and a raw value that has it."""
+
+
+def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Joint:
+    """One network twice; some features may take different states left and right, as listed, the others are the same on both sides."""
+    sides = []
+    for feature, coding in enumerate(network.encoder.codings):
+        if feature not in pairs:
+            sides.append(Side(coding, tuple(range(coding.states)), tuple(range(coding.states))))
+            continue
+        values = tuple(Pair(a[1], b[1]) for a, b in pairs[feature])
+        if not values:
+            raise QuestionError(f"feature {network.encoder.names[feature]} takes one value only, so there is nothing to compare.")
+        sides.append(Side(OneHot(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])))
+    return _joint(network, network, sides)
+
+
+def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
+    encoder = Encoder([side.coding for side in sides], left.encoder.names)
+    one = _over(left, encoder, [side.left for side in sides])
+    two = _over(right, encoder, [side.right for side in sides])
+    layers = [DenseLayer(np.concatenate([one.weights, two.weights]), np.concatenate([one.tau, two.tau]))]
+    depth = max(len(left.layers), len(right.layers), 1)
+    for a, b in zip(_later(left, depth), _later(right, depth), strict=True):
+        layers.append(DenseLayer(_blocks(a.weights, b.weights), np.concatenate([a.tau, b.tau])))
+    head = Head(_blocks(left.head.weights, right.head.weights), (*left.head.bias, *right.head.bias), (*left.head.scale, *right.head.scale))
+    names = [*(f"left {name}" for name in left.classes), *(f"right {name}" for name in right.classes)]
+    return Joint(left, right, Network(encoder, layers, head, names), tuple(sides))
+
+
+def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]]) -> DenseLayer:
+    """The first layer over the bits of a joint encoder, from what each state of a feature adds to the match counts."""
+    first = first_layer(network)
+    weights = np.zeros((first.outputs, encoder.width), np.int64)
+    tau = first.tau.copy()
+    for feature, (coding, own) in enumerate(zip(encoder.codings, states, strict=True)):
+        gains = _gains(network, first, feature)[:, list(own)]
+        group = encoder.group(feature)
+        if isinstance(coding, OneHot):
+            weights[:, group.start : group.stop] = gains
+        else:
+            weights[:, group.start : group.stop] = np.diff(gains, axis=1)
+            tau = tau - gains[:, 0]
+    return DenseLayer(weights, tau - np.minimum(weights, 0).sum(axis=1))
+
+
+def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> Ints:
+    """What each state of a feature adds to the match count of each neuron."""
+    coding = network.encoder.codings[feature]
+    if isinstance(first, LevelLayer):
+        column, top = first.weights[:, feature, None], int(first.tops[feature])
+        levels = np.arange(coding.states)
+        return np.asarray(np.where(column > 0, column * levels, -column * (top - levels)))
+    group = network.encoder.group(feature)
+    part = first.weights[:, group.start : group.stop]
+    bits = np.array([coding.bits(state) for state in range(coding.states)]).reshape(coding.states, coding.width).T
+    return np.asarray(np.maximum(part, 0) @ bits - np.minimum(part, 0) @ ~bits)
+
+
+def _later(network: Network, depth: int) -> list[DenseLayer]:
+    """Layers after the first, with layers that pass their inputs on where the network is not as deep."""
+    found = [dense_of(layer) for layer in network.layers[1:]]
+    width = network.head.inputs
+    while len(found) < depth - 1:
+        found.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))
+    return found
+
+
+def _blocks(a: Ints, b: Ints) -> Ints:
+    out = np.zeros((a.shape[0] + b.shape[0], a.shape[1] + b.shape[1]), np.int64)
+    out[: a.shape[0], : a.shape[1]], out[a.shape[0] :, a.shape[1] :] = a, b
+    return out

@@ -1,0 +1,103 @@
+"""All violations of small cost in which no change can be left out, listed by going through all sets of moves.
+
+Sets grow one move at a time, in arrays; a set that is a violation is not grown further, since every larger one could leave a change out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.layers import Ints
+from sugenet.reason.decide import sets_within
+from sugenet.reason.neighbourhood import Move
+from sugenet.reason.problem import Problem
+
+__all__ = ["MOST_SETS", "needed_changes"]
+
+MOST_SETS = 3e7
+"""Sets of moves that are gone through for a list."""
+_CHUNK = 1 << 16
+
+
+def needed_changes(problem: Problem, budget: int, stop: Callable[[], bool] = lambda: False) -> list[tuple[Move, ...]] | None:
+    """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when there are too many sets.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason.goal import loses
+    >>> from sugenet.reason.regions import Hamming
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]))
+    >>> problem = Problem(Hamming(2).around(net, [+1, -1, +1, -1]), loses(net.head, 0))
+    >>> [[move.feature for move in moves] for moves in needed_changes(problem, 2)]
+    [[1], [2], [3]]
+    """
+    if sets_within(problem.near, budget) > MOST_SETS:
+        return None
+    moves = problem.near.moves
+    feature = np.array([move.feature for move in moves], np.int64)
+    weight = np.array([move.weight for move in moves], np.int64)
+    after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
+    found: list[frozenset[int]] = []
+    listed: list[tuple[Move, ...]] = []
+    sets, sums = np.zeros((1, 0), np.int32), np.zeros(1, np.int64)
+    while len(sets) and sets.shape[1] < len(np.unique(feature)):
+        grown: list[npt.NDArray[np.int32]] = []
+        spent: list[Ints] = []
+        bad: list[frozenset[int]] = []
+        for rows, used in _extended(sets, sums, weight, after, budget):
+            if stop():
+                return None
+            wrong = _violating(problem, rows)
+            bad += [frozenset(row) for row in rows[wrong].tolist()]
+            grown.append(rows[~wrong])
+            spent.append(used[~wrong])
+        for chosen in bad:
+            picked = tuple(moves[number] for number in sorted(chosen))
+            if not any(smaller <= chosen for smaller in found) and problem.near.admits(picked):
+                listed.append(picked)
+        found += bad
+        sets = np.concatenate(grown) if grown else sets[:0]
+        sums = np.concatenate(spent) if spent else sums[:0]
+    return sorted(listed, key=lambda row: (sum(move.price for move in row), [move.feature for move in row]))
+
+
+def _extended(
+    sets: npt.NDArray[np.int32], sums: Ints, weight: Ints, after: Ints, budget: int
+) -> Iterator[tuple[npt.NDArray[np.int32], Ints]]:
+    """Every set with one more move of a later feature, within the budget, in chunks."""
+    count = len(weight)
+    starts = after[sets[:, -1]] if sets.shape[1] else np.zeros(len(sets), np.int64)
+    room = count - starts
+    step = max(1, _CHUNK // max(count, 1))
+    for low in range(0, len(sets), step):
+        part = slice(low, low + step)
+        repeats = room[part]
+        if not repeats.sum():
+            continue
+        ends = np.cumsum(repeats)
+        last = np.arange(ends[-1]) - np.repeat(ends - repeats, repeats) + np.repeat(starts[part], repeats)
+        used = np.repeat(sums[part], repeats) + weight[last]
+        fits = used <= budget
+        rows = np.concatenate([np.repeat(sets[part], repeats, axis=0), last[:, None].astype(np.int32)], axis=1)
+        yield rows[fits], used[fits]
+
+
+def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    if not len(rows):
+        return np.zeros(0, bool)
+    front = problem.front
+    deltas = front.deltas.astype(np.int32)
+    margins = np.repeat(front.margins.astype(np.int32)[None, :], len(rows), axis=0)
+    for column in range(rows.shape[1]):
+        margins += deltas[rows[:, column]]
+    octets = np.packbits(margins >= 0, axis=1)
+    words = np.zeros((len(octets), -(-max(octets.shape[1], 1) // 8) * 8), np.uint8)
+    words[:, : octets.shape[1]] = octets
+    keys = words.view(np.uint64)
+    patterns, back = np.unique(keys[:, 0] if keys.shape[1] == 1 else keys, axis=0, return_inverse=True)
+    bits = np.unpackbits(np.ascontiguousarray(patterns).reshape(len(patterns), -1).view(np.uint8), axis=1, count=len(front.fragile))
+    return np.asarray(problem.goal.violates(front.scores(bits.astype(bool)))[back.reshape(-1)])

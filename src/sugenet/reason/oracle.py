@@ -1,0 +1,157 @@
+"""Is a set of features enough: the question behind every reason, asked many times about one sample and region.
+
+A set S of features is *sufficient* when the class stays whatever the other features do inside the region. What is learned is kept: a
+counterexample shows that every sufficient set contains one of the features it changes (a *contrastive set*); a sufficient set vouches for
+all sets that contain it; and our solver keeps its clauses from question to question and says which fixed features it really used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from sugenet.errors import SoundnessError, TooLargeError
+from sugenet.reason.bounds import by_bounds
+from sugenet.reason.cdcl import Core, Found, Solver, facts_of
+from sugenet.reason.decide import Clock, combinations_of, decide, sets_within
+from sugenet.reason.neighbourhood import Move
+from sugenet.reason.outcomes import Fails, Holds
+from sugenet.reason.problem import Problem
+
+__all__ = ["Contrast", "Features", "Oracle"]
+
+Features: TypeAlias = frozenset[int]
+
+_SMALL = 2e6
+"""Sets or combinations that are walked through at once rather than asked of the solver."""
+_HEAVY_LAYERS = 4_000_000
+"""Products of the hidden layers beyond which the solver is not built."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Features that, changed together in some way, change the class; and one such way."""
+
+    features: Features
+    moves: tuple[Move, ...]
+
+
+@dataclass
+class Oracle:
+    """Answers about one problem."""
+
+    problem: Problem
+    clock: Clock
+    contrasts: list[Contrast] = field(default_factory=list)
+    sufficient: list[Features] = field(default_factory=list)
+    asked: int = 0
+
+    @cached_property
+    def features(self) -> Features:
+        """Features that can change at all inside the region; all others matter to no reason."""
+        return frozenset(move.feature for move in self.problem.near.moves)
+
+    def freed(self, fixed: Iterable[int]) -> Problem:
+        """The problem with some features fixed and all others free within the region."""
+        kept = set(fixed)
+        near = self.problem.near
+        return Problem(replace(near, moves=tuple(move for move in near.moves if move.feature not in kept)), self.problem.goal)
+
+    def known(self, fixed: Features) -> bool | None:
+        """What is known already."""
+        if any(not (contrast.features & fixed) for contrast in self.contrasts):
+            return False
+        return True if any(enough <= fixed for enough in self.sufficient) else None
+
+    def ask(self, fixed: Features) -> bool | None:
+        """Whether a set of features is sufficient; None when that could not be decided."""
+        found = self.known(fixed)
+        if found is not None:
+            return found
+        self.asked += 1
+        problem = self.freed(fixed)
+        if isinstance(by_bounds(problem), Holds):
+            self.sufficient.append(fixed)
+            return True
+        small = min(sets_within(problem.near), combinations_of(problem.near)) <= _SMALL
+        return self._decided(problem, fixed) if small or self._solver is None else self._solved(fixed)
+
+    def _decided(self, problem: Problem, fixed: Features) -> bool | None:
+        outcome = decide(problem, self.clock)
+        if isinstance(outcome, Holds):
+            self.sufficient.append(fixed)
+            return True
+        if isinstance(outcome, Fails):
+            sample = self.problem.near.sample
+            changed = {f: b for f, (a, b) in enumerate(zip(sample, outcome.witness, strict=True)) if a != b}
+            self.learn(tuple(move for move in problem.near.moves if changed.get(move.feature, sample) == move.value))
+            return False
+        return None
+
+    @cached_property
+    def _solver(self) -> Solver | None:
+        layers = self.problem.near.network.layers[1:]
+        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+            return None
+        try:
+            cascade = self.problem.cascade
+            return Solver(cascade, facts_of(self.problem.front, cascade), seed=self.clock.seed)
+        except TooLargeError:
+            return None
+
+    @cached_property
+    def _staying(self) -> dict[int, list[int]]:
+        """For each feature the literals that say it stays as it is."""
+        found = {}
+        for chain in self.problem.cascade.chains:
+            own = chain.options.index(None)
+            found[chain.feature] = [step + 1 if number < own else -(step + 1) for number, step in enumerate(chain.steps)]
+        return found
+
+    def _solved(self, fixed: Features) -> bool | None:
+        assert self._solver is not None
+        literals = [literal for feature in sorted(fixed) for literal in self._staying[feature]]
+        answer = self._solver.solve(literals, time_limit=self.clock.left(), stop=self.clock.up)
+        if isinstance(answer, Found):
+            moves = self.problem.cascade.moves(answer.values)
+            if not self.problem.near.admits(moves):
+                return None
+            self.learn(moves)
+            return False
+        if isinstance(answer, Core):
+            owner = {abs(literal): feature for feature, row in self._staying.items() for literal in row}
+            self.sufficient.append(frozenset(owner[abs(literal)] for literal in answer.literals))
+            return True
+        return None
+
+    def learn(self, moves: tuple[Move, ...]) -> Contrast:
+        """Keep a counterexample, with needless changes dropped."""
+        if not self.problem.replays(moves):
+            raise SoundnessError(f"the moves {moves} are no counterexample. Please report this input.")
+        kept = self._thinned(list(moves))
+        contrast = Contrast(frozenset(move.feature for move in kept), tuple(kept))
+        self.contrasts = [known for known in self.contrasts if not contrast.features <= known.features]
+        self.contrasts.append(contrast)
+        return contrast
+
+    def _thinned(self, moves: list[Move]) -> list[Move]:
+        """Drop changes one after another as long as the rest still changes the class."""
+        front, goal = self.problem.front, self.problem.goal
+        number = {move: place for place, move in enumerate(self.problem.near.moves)}
+        dropped = True
+        while dropped and len(moves) > 1:
+            rows = [[number[m] for m in moves if m is not left_out] for left_out in moves]
+            after = np.array([front.margins + front.deltas[row].sum(axis=0) >= 0 for row in rows])
+            bad = goal.violates(front.scores(after))
+            dropped = bool(bad.any())
+            if dropped:
+                moves = [m for place, m in enumerate(moves) if place != int(np.argmax(bad))]
+        return moves
+
+    def enough(self, fixed: Features) -> Features:
+        """The smallest set known to be sufficient inside a sufficient one."""
+        return min((known for known in self.sufficient if known <= fixed), key=len, default=fixed)

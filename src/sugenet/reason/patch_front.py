@@ -1,0 +1,172 @@
+"""A network over a box of real values: what its first layer reads, in whole numbers, and which neurons the box leaves open.
+
+The box and the thresholds are put on a grid of 1 / `grid`. Where they do not fit on it they are rounded outwards, so that what is shown of
+the rounded ones is true of the exact ones; nearly always they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import chain
+from math import ceil, floor, isfinite, lcm
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
+from sugenet.bnn.codings import integer
+from sugenet.bnn.layers import Ints
+from sugenet.errors import QuestionError
+from sugenet.reason.query import Box
+
+__all__ = ["Block", "Front", "blocks_of", "level_box"]
+
+_FINEST = 1 << 24
+_LARGEST = 1 << 60
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Neurons of a layer that read the same inputs."""
+
+    ins: npt.NDArray[np.intp]
+    outs: npt.NDArray[np.intp]
+    weights: Ints
+    """One row for each of `outs`, one column for each of `ins`."""
+    tau: Ints
+
+    @cached_property
+    def sums(self) -> Ints:
+        """Least bipolar sum that activates each neuron."""
+        return np.asarray(2 * self.tau - np.abs(self.weights).sum(axis=1))
+
+
+def blocks_of(layer: Layer) -> list[Block]:
+    """A layer cut into blocks: a dense one is one block, a convolution has one a position, pooling one a channel and position."""
+    if isinstance(layer, ConvLayer | PoolLayer):
+        return list(_window_blocks(layer))
+    return [Block(np.arange(layer.inputs), np.arange(layer.outputs), layer.weights, layer.tau)]
+
+
+def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
+    channels, height, width = layer.window.shape
+    taps, tau = layer.window.taps, layer.tau
+    pools = isinstance(layer, PoolLayer)
+    groups = channels if isinstance(layer, PoolLayer) else layer.groups
+    kernel = np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
+    kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
+    per_in, per_out = channels // groups, len(kernel) // groups
+    full = [kernel[g * per_out : (g + 1) * per_out].reshape(per_out, -1) for g in range(groups)]
+    assert not pools or per_in == per_out == 1
+    for position, pixels in enumerate(taps):
+        inside = pixels >= 0
+        for group in range(groups):
+            rows = full[group] if inside.all() else kernel[group * per_out : (group + 1) * per_out, :, inside].reshape(per_out, -1)
+            into = np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
+            outs = np.arange(group * per_out, (group + 1) * per_out) * len(taps) + position
+            yield Block(into.reshape(-1), outs, rows, tau[outs])
+
+
+def level_box(network: Network, box: Box) -> tuple[list[Fraction], list[Fraction]]:
+    """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box leaves their domain."""
+    lower, upper = [], []
+    for name, coding, low, high in zip(network.encoder.names, network.encoder.codings, box.lower, box.upper, strict=True):
+        if not isinstance(coding, Steps) or not coding.whole or coding != _integers(coding.low, coding.high):
+            raise QuestionError(f"{name} is not a whole number that enters the network step by step, so its real values have no levels.")
+        if low < coding.low or high > coding.high:
+            raise QuestionError(f"the box reaches from {low} to {high} in {name}, beyond {coding.low:g} to {coding.high:g}.")
+        lower.append(low - Fraction(coding.low))
+        upper.append(high - Fraction(coding.low))
+    return lower, upper
+
+
+@cache
+def _integers(low: float, high: float) -> Steps | None:
+    return integer(int(low), int(high)) if isfinite(low) and isfinite(high) and high - low <= 1 << 16 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The layers of a network as blocks, and the state of every neuron over a box: +1 on, -1 off, 0 open."""
+
+    network: Network
+    grid: int
+    lower: Ints
+    upper: Ints
+    """The box, in units of the grid."""
+    low: Ints
+    high: Ints
+    """The thresholds of the first layer, in units of the grid: on from `high`, off below `low`."""
+    blocks: tuple[tuple[Block, ...], ...]
+    """Of every layer."""
+    states: tuple[npt.NDArray[np.int8], ...]
+    """Of every layer."""
+
+    @classmethod
+    def of(cls, network: Network, box: Box) -> Front:
+        """Bounds through all layers. `QuestionError` where the network does not know its thresholds on real values."""
+        first = network.layers[0] if network.layers else None
+        if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
+            raise QuestionError("the first layer keeps no thresholds on real values (theta): import the network from its own file.")
+        lower, upper = level_box(network, box)
+        rational = {low.denominator for low, high in set(first.theta) if low == high}
+        grid = 1
+        for denominator in chain({end.denominator for end in chain(lower, upper)}, rational):
+            grid = grid if lcm(grid, denominator) > _FINEST else lcm(grid, denominator)
+        if grid * (int(first.sizes.max(initial=0)) + 1) >= _LARGEST:
+            raise QuestionError("sums of the first layer are too large for exact bounds.")
+        known = {ends: (floor(ends[0] * grid), ceil(ends[1] * grid)) for ends in set(first.theta)}
+        widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)  # a threshold beyond every sum may be anywhere beyond
+        low, high = (np.array([min(max(known[ends][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
+        floors = np.array([floor(value * grid) for value in lower], np.int64)
+        ceils = np.array([ceil(value * grid) for value in upper], np.int64)
+        blocks = tuple(tuple(blocks_of(layer)) for layer in network.layers)
+        states = [_first_states(blocks[0], floors, ceils, low, high)]
+        for layer, part in zip(network.layers[1:], blocks[1:], strict=True):
+            states.append(_next_states(part, states[-1], layer.outputs))
+        return cls(network, grid, floors, ceils, low, high, blocks, tuple(states))
+
+    @cached_property
+    def home(self) -> dict[int, tuple[Block, int]]:
+        """The block of every first-layer neuron, and its place there."""
+        return {j: (block, k) for block in self.blocks[0] for k, j in enumerate(block.outs.tolist())}
+
+    @cached_property
+    def block_numbers(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """For every layer the number of each neuron's block."""
+        found = tuple(np.empty(len(states), np.intp) for states in self.states)
+        for numbers, blocks in zip(found, self.blocks, strict=True):
+            for number, block in enumerate(blocks):
+                numbers[block.outs] = number
+        return found
+
+    def rows(self, neurons: Sequence[int]) -> tuple[Ints, npt.NDArray[np.intp]]:
+        """Weights of first-layer neurons over the inputs that any of them reads, and these inputs."""
+        parts = [self.home[j] for j in neurons]
+        inputs = np.unique(np.concatenate([block.ins for block, _ in parts])) if parts else np.zeros(0, np.intp)
+        rows = np.zeros((len(neurons), len(inputs)), np.int64)
+        for row, (block, k) in zip(rows, parts, strict=True):
+            row[np.searchsorted(inputs, block.ins)] = block.weights[k]
+        return rows, inputs
+
+
+def _first_states(blocks: Iterable[Block], lower: Ints, upper: Ints, low: Ints, high: Ints) -> npt.NDArray[np.int8]:
+    found = np.zeros(len(low), np.int8)
+    for block in blocks:
+        up, down = np.maximum(block.weights, 0), np.minimum(block.weights, 0)
+        least = up @ lower[block.ins] + down @ upper[block.ins]
+        most = up @ upper[block.ins] + down @ lower[block.ins]
+        found[block.outs] = np.where(least >= high[block.outs], 1, np.where(most < low[block.outs], -1, 0))
+    return found
+
+
+def _next_states(blocks: Iterable[Block], before: npt.NDArray[np.int8], outputs: int) -> npt.NDArray[np.int8]:
+    found = np.zeros(outputs, np.int8)
+    for block in blocks:
+        bits = before[block.ins].astype(np.int64)
+        middle, reach = block.weights @ bits, np.abs(block.weights) @ (bits == 0)
+        found[block.outs] = np.where(middle - reach >= block.sums, 1, np.where(middle + reach < block.sums, -1, 0))
+    return found

@@ -1,0 +1,259 @@
+"""Deciding a query over real inputs: a search for a counterexample, then bounds, sign patterns of patches, and cases.
+
+For networks whose first layer reads numbers and keeps its thresholds on real values (`theta`). What is proved is proved for all real inputs
+of the box, not only for whole numbers; a counterexample is made of whole numbers where it can be. `check_patches` checks either again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network, Steps
+from sugenet.bnn.layers import Ints
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason.check_patches import check_patches_witness
+from sugenet.reason.outcomes import Fails, Holds, Open
+from sugenet.reason.patch_bound import Reach, Slack
+from sugenet.reason.patch_front import Front, level_box
+from sugenet.reason.patch_patterns import Patches
+from sugenet.reason.patch_search import Search
+from sugenet.reason.patch_split import Closure, OutOfBudget, Splitter, Witness
+from sugenet.reason.query import Case, Query
+
+__all__ = ["decide_query"]
+
+_ENGINE = "patches"
+_PROBE, _QUICK, _LONG = 10_000, 100_000, 2_000_000  # steps of a walk
+_CHEAP = 20_000  # patterns up to which a linear program is quicker than a long walk
+_TARGETS = 4  # conjunctions that are searched
+_WALKS = 4  # long walks, where no time limit is given
+_SHORT = 1 << 20  # floats with so many steps to 1 have few digits
+_NODES = 500  # cases of a conjunction, where no time limit is given
+
+
+def decide_query(
+    network: Network,
+    query: Query,
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Holds | Fails | Open:
+    """Decide whether some real input of the query's boxes violates its property.
+
+    Parameters
+    ----------
+    network
+        Its first layer reads numbers and has `theta`, as imported networks have.
+    query
+        Over raw inputs in the order of the network.
+    time_limit
+        Seconds after which an open question is given back as such; without it, after a fixed amount of work.
+    seed
+        Of the local search.
+    notify
+        Called with a sentence now and then.
+
+    Returns
+    -------
+    Holds, Fails or Open
+        A proof for `check_patches`; raw values of an input; or what is left open.
+    """
+    run = _Run(network, query, time_limit, seed, notify)
+    if query.inputs != network.encoder.features or query.outputs != network.head.outputs:
+        raise QuestionError(
+            f"the query has {query.inputs} inputs and {query.outputs} outputs, "
+            f"but the network {network.encoder.features} and {network.head.outputs}."
+        )
+    try:
+        boxes = [_Boxed.of(network, case, run.over) for case in query.cases]
+    except QuestionError as error:
+        return Open(_ENGINE, str(error), {})
+    return run.decide(boxes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxed:
+    """One case of the query with all that is worked out about its box."""
+
+    case: Case
+    front: Front
+    patches: Patches
+    levels: tuple[list[Fraction], list[Fraction]]
+    slacks: list[Slack]
+
+    @classmethod
+    def of(cls, network: Network, case: Case, stop: Callable[[], bool]) -> _Boxed:
+        front = Front.of(network, case.box)
+        slacks = [Slack.of(network.head, conjunction) for conjunction in case.condition]
+        return cls(case, front, Patches(front, stop), level_box(network, case.box), slacks)
+
+    def inside(self) -> tuple[Ints, Ints] | None:
+        """The box on the grid, rounded inwards; None when nothing is left."""
+        lower, upper = self.levels
+        low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
+        high = np.array([floor(value * self.front.grid) for value in upper], np.int64)
+        return (low, high) if (low <= high).all() else None
+
+
+class _Run:
+    def __init__(self, network: Network, query: Query, time_limit: float | None, seed: int, notify: Callable[[str], None] | None) -> None:
+        self.network, self.query, self.seed = network, query, seed
+        self.notify = notify or (lambda _: None)
+        self.end = None if time_limit is None else monotonic() + time_limit
+        self.pace: float | None = None  # steps of a walk in a second
+
+    def left(self, share: float = 1.0) -> float | None:
+        """Seconds that are left, or a share of them; None when nobody counts."""
+        return None if self.end is None else (self.end - monotonic()) * share
+
+    def over(self) -> bool:
+        """Whether time is up."""
+        left = self.left()
+        return left is not None and left <= 0
+
+    def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
+        """Search a little, prove what can be proved, and search on where something is open; of two ways the cheaper first."""
+        searches = [self._searched(boxed) for boxed in boxes]
+        closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
+        facts: list[dict[str, Any]] = []
+        try:
+            for boxed, search in zip(boxes, searches, strict=True):
+                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, rounds=1)
+            for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
+                still = self._bounded(boxed, row)
+                self.notify(f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open")
+                cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
+                if not cheap:
+                    self._search(boxed, search, still, _LONG, rounds=1)
+                still = self._split(boxed, row, still, 1, facts)
+                if cheap:
+                    still = self._split(boxed, row, still, _NODES, [], share=0.3)
+                if still:
+                    self.notify(f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on")
+                    self._search(boxed, search, still, _LONG, rounds=_WALKS if self.end is None else 1 << 30, share=0.5)
+                    self._split(boxed, row, still, _NODES if self.end is None else 1 << 30, [])
+        except Witness as found:
+            return Fails(_ENGINE, self._witness(found.levels))
+        return self._outcome(boxes, closures, facts)
+
+    def _outcome(self, boxes: Sequence[_Boxed], closures: list[list[Closure | None]], reached: list[dict[str, Any]]) -> Holds | Open:
+        still = sum(closure is None for row in closures for closure in row)
+        if still:
+            why = "time is up" if self.over() else "the search found no counterexample, and the cases became too many"
+            return Open(_ENGINE, f"{still} of {sum(map(len, closures))} ways to violate the property are open: {why}.", {"open": reached})
+        cases = [
+            {
+                "grid": boxed.front.grid,
+                "patches": [patch.outs.tolist() for patch in boxed.patches.found] if _needs(row) else [],
+                "closures": row,
+            }
+            for boxed, row in zip(boxes, closures, strict=True)
+        ]
+        return Holds(_ENGINE, {"kind": "patches", "cases": cases})
+
+    # -- proofs ----------------------------------------------------------------------------------------------------------------
+
+    def _bounded(self, boxed: _Boxed, row: list[Closure | None]) -> list[int]:
+        """Close what bounds close, or patterns without multipliers; what is left open, hardest first."""
+        still = []
+        for k, slack in enumerate(boxed.slacks):
+            reach = Reach(boxed.front, boxed.patches, slack)
+            by, values = "bounds", reach.by_bounds()
+            if not any(value < 0 for value in values) and not self.over():
+                by, values = "multipliers", reach.decoupled()
+            closing = next((number for number, value in enumerate(values) if value < 0), None)
+            if closing is None:
+                still.append((min(values, default=0), k))
+            else:
+                mix = [unit if number == closing else 0 for number, unit in enumerate(slack.units)]
+                row[k] = {"by": by, "mix": mix} if by == "bounds" else {"by": by, "mix": mix, "shares": []}
+        return [k for _, k in sorted(still, reverse=True)]
+
+    def _split(
+        self, boxed: _Boxed, row: list[Closure | None], still: Sequence[int], nodes: int, facts: list[dict[str, Any]], share: float = 1.0
+    ) -> list[int]:
+        """Close conjunctions by multipliers and cases, until one stays open; what is left."""
+        left = self.left(share)
+        end = None if left is None else monotonic() + left
+        for place, k in enumerate(still):
+            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            splitter = Splitter(reach, boxed.levels, self._violates, end, nodes)
+            try:
+                row[k] = splitter.close({})
+            except OutOfBudget:
+                facts.append({"condition": " ".join(map(str, boxed.case.condition[k])), "bound": splitter.best})
+                return list(still[place:])
+        return []
+
+    # -- counterexamples -------------------------------------------------------------------------------------------------------
+
+    def _searched(self, boxed: _Boxed) -> Search | None:
+        inside = boxed.inside()
+        return None if inside is None else Search.of(boxed.front, inside)
+
+    def _search(self, boxed: _Boxed, search: Search | None, numbers: Sequence[int], steps: int, rounds: int, share: float = 1.0) -> None:
+        """Walk towards the conjunctions nearest to being met, in turn; on whole numbers, now and then on all of the grid.
+
+        Raises `Witness` where the judge accepts a point.
+        """
+        if search is None or not len(numbers):
+            return
+        _, sums = search.start()
+        nearest = sorted(numbers, key=lambda k: -search.value(boxed.slacks[k], sums))[:_TARGETS]
+        if self.pace is None:
+            nearest.insert(0, nearest[0])  # a short walk for the pace
+        left = self.left(share)
+        end = None if left is None else monotonic() + left
+        for turn in range(rounds):
+            for k in nearest:
+                now = monotonic()
+                if end is not None and now >= end:
+                    return
+                few = steps if self.pace is not None else _PROBE
+                if end is not None and self.pace is not None:
+                    few = max(_PROBE, min(steps, int(self.pace * (end - now))))
+                _, x = search.walk(boxed.slacks[k], few, self.seed + turn, whole=turn % 4 < 3)
+                self.pace = few / max(monotonic() - now, 1e-6)
+                if x is not None:
+                    levels = [Fraction(value, boxed.front.grid) for value in x.tolist()]
+                    if self._violates(levels):
+                        raise Witness(levels)
+
+    def _raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
+        """Raw values: whole numbers as int, others as float where a float holds them."""
+        out: list[Any] = []
+        for coding, level in zip(self.network.encoder.codings, levels, strict=True):
+            assert isinstance(coding, Steps)
+            value = level + Fraction(coding.low)
+            out.append(int(value) if value.denominator == 1 else float(value) if Fraction(float(value)) == value else value)
+        return tuple(out)
+
+    def _witness(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
+        """The raw values of a counterexample; floats near them where these are one too."""
+        exact = self._raw(levels)
+        near = tuple(round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact)
+        return near if near != exact and self._accepted(near) else exact
+
+    def _violates(self, levels: Sequence[Fraction]) -> bool:
+        """Whether the judge accepts a point."""
+        return self._accepted(self._raw(levels))
+
+    def _accepted(self, raw: Sequence[Any]) -> bool:
+        try:
+            check_patches_witness(raw, self.network, self.query)
+        except CertificateError:
+            return False
+        return True
+
+
+def _needs(closures: Sequence[Closure | None]) -> bool:
+    """Whether any closure speaks of patches."""
+    return any(closure is not None and closure["by"] != "bounds" for closure in closures)

@@ -1,0 +1,140 @@
+"""What `why` answers: reasons in raw features, each with its status and certificate, and what is known of every feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.reason.oracle import Contrast, Features
+from sugenet.reason.questions import Robust
+
+__all__ = ["Reason", "Reasons"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """Features that suffice for the answer as they are."""
+
+    network: Network
+    sample: tuple[Any, ...]
+    features: tuple[int, ...]
+    """Numbers from 0, rising."""
+    status: str
+    """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; each proved. ``unknown``: not proved."""
+    certificate: dict[str, Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.network.encoder.names[feature] for feature in self.features)
+
+    def conditions(self) -> list[str]:
+        """What must stay true, in words: the range of raw values with the same code."""
+        encoder = self.network.encoder
+        states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
+        return [encoder.codings[f].describe(encoder.names[f], state) for f, state in zip(self.features, states, strict=True)]
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {"features": list(self.names), "conditions": self.conditions(), "status": self.status, "certificate": self.certificate}
+
+    def __str__(self) -> str:
+        return " and ".join(self.conditions()) or "nothing needs to be known"
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """Reasons for one answer inside one region, shortest first."""
+
+    question: Robust
+    network: Network
+    sample: tuple[Any, ...]
+    reasons: tuple[Reason, ...]
+    contrasts: tuple[Contrast, ...]
+    """Sets of features that change the class when changed together, each with one way to do it; minimal when all are listed."""
+    all_reasons: bool
+    """Whether these are all minimal reasons."""
+    all_contrasts: bool
+    """Whether these are all minimal contrastive sets."""
+    lower: int
+    """No reason has fewer features than this: proved."""
+    movable: Features
+    """Features that can change their code inside the region; all others are in no reason."""
+    asked: int
+    """How many sets of features were asked about."""
+    seconds: float
+
+    @property
+    def upper(self) -> int | None:
+        """Size of the smallest reason found."""
+        return min((len(reason.features) for reason in self.reasons if reason.status != "unknown"), default=None)
+
+    @cached_property
+    def core(self) -> tuple[str, ...]:
+        """Features in every reason: those that change the class on their own. Always complete."""
+        return self._named({feature for c in self.contrasts if len(c.features) == 1 for feature in c.features})
+
+    @cached_property
+    def relevant(self) -> tuple[str, ...]:
+        """Features known to be in some minimal reason."""
+        if self.all_contrasts:
+            return self._named({feature for c in self.contrasts for feature in c.features})
+        proved = [reason for reason in self.reasons if reason.status in ("minimum", "minimal")]
+        return self._named({feature for reason in proved for feature in reason.features})
+
+    @cached_property
+    def irrelevant(self) -> tuple[str, ...]:
+        """Features known to be in no minimal reason."""
+        if self.all_contrasts or self.all_reasons:
+            return tuple(name for name in self.network.encoder.names if name not in self.relevant)
+        return tuple(name for f, name in enumerate(self.network.encoder.names) if f not in self.movable)
+
+    @cached_property
+    def attribution(self) -> dict[str, Fraction]:
+        """FFA of each feature that can change: its share of the listed reasons. Exact when `all_reasons`, else an estimate from these."""
+        count = max(1, len(self.reasons))
+        names = self.network.encoder.names
+        return {names[f]: Fraction(sum(f in reason.features for reason in self.reasons), count) for f in sorted(self.movable)}
+
+    def _named(self, features: set[int]) -> tuple[str, ...]:
+        return tuple(self.network.encoder.names[feature] for feature in sorted(features))
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        names = self.network.encoder.names
+        return {
+            "region": str(self.question.region),
+            "reasons": [reason.data() for reason in self.reasons],
+            "contrastive": [[names[f] for f in sorted(c.features)] for c in self.contrasts],
+            "all_reasons": self.all_reasons,
+            "all_contrastive": self.all_contrasts,
+            "lower": self.lower,
+            "upper": self.upper,
+            "core": list(self.core),
+            "relevant": list(self.relevant),
+            "irrelevant": list(self.irrelevant),
+            "attribution": {name: str(share) for name, share in self.attribution.items() if share},
+            "attribution_exact": self.all_reasons,
+            "order": "features are freed from the least to the most important: by what they bring to neurons near their threshold",
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        label = self.network.classes[self.question.keeps(self.network).label]
+        where = str(self.question.region)
+        where = f"for {where}" if where == "any input" else f"with {where}"
+        total = self.network.encoder.features
+        if not self.reasons:
+            return f"{label}, {where}: no reason was found in the time; every reason has at least {self.lower} features."
+        lines = []
+        for reason in self.reasons:
+            size = len(reason.features)
+            if not size:
+                lines.append(f"{label}, {where}: nothing needs to be known, the class stays whatever changes (proved)")
+                continue
+            words = f"{size} of {total} features: {'proved ' if reason.status != 'unknown' else ''}{reason.status}"
+            lines.append(f"{label}, {where}, because {reason} ({words})")
+        return "\n".join(lines)

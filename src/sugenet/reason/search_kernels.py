@@ -1,0 +1,155 @@
+"""Compiled annealing over sets of moves: one change of a feature a step, judged at once."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numba import njit
+
+__all__ = ["anneal"]
+
+
+@njit(nogil=True, cache=True)
+def _ones(x):
+    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))  # the compiler knows this as one instruction
+    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
+    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
+
+
+@njit(nogil=True, cache=True)
+def _missing(words, places, positive, negative, tau, sizes, shift, starts, classes, factors, least, cases, members, count):
+    """What the pattern in `words`, which is overwritten, misses of the goal.
+
+    Row r of `places`: the layer, the input word and the binary digit of the weights that row r of `positive` and `negative` is for.
+    """
+    r = 0
+    for layer in range(len(sizes)):
+        size = sizes[layer]
+        count[:] = 0
+        while r < len(places) and places[r, 0] == layer:
+            word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
+            for i in range(size):
+                count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
+            r += 1
+        if layer < len(sizes) - 1:
+            for w in range((size + 63) // 64):
+                word = nb.uint64(0)
+                for i in range(64):
+                    word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(i)
+                words[w] = word
+    best = nb.int64(1)
+    for c in range(len(cases) - 1):
+        worst = nb.int64(0)
+        for m in range(cases[c], cases[c + 1]):
+            q = members[m]
+            total = least[q]
+            for i in range(starts[q], starts[q + 1]):
+                total -= factors[i] * (nb.int64(count[classes[i]]) + shift[classes[i]])
+            worst = total if m == cases[c] else max(worst, total)
+        best = worst if c == 0 else min(best, worst)
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _random(state):
+    """The next number of a xorshift generator."""
+    x = state[0]
+    x ^= x << nb.uint64(13)
+    x ^= x >> nb.uint64(7)
+    x ^= x << nb.uint64(17)
+    state[0] = x
+    return x >> nb.uint64(11)
+
+
+@njit(nogil=True, cache=True)
+def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, later, votes):
+    """Anneal from the options `chosen` of each feature, in place; the least that was missing, 0 or less as soon as the goal is reached.
+
+    Options of feature f are rows first[f]..first[f+1]-1; the first of them is to stay. Changes that cost nothing are always made. Where a
+    change would break the budget, a feature that has moved goes back, one at random. Worse states are taken with a chance that falls with
+    the temperature, from `hot` to `cold`.
+    """
+    places, positive, negative, tau, sizes, shift = later
+    starts, classes, factors, least, cases, members = votes
+    features, parts = len(chosen), start.shape[0]
+    state = np.full(1, seed, np.uint64)
+    lanes, tried = start.copy(), start.copy()
+    pattern, fresh = np.zeros(parts, np.uint64), np.zeros(parts, np.uint64)
+    words = np.zeros(max(parts, (sizes.max() + 63) // 64), np.uint64)
+    count = np.zeros(sizes.max() + 63, np.uint64)
+    moved, where = np.zeros(features, np.int64), np.full(features, -1, np.int64)  # features that have moved, and their places in that list
+    used = many = 0
+    for f in range(features):
+        if chosen[f] > 0:
+            lanes += rows[first[f] + chosen[f]]
+            used += weight[first[f] + chosen[f]]
+            moved[many], where[f] = f, many
+            many += 1
+    now = nb.int64(1 << 62)
+    best = now
+    fall = (cold / hot) ** (1.0 / steps)
+    heat = hot
+    for step in range(steps):
+        heat *= fall
+        back = -1
+        f = nb.int64(_random(state) % nb.uint64(features))
+        old = first[f] + chosen[f]
+        options = first[f + 1] - first[f]
+        new = old
+        if step > 0:  # the first step judges the start
+            pick = nb.int64(_random(state) % nb.uint64(options - 1))
+            new = first[f] + (pick if pick < chosen[f] else pick + 1)
+        spent = used - weight[old] + weight[new]
+        if spent > budget:
+            if many == 0:
+                continue
+            back = moved[nb.int64(_random(state) % nb.uint64(many))]
+            if back == f:
+                continue
+            spent -= weight[first[back] + chosen[back]]
+            if spent > budget:
+                continue
+        same = step > 0
+        for w in range(parts):
+            key = nb.uint64(0)
+            if back >= 0:
+                gone = first[back] + chosen[back]
+                for j in range(64):
+                    tried[w, j] = lanes[w, j] + rows[new, w, j] - rows[old, w, j] - rows[gone, w, j]
+            else:
+                for j in range(64):
+                    tried[w, j] = lanes[w, j] + rows[new, w, j] - rows[old, w, j]
+            for j in range(64):
+                key |= nb.uint64(tried[w, j] >= 0) << nb.uint64(j)
+            fresh[w] = words[w] = key
+            same &= key == pattern[w]
+        missing = now
+        if not same:
+            missing = _missing(words, places, positive, negative, tau, sizes, shift, starts, classes, factors, least, cases, members, count)
+            if missing > now and (_random(state) % nb.uint64(1 << 30)) / (1 << 30) >= np.exp((now - missing) / heat):
+                continue
+        now = missing
+        used = spent
+        for w in range(parts):
+            pattern[w] = fresh[w]
+            for j in range(64):
+                lanes[w, j] = tried[w, j]
+        for turn in range(2):
+            g, option = (f, new - first[f]) if turn == 0 else (back, 0)
+            if g < 0:
+                break
+            chosen[g] = option
+            if option > 0 and where[g] < 0:
+                moved[many], where[g] = g, many
+                many += 1
+            elif option == 0 and where[g] >= 0:
+                many -= 1
+                other = moved[many]
+                moved[where[g]], where[other] = other, where[g]
+                where[g] = -1
+        best = min(best, now)
+        if now <= 0:
+            break
+    return best

@@ -1,0 +1,219 @@
+"""A problem in clauses alone: every threshold is a diagram of partial sums. For small cases; thresholds of size belong into sums.
+
+The clauses are canonical, so that a checker can write down the same ones by its own code (`sugenet.reason.check_drup`):
+
+1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several and some has more than one
+   inequality; then the nodes of the diagrams.
+2. Every step of a feature implies the one before it.
+3. If there is a budget: a diagram over the features, starting at the budget, each option taking away its weight; its root is a new
+   variable and must be true.
+4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The first layer has one group a
+   feature, in order, that starts at ``M - tau`` of the sample and whose options add what that move adds; the others one group for each
+   neuron before them that is not constant, in order, with the options off (adds nothing) and on.
+5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
+
+In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or more. ``up`` is the most that the
+groups from i on can add: the sum of their largest gains, at most as many of them as there can be features moved together within the budget
+in the first layer; ``down`` likewise for losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true, and a root that is
+one or the other is a single literal and counts as constant. Groups that add nothing by any option are left out. Nodes are numbered level by
+level, in rising order of s, and give these clauses: for each option, unless it is not taken, the node is as its target is; the target with
+the least sum implies the node, the node the target with the largest sum; and a node implies the next one of its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappush, heapreplace
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from sugenet.errors import TooLargeError
+from sugenet.reason.cascade import Cascade
+from sugenet.reason.formula import goal_clauses, variable_names
+from sugenet.reason.problem import Problem
+
+__all__ = ["CLAUSES", "Cnf"]
+
+CLAUSES = 300_000
+"""More clauses than this are refused unless said otherwise."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Something that takes one of a few options, each of which adds to a sum."""
+
+    gains: tuple[int, ...]
+    unless: tuple[tuple[int, ...], ...]
+    """For each option the literals one of which is true iff it is not taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cnf:
+    """Clauses over numbered variables, the first of them those of the cascade."""
+
+    cascade: Cascade
+    names: tuple[str, ...]
+    """What the first variables mean; the others are nodes of diagrams."""
+    variables: int
+    clauses: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, problem: Problem, *, limit: int = CLAUSES) -> Cnf:
+        """Write a problem as clauses; more than `limit` of them raise `TooLargeError`."""
+        cascade = problem.cascade
+        goal, extra = goal_clauses(cascade)
+        writer = _Writer(cascade.starts[-1] + extra, limit)
+        for chain in cascade.chains:
+            writer.add((-(step + 1), step) for step in chain.steps[1:])
+        _write_budget(writer, problem)
+        _write_layers(writer, problem)
+        writer.add(goal)
+        if writer.count > limit:
+            more = "more than " if writer.count > _GIVE_UP * limit else ""
+            raise TooLargeError(
+                f"this takes {more}{writer.count:,} clauses, but {limit:,} is the limit. "
+                "Use a form or a solver that takes sums as they are: OPB, SMT-LIB or MPS; CP-SAT or Exact."
+            )
+        names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
+        return cls(cascade, names, writer.variables, tuple(writer.clauses))
+
+
+_GIVE_UP = 3  # clauses are no longer even counted beyond so many times the limit
+
+
+class _Writer:
+    """Clauses as they come; beyond the limit they are only counted."""
+
+    def __init__(self, variables: int, limit: int) -> None:
+        self.variables, self.limit, self.count = variables, limit, 0
+        self.clauses: list[tuple[int, ...]] = []
+
+    def add(self, clauses: Iterable[tuple[int, ...]]) -> None:
+        for clause in clauses:
+            self.count += 1
+            if self.count <= self.limit:
+                self.clauses.append(clause)
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self.count > _GIVE_UP * self.limit
+
+    def diagram(self, root: int, start: int, groups: Iterable[_Group], most: int | None = None) -> bool | None:
+        """Make `root` true iff the sum ends at 0 or more; say so where it is constant."""
+        used = [group for group in groups if any(group.gains)]
+        up = _reach([max(group.gains) for group in used], most)
+        down = _reach([-min(group.gains) for group in used], most)
+
+        def decided(level: int, total: int) -> bool | None:
+            if total + up[level] < 0:
+                return False
+            return True if total - down[level] >= 0 else None
+
+        constant = decided(0, start)
+        if constant is not None:
+            self.add([(root if constant else -root,)])
+            return constant
+        nodes = {start: root}
+        for level, group in enumerate(used, start=1):
+            if self.is_hopeless:
+                break
+            fates = {total: decided(level, total) for total in sorted({s + gain for s in nodes for gain in group.gains})}
+            open_ = [total for total, fate in fates.items() if fate is None]
+            after = {total: self.variables + number for number, total in enumerate(open_, start=1)}
+            self.variables += len(after)
+            for s, node in nodes.items():
+                self.add(_node(node, s, group, after, fates))
+            self.add((-low, high) for low, high in pairwise(after.values()))
+            nodes = after
+        return None
+
+
+def _node(node: int, s: int, group: _Group, after: dict[int, int], fates: dict[int, bool | None]) -> Iterator[tuple[int, ...]]:
+    for gain, unless in zip(group.gains, group.unless, strict=True):
+        target = after.get(s + gain)
+        if target is None:
+            yield (*unless, node if fates[s + gain] else -node)
+        else:
+            yield (*unless, -node, target)
+            yield (*unless, node, -target)
+    low, high = after.get(s + min(group.gains)), after.get(s + max(group.gains))
+    if low is not None:
+        yield (-low, node)
+    if high is not None:
+        yield (-node, high)
+
+
+def _reach(best: list[int], most: int | None) -> list[int]:
+    """For each level the sum of the `most` largest numbers from it on."""
+    if most is None:
+        return list(accumulate(reversed(best), initial=0))[::-1]
+    sums, kept, total = [0], list[int](), 0
+    for value in reversed(best):
+        if len(kept) < most:
+            heappush(kept, value)
+            total += value
+        elif kept and value > kept[0]:
+            total += value - heapreplace(kept, value)
+        sums.append(total)
+    return sums[::-1]
+
+
+def _feature_groups(cascade: Cascade) -> list[tuple[tuple[int, ...], ...]]:
+    """For each feature and option the literals one of which is true iff it is not taken."""
+    groups = []
+    for chain in cascade.chains:
+        steps = [step + 1 for step in chain.steps]
+        groups.append(
+            tuple((*((-steps[k - 1],) if k else ()), *((steps[k],) if k < len(steps) else ())) for k in range(len(chain.options)))
+        )
+    return groups
+
+
+def _write_budget(writer: _Writer, problem: Problem) -> None:
+    budget = problem.near.budget
+    if budget is None:
+        return
+    cascade = problem.cascade
+    weights = [tuple(0 if option is None else -option.weight for option in chain.options) for chain in cascade.chains]
+    groups = [_Group(gains, unless) for gains, unless in zip(weights, _feature_groups(cascade), strict=True)]
+    writer.variables += 1
+    root = writer.variables
+    writer.diagram(root, budget, groups)
+    writer.add([(root,)])
+
+
+def _write_layers(writer: _Writer, problem: Problem) -> None:
+    cascade = problem.cascade
+    unless = _feature_groups(cascade)
+    first = cascade.layers[0]
+    sums = []  # per feature: one row an option, what it adds relative to staying
+    start = -first.least
+    for chain in cascade.chains:
+        steps = first.weights[:, chain.steps.start : chain.steps.stop]
+        reached = np.concatenate([np.zeros((1, len(start)), np.int64), np.cumsum(steps, axis=1).T])
+        own = chain.options.index(None)
+        start = start + reached[own]
+        sums.append((reached - reached[own]).T.tolist())
+    most = _most(problem)
+    values: list[bool | None] = []
+    for j, margin in enumerate(start.tolist()):
+        groups = (_Group(tuple(rows[j]), literals) for rows, literals in zip(sums, unless, strict=True))
+        values.append(writer.diagram(cascade.starts[1] + j + 1, margin, groups, most))
+    for number, layer in enumerate(cascade.layers[1:], start=1):
+        before, values = values, []
+        free = [(i, cascade.starts[number] + i + 1) for i, value in enumerate(before) if value is None]
+        on = np.array([value is True for value in before], dtype=np.int64)
+        margins = layer.weights @ on - layer.least
+        for j, (margin, row) in enumerate(zip(margins.tolist(), layer.weights.tolist(), strict=True)):
+            groups = (_Group((0, row[i]), ((v,), (-v,))) for i, v in free)
+            values.append(writer.diagram(cascade.starts[number + 1] + j + 1, margin, groups))
+
+
+def _most(problem: Problem) -> int | None:
+    """How many features can move together within the budget."""
+    if problem.near.budget is None:
+        return None
+    lightest = sorted(min(option.weight for option in chain.options if option is not None) for chain in problem.cascade.chains)
+    return sum(1 for used in accumulate(lightest) if used <= problem.near.budget)

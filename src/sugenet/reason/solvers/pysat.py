@@ -1,0 +1,94 @@
+"""Glucose of python-sat on clauses alone, for small cases. What it says of no solution comes with a proof that `check_drup` re-checks."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+from zlib import compress
+
+import numpy as np
+
+from sugenet.errors import TooLargeError
+from sugenet.reason.outcomes import Holds, Open, Outcome
+from sugenet.reason.problem import Problem
+from sugenet.reason.solvers.cnf import CLAUSES, Cnf
+from sugenet.reason.solvers.outcome import never, out_of_time, replayed
+
+__all__ = ["solve"]
+
+_CONFLICTS = 1000  # between two looks at the clock
+
+
+def solve(
+    problem: Problem,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,  # noqa: ARG001 it has one
+    seed: int = 0,  # noqa: ARG001 it draws no random numbers
+    stop: Callable[[], bool] = never,
+    limit: int = CLAUSES,
+) -> Outcome:
+    """Decide a problem with Glucose 4; open where it takes more than `limit` clauses."""
+    from pysat.solvers import Solver
+
+    engine = f"Glucose 4 of python-sat {version('python-sat')}"
+    late = out_of_time(time_limit, stop)
+    try:
+        cnf = Cnf.of(problem, limit=limit)
+    except TooLargeError as error:
+        return Open(engine, str(error), {})
+    with Solver("glucose4", bootstrap_with=cnf.clauses, with_proof=True) as solver:
+        answer, reason = None, None
+        while answer is None and reason is None:
+            solver.conf_budget(_CONFLICTS)
+            answer = solver.solve_limited()
+            reason = late()
+        if answer is None:
+            return Open(engine, str(reason), {"clauses": len(cnf.clauses)})
+        if answer:
+            model = set(solver.get_model())
+            return replayed(problem, engine, [step + 1 in model for step in range(cnf.cascade.steps)])
+        return Holds(engine, {"solver": engine, **_proof(cnf, solver.get_proof())})
+
+
+def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
+    """The lemmas that the contradiction needs, each dropped after its last use."""
+    from sugenet.reason.check_drup import flat, propagate_all
+
+    lemmas: list[tuple[int, ...]] = []
+    known: dict[tuple[int, ...], list[int]] = {}
+    steps: list[int] = []
+    for number, clause in enumerate(cnf.clauses):
+        known.setdefault(tuple(sorted(clause)), []).append(number)
+    for line in lines:
+        dropped, literals = line.startswith("d"), tuple(int(word) for word in line.removeprefix("d").split()[:-1])
+        key = tuple(sorted(literals))
+        if not dropped:
+            known.setdefault(key, []).append(len(cnf.clauses) + len(lemmas))
+            steps.append(known[key][-1])
+            lemmas.append(literals)
+        elif known.get(key):
+            steps.append(-1 - known[key].pop())
+    given = len(cnf.clauses)
+    _, used, uses = propagate_all(*flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables, True)
+    return {"kind": "drup", "clauses": given, "variables": cnf.variables, **_packed(cnf, lemmas, given, used, uses)}
+
+
+def _packed(cnf: Cnf, lemmas: list[tuple[int, ...]], given: int, used: Any, uses: Any) -> dict[str, Any]:
+    """The needed lemmas as numbers: how many literals, the literals; -1 and the number of a lemma to drop."""
+    numbers: dict[int, int] = {}
+    last: dict[int, list[int]] = {}
+    stream: list[int] = []
+    for clause in np.flatnonzero(used[given:]).tolist():
+        last.setdefault(int(uses[given + clause]), []).append(clause)
+    for clause, lemma in enumerate(lemmas):
+        if used[given + clause]:
+            numbers[clause] = given + len(numbers)
+            stream += [len(lemma), *lemma]
+            for gone in last.get(given + clause, ()):
+                stream += [-1, numbers[gone]]
+    digest = sha256(np.concatenate([*(np.array([*clause, 0], "<i4") for clause in cnf.clauses), np.zeros(0, "<i4")]).tobytes()).hexdigest()
+    return {"cnf": digest, "lemmas": len(numbers), "data": b64encode(compress(np.array(stream, "<i4").tobytes(), 9)).decode()}

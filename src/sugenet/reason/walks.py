@@ -1,0 +1,180 @@
+"""Walks shared between threads, and the store of all patterns that they find; each pattern is judged once, when it is new.
+
+Work goes in rounds. First every walk goes on for a while and puts what it finds into parts by hash; then every part takes what is new
+into its table and has it judged. Neither step needs a lock, and what is found does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.threads import share
+from sugenet.bnn.layers import Ints
+from sugenet.errors import TooLargeError
+from sugenet.reason.front import Front, reach
+from sugenet.reason.judge import Judge, lanes_of
+
+__all__ = ["WALKERS", "Swept", "Walk", "lanes_for", "sweep"]
+
+WALKERS = 16
+_ROOM = 1 << 10  # patterns of one walk and part in a round
+_QUOTA = 1 << 20  # sets of one walk in a round, at most
+_CALM = 1 << 18  # with fewer new patterns in a round, the next is twice as large
+_TABLES = 1 << 31  # bytes of all tables
+_FULL = (1 << 64) - 1
+
+Walk: TypeAlias = Callable[..., bool]
+"""From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on; True when at the end."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """All sets walked, or all up to the end of the round in which a violation was found."""
+
+    sets: int
+    patterns: int
+    digest: str
+    state: Ints | None
+    """State of a walk at a violation."""
+
+
+def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The lanes at the sample and of every move, in as few bytes as hold all sums; filled up to whole words with neurons that never turn."""
+    near = front.neighbourhood
+    start, moves = lanes_of(front)
+    far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
+    largest = max(int(far.max(initial=0)), int(np.abs(moves).max(initial=0)))
+    kinds = [kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max]
+    if not kinds:
+        raise TooLargeError("the first layer's sums are too large for a walk: they must stay below 2^31.")
+    width = max(1, -(-len(start) // 64)) * 64
+    lanes, rows = np.full(width, -1, kinds[0]), np.zeros((len(moves), width), kinds[0])
+    lanes[: len(start)], rows[:, : len(start)] = start, moves
+    return lanes, rows
+
+
+def sweep(
+    judge: Judge, walk: Walk, states: Ints, sets: int, *, everything: bool, threads: int | None, stop: Callable[[], bool]
+) -> Swept | None:
+    """Take all walks to their ends, or to the first round with a violation; None when stopped.
+
+    Parameters
+    ----------
+    judge
+        Of the patterns.
+    walk, states
+        What to do, and the state that each of the walks begins with.
+    sets
+        About how many sets there are, to choose the number of parts.
+    everything
+        Whether the sample itself, no move, is among the sets; it is then counted.
+    threads
+        One per core when None.
+    stop
+        Asked often whether to give up.
+    """
+    return _Sweep(judge, walk, states, sets, threads, stop).run(everything)
+
+
+class _Sweep:
+    def __init__(self, judge: Judge, walk: Walk, states: Ints, sets: int, threads: int | None, stop: Callable[[], bool]) -> None:
+        from sugenet.reason.flip_kernels import RECENT
+
+        self.judge, self.walk, self.states, self.threads, self.stop = judge, walk, states, threads, stop
+        parts, words = 1 << min(8, (sets >> 16).bit_length()), judge.words
+        self.found = np.empty((len(states), parts, _ROOM, words), np.uint64)
+        self.counts = np.zeros((len(states), parts), np.int64)
+        self.recent = np.zeros((len(states), min(RECENT, max(1 << 10, 1 << (sets >> 8).bit_length())), words), np.uint64)
+        self.recent[:, 0, 0] = 1  # 0 belongs to this place, and is not yet known
+        self.table = np.zeros((parts, 1 << 8, words), np.uint64)
+        self.sizes, self.zero = np.zeros(parts, np.int64), np.zeros(parts, np.uint8)
+        self.lock, self.stopped = Lock(), False
+        self.bad: list[tuple[int, ...]] = []
+
+    def run(self, everything: bool) -> Swept | None:
+        none = np.zeros(0, np.uint64)
+        origin = np.zeros((1, self.judge.words), np.uint64)
+        start_violates = bool(self.judge.shortfall(origin)[0] <= 0)
+        self.zero[0] = everything
+        quota, live = 1 << 12, list(range(len(self.states)))
+        while live and not self._give_up():
+            before, known = self.states.copy(), int(self.sizes.sum())
+            self.counts[:] = 0
+
+            def go_on(start: int, stop: int, live: list[int] = live, quota: int = quota) -> None:
+                for w in live[start:stop]:
+                    self.walk(self.states[w], quota, none, self.recent[w], self.found[w], self.counts[w])
+
+            share(go_on, len(live), 1, self.threads)
+            self._make_room(int(self.counts.sum(axis=0).max()))
+            share(self._settle, len(self.sizes), 1, self.threads)
+            if self.stopped:
+                return None
+            if start_violates and self.zero.any():
+                self.bad.append(tuple(origin[0].tolist()))
+            if self.bad:
+                return self._swept(self._replay(np.array(min(self.bad), np.uint64), before))
+            live = [w for w in live if self.states[w, 0] >= 0]
+            if int(self.sizes.sum()) - known < _CALM:
+                quota = min(2 * quota, _QUOTA)
+        return None if self.stopped else self._swept(None)
+
+    def _give_up(self) -> bool:
+        with self.lock:
+            self.stopped = self.stopped or bool(self.stop())
+            return self.stopped
+
+    def _make_room(self, coming: int) -> None:
+        """Tables that stay at most three quarters full, whatever comes."""
+        size = self.table.shape[1]
+        while 4 * (int(self.sizes.max()) + coming) > 3 * size:
+            size *= 2
+        if size == self.table.shape[1]:
+            return
+        if len(self.table) * size * 8 * self.judge.words > _TABLES:
+            raise TooLargeError(f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine.")
+        from sugenet.reason.flip_kernels import rehash
+
+        old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
+        share(lambda start, stop: rehash(start, stop, old, self.table), len(old), 1, self.threads)
+
+    def _settle(self, part: int, stop: int) -> None:
+        """Take what was found into some parts, and judge what is new."""
+        from sugenet.reason.flip_kernels import settle
+
+        fresh = np.empty((max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())), self.judge.words), np.uint64)
+        while part < stop:
+            part, new = settle(part, stop, self.table, self.sizes, self.zero, self.found, self.counts, fresh)
+            for k in range(0, new, self.judge.batch):
+                if self._give_up():
+                    return
+                batch = fresh[k : min(k + self.judge.batch, new)]
+                short = np.asarray(self.judge.shortfall(batch) <= 0)
+                if short.any():
+                    self.bad += [tuple(row) for row in batch[short].tolist()]
+
+    def _replay(self, pattern: npt.NDArray[np.uint64], before: Ints) -> Ints:
+        """Walk the last round once more to the first set with this pattern."""
+        for w, state in enumerate(before):
+            met = any((self.found[w, p, :n] == pattern).all(axis=1).any() for p, n in enumerate(self.counts[w].tolist()))
+            if met:
+                self.walk(state, 0, pattern, self.recent[w], self.found[w], self.counts[w])
+                return state
+        raise AssertionError("a pattern that no walk has found")
+
+    def _swept(self, state: Ints | None) -> Swept:
+        from sugenet.reason.flip_kernels import digest
+
+        zero = bool(self.zero.any())
+        sums = [0xE220A8397B1DCDAF * zero]  # splitmix64(0), of the sample's own pattern
+        numbers = self.judge.front.fragile.astype(np.int64)
+        if state is None:
+            share(lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))), len(self.table), 1, self.threads)
+        known = f"{sum(sums) & _FULL:016x}" if state is None else ""
+        return Swept(int(self.states[:, 2].sum()), int(self.sizes.sum()) + zero, known, state)

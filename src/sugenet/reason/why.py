@@ -1,0 +1,259 @@
+"""Why: sets of raw features that suffice for the answer, minimal or minimum, with proof (REASONING sections 1 to 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.reason.bounds import by_bounds
+from sugenet.reason.decide import Clock, decide
+from sugenet.reason.listing import needed_changes
+from sugenet.reason.neighbourhood import Move
+from sugenet.reason.oracle import Contrast, Features, Oracle
+from sugenet.reason.outcomes import Holds
+from sugenet.reason.problem import Problem
+from sugenet.reason.property import Ties
+from sugenet.reason.questions import Robust, plain
+from sugenet.reason.reasons import Reason, Reasons
+from sugenet.reason.regions import Anything, Region
+from sugenet.reason.solvers.hitting import HittingSets
+
+__all__ = ["why"]
+
+Minimal = Literal["subset", "size"]
+
+
+def why(
+    network: Network,
+    x: Any,
+    region: Region | None = None,
+    *,
+    minimal: Minimal | None = "subset",
+    n: int | Literal["all"] = 1,
+    target: Any = None,
+    ties: Ties = "lowest",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Reasons:
+    """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do inside the region.
+
+    Parameters
+    ----------
+    network, x
+        The network and one raw sample.
+    region
+        Where the other features may go; anywhere unless given.
+    minimal
+        ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None: whatever is found first.
+    n
+        How many reasons, shortest first; ``all`` for all of them.
+    target
+        Explain why the class is not this one, instead of why it is what it is.
+    ties
+        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
+    time_limit
+        Seconds after which what is known so far is given.
+    threads, seed, notify
+        As in `verify`. The answer is the same for the same seed.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> print(why(net, [+1, +1, +1, -1], minimal="size"))
+    on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
+    """
+    if minimal not in ("subset", "size", None):
+        raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
+    if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
+    question = Robust(x, Anything() if region is None else region, target, ties)
+    prop, near = question.keeps(network), question.near(network)
+    return _Search(Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n).run()
+
+
+class _Search:
+    """One question on its way."""
+
+    def __init__(self, oracle: Oracle, question: Robust, minimal: Minimal | None, n: int | Literal["all"]) -> None:
+        self.oracle, self.question, self.minimal, self.n = oracle, question, minimal, n
+        self.reasons: list[Reason] = []
+        self.complete = False
+        """Whether all minimal reasons are listed."""
+        self.all_contrasts = False
+        self.lower = 0
+        """No reason is smaller."""
+
+    def run(self) -> Reasons:
+        """Find reasons, then say what is known of every feature."""
+        oracle = self.oracle
+        try:
+            self._find()
+        except KeyboardInterrupt:
+            oracle.clock.tell("interrupted")
+        return Reasons(
+            question=self.question,
+            network=oracle.problem.near.network,
+            sample=oracle.problem.near.sample,
+            reasons=tuple(self.reasons),
+            contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
+            all_reasons=self.complete,
+            all_contrasts=self.all_contrasts,
+            lower=self.lower,
+            movable=oracle.features,
+            asked=oracle.asked,
+            seconds=oracle.clock.seconds,
+        )
+
+    def _find(self) -> None:
+        oracle = self.oracle
+        if oracle.problem.replays(()):
+            raise QuestionError("the sample itself is a tie at the top, so with ties='against' there is no answer to give reasons for.")
+        self._singles()
+        self._list_contrasts()
+        if self.n == 1 and self.minimal != "size" and not self.all_contrasts:
+            found = self._one()
+            self.reasons.append(self._reason(found, self._needs(found)))
+            return
+        for found, minimum in self._shortest_first():
+            self.reasons.append(self._reason(found, self._needs(found), minimum=minimum))
+            if self.n != "all" and len(self.reasons) >= self.n:
+                return
+        self.complete = self.all_contrasts or not oracle.clock.up()
+
+    # -- contrastive sets ------------------------------------------------------------------------------------------------------------
+
+    def _singles(self) -> None:
+        """Features that change the class on their own: they are in every reason."""
+        front, goal, moves = self.oracle.problem.front, self.oracle.problem.goal, self.oracle.problem.near.moves
+        if not moves:
+            return
+        bad = goal.violates(front.scores(front.margins + front.deltas >= 0))
+        for number in np.flatnonzero(bad).tolist():
+            move = moves[number]
+            if self.oracle.problem.near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
+                self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
+
+    def _list_contrasts(self) -> None:
+        """All contrastive sets of a small region."""
+        near = self.oracle.problem.near
+        budget = near.budget if near.budget is not None else sum(move.weight for move in near.moves)
+        listed = needed_changes(self.oracle.problem, budget, self.oracle.clock.up)
+        if listed is None:
+            return
+        found: dict[Features, tuple[Move, ...]] = {}
+        for moves in sorted(listed, key=len):
+            features = frozenset(move.feature for move in moves)
+            if features not in found and not any(smaller <= features for smaller in found if len(smaller) < len(features)):
+                found[features] = moves
+        self.oracle.contrasts = [Contrast(features, moves) for features, moves in found.items()]
+        self.all_contrasts = True
+
+    # -- reasons ---------------------------------------------------------------------------------------------------------------------
+
+    def _order(self) -> list[int]:
+        """Features from the least to the most important: by what they can bring to first-layer neurons near their threshold."""
+        front, near = self.oracle.problem.front, self.oracle.problem.near
+        nearness = 1.0 / (1.0 + np.abs(front.margins))
+        weight: dict[int, float] = dict.fromkeys(sorted(self.oracle.features), 0.0)
+        for move, brought in zip(near.moves, (np.abs(front.deltas) * nearness).sum(axis=1).tolist(), strict=True):
+            weight[move.feature] = max(weight[move.feature], brought)
+        return sorted(weight, key=lambda feature: (weight[feature], feature))
+
+    def _one(self) -> Features:
+        """One reason: free as many unimportant features as bounds allow at once, then one after another."""
+        oracle, order = self.oracle, self._order()
+        low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
+        while low < high:
+            middle = (low + high + 1) // 2
+            if isinstance(by_bounds(oracle.freed(order[middle:])), Holds):
+                low = middle
+            else:
+                high = middle - 1
+        enough = frozenset(order[low:])
+        oracle.sufficient.append(enough)
+        for feature in order[low:]:
+            if self.minimal is None or oracle.clock.up():
+                break
+            if feature in enough and oracle.ask(enough - {feature}):
+                enough = oracle.enough(enough - {feature})
+                oracle.clock.tell(f"{len(enough)} features suffice")
+        return enough
+
+    def _needs(self, reason: Features) -> dict[int, tuple[Move, ...]] | None:
+        """For each feature of a reason a counterexample that changes it and nothing else of the reason; None when one is not known."""
+        found = {}
+        for feature in sorted(reason):
+            contrast = next((c for c in self.oracle.contrasts if c.features & reason == {feature}), None)
+            if contrast is None and self.minimal is not None and self.oracle.ask(reason - {feature}) is False:
+                contrast = next((c for c in self.oracle.contrasts if not c.features & (reason - {feature})), None)
+            if contrast is None:
+                return None
+            found[feature] = contrast.moves
+        return found
+
+    def _shortest_first(self) -> Iterator[tuple[Features, bool]]:
+        """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a new one until it suffices."""
+        oracle = self.oracle
+        sets = HittingSets(c.features for c in oracle.contrasts)
+        while not oracle.clock.up():
+            candidate = sets.smallest()
+            if candidate is None:
+                return
+            if not self.reasons:
+                self.lower = max(self.lower, len(candidate))
+            enough = True if self.all_contrasts else oracle.ask(candidate)
+            if enough:
+                yield candidate, not self.reasons or len(candidate) == self.lower
+                sets.block(candidate)
+                continue
+            if enough is None:
+                break
+            fresh = [c for c in oracle.contrasts if not c.features & candidate]
+            for contrast in fresh:
+                sets.hit(contrast.features)
+            self._more_contrasts(candidate, sets)
+            oracle.clock.tell(f"every reason has at least {self.lower} features")
+        if not self.reasons:  # nothing proved to be the smallest: one that is minimal, or at least enough
+            found = self._one()
+            yield found, False
+
+    def _more_contrasts(self, candidate: Features, sets: HittingSets) -> None:
+        """Further contrastive sets apart from the ones just found, while they come easily."""
+        oracle, fixed = self.oracle, set(candidate)
+        for _ in range(20):
+            last = oracle.contrasts[-1]
+            fixed |= last.features
+            if oracle.clock.up() or oracle.ask(frozenset(fixed)) is not False:
+                return
+            sets.hit(oracle.contrasts[-1].features)
+
+    def _reason(self, features: Features, needs: dict[int, tuple[Move, ...]] | None, *, minimum: bool = False) -> Reason:
+        """A reason with its proof and what shows that nothing can be left out."""
+        oracle = self.oracle
+        near = oracle.problem.near
+        outcome = decide(oracle.freed(features), Clock(None if oracle.clock.time_limit is None else max(5.0, oracle.clock.time_limit)))
+        proof = outcome.proof if isinstance(outcome, Holds) else None
+        status = "minimum" if minimum and proof is not None else "minimal" if needs is not None and proof is not None else "sufficient"
+        if proof is None:
+            status = "unknown"
+        witnesses = None if needs is None else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
+        question = self.question.data(near.network) | {"kind": "reason", "fixed": sorted(features)}
+        certificate = {
+            "format": "sugenet certificate",
+            "version": 2,
+            "network": near.network.fingerprint,
+            "question": question,
+            "answer": status,
+            "witness": None if witnesses is None else [[feature, row] for feature, row in witnesses.items()],
+            "proof": proof,
+        }
+        if status == "minimum":
+            certificate["contrasts"] = [[[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts]
+        return Reason(near.network, near.sample, tuple(sorted(features)), status, certificate)

@@ -1,0 +1,120 @@
+"""Thresholds of imported first layers on real values, against the chain computed in fractions."""
+
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import LevelLayer
+from sugenet.errors import FileError, QuestionError
+from sugenet.io.exact.domains import Integers
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, Sign
+from sugenet.reason.query import Case, Inequality, Query
+from tests.io.test_lower import Maker, run
+
+
+def chain_of(seed):
+    """A first layer with random steps in front of its sign, over levels that enter it rescaled."""
+    maker = Maker(seed)
+    random = maker.random
+    domain = Integers(random.choice([0, -2]), 3, step=random.choice([1, Fraction(1, 4), -2]), start=random.choice([0, Fraction(1, 3)]))
+    if random.random() < 0.5:
+        maker.ops.append(Linear("linear", maker.binary(3, 4), maker.bias(3)))
+        shape = (4,)
+    else:
+        pads = random.choice([(0, 0, 0, 0), (1, 0, 0, 1)])
+        maker.ops.append(Convolution("conv", maker.binary(3, 1, 2, 2), maker.bias(3), (1, 1), (1, 1), pads, 1))
+        shape = (1, 2, 3)
+    maker.steps(3)
+    maker.sign()
+    return Chain("chain", shape, tuple(maker.ops)), domain
+
+
+def with_head(chain, outputs):
+    flat = (Flatten("flatten"),) if len(chain.shape) == 3 else ()
+    return Chain(chain.source, chain.shape, (*chain.ops, *flat, Linear("head", np.ones((2, outputs)))))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_layer_turns_on_real_values_where_the_chain_does(part):
+    random, kinds, near = Random(part), set(), 0
+    for seed in range(part, 240, 4):
+        chain, domain = chain_of(seed)
+        n = int(np.prod(chain.shape))
+        outputs = len(run_all(chain, [Fraction(0)] * n))
+        layer = lower(with_head(chain, outputs), domain).network.layers[0]
+        rows = layer.weights if isinstance(layer, LevelLayer) else np.array([layer._row(j) for j in range(layer.outputs)])
+        assert layer.theta is not None
+        kinds |= {low == high for low, high in layer.theta}
+        assert all(high - low <= Fraction(1, 2**100) for low, high in layer.theta)
+        for _ in range(12):
+            top = domain.high - domain.low
+            levels = [random.choice([Fraction(0), Fraction(top), Fraction(random.randint(0, 60 * top), 60)]) for _ in range(n)]
+            values = [domain.start + domain.step * (domain.low + level) for level in levels]
+            wanted = [value == chain.ops[-1].high for value in run_all(chain, values)]
+            for row, (low, high), on in zip(rows, layer.theta, wanted, strict=True):
+                total = sum((int(w) * v for w, v in zip(row, levels, strict=True)), Fraction(0))
+                near += low <= total < high
+                assert on if total >= high else low <= total or not on
+    assert kinds == {True, False}
+    assert near < 60
+
+
+def run_all(chain, values):
+    x = np.array(values, dtype=object).reshape(chain.shape)
+    for op in chain.ops:
+        x = run(op, x)
+    return x.reshape(-1).tolist()
+
+
+def imported(*steps, zero=1, **domain):
+    ops = (Linear("linear", np.array([[1.0, -1.0]])), *steps, Sign("sign", zero), Linear("head", np.array([[1.0], [-1.0]])))
+    return lower(Chain("chain", (2,), ops), Integers(0, 4, **domain))
+
+
+def theta(*steps, **about):
+    return imported(*steps, **about).network.layers[0].theta
+
+
+def test_thresholds_by_hand():
+    assert theta(Affine("a", 2.0, -3.0)) == ((Fraction(3, 2),) * 2,)
+    assert theta(Affine("a", -2.0, 3.0)) == ((Fraction(-3, 2),) * 2,)  # of -s
+    assert theta(BatchNorm("b", 1.0, -1.0, 0.0, 4.0, 0.0)) == ((Fraction(2),) * 2,)
+    ((low, high),) = theta(BatchNorm("b", 1.0, -1.0, 0.0, 2.0, 0.0))
+    assert low**2 < 2 < high**2
+    assert theta(Affine("a", 1.0, -3.0), zero=-1)[0][0] == 3
+    assert 3 < theta(Affine("a", 1.0, -3.0), zero=-1)[0][1] < 3 + Fraction(1, 2**100)
+    assert theta(Clip("c", 0.0, 1.0)) == ((Fraction(-4),) * 2,)  # never below 0: always on
+    assert theta(Clip("c", -1.0, 0.0), zero=-1) == ((Fraction(5),) * 2,)  # never above 0: always off
+    assert theta(Affine("a", 1.0, -1.0), step=Fraction(1, 255)) == ((Fraction(255),) * 2,)
+
+
+def test_two_batch_norms_in_a_row_are_refused():
+    norm = BatchNorm("b", 1.0, -1.0, 0.0, 2.0, 0.0)
+    with pytest.raises(FileError, match="a second batch norm in front of one sign"):
+        imported(norm, norm)
+
+
+def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():
+    found = imported(step=Fraction(1, 4), start=1)
+    query = found.arrange_query(Query.around([1.25, 1.5], 0.125, 0, 2))
+    assert query.cases[0].box.lower == (Fraction(1, 2), Fraction(3, 2))
+    assert found.restore(query.cases[0].box.lower) == (Fraction(9, 8), Fraction(11, 8))
+    turned = imported(step=-1, start=4)
+    assert turned.arrange_query(Query.around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
+    assert imported().restore([3, 2.5]) == (3, 2.5)
+
+
+def test_places_of_channels_last():
+    ops = (Convolution("conv", np.ones((1, 2, 1, 1)), None, (1, 1), (1, 1), (0, 0, 0, 0), 1), Sign("sign", 1), Flatten("flatten"))
+    chain = Chain("chain", (2, 1, 2), (*ops, Linear("head", np.ones((2, 2)))), channels_last=True, left_out=("softmax",))
+    found = lower(chain, Integers(0, 4))
+    assert found.places.tolist() == [0, 2, 1, 3]
+    query = Query.around([1, 2, 3, 4], 0, 0, 2)
+    assert found.arrange_query(query).cases[0].box.lower == (1, 3, 2, 4)
+    assert found.restore(found.arrange_query(query).cases[0].box.lower) == (1, 2, 3, 4)
+    absolute = Query(4, 2, [Case(query.cases[0].box, [[Inequality({0: 1}, 1)]])])
+    with pytest.raises(QuestionError, match="more than compare outputs"):
+        found.arrange_query(absolute)

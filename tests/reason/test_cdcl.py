@@ -1,0 +1,236 @@
+"""Search with learning against brute force: every answer, every proof, assumptions and cores."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.reason.cascade import Cascade, Chain, Thresholds
+from sugenet.reason.cdcl import Core, Found, Solver, Stopped, facts_of, solve
+from sugenet.reason.check_rup import Plain, check_rup
+from sugenet.reason.goal import Goal, Votes, loses, wins
+from sugenet.reason.outcomes import Fails, Holds, Open
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.reason.small import random_network, random_sample, samples_inside
+
+REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Anything()]
+
+
+def plain(cascade):
+    """What a checker needs; certificates build it by the definition, here it is read off."""
+    budget = None if cascade.budget is None else (tuple(cascade.budget[0]), cascade.budget[1])
+    layers = tuple((layer.weights, layer.least) for layer in cascade.layers)
+    return Plain(tuple(tuple(chain.steps) for chain in cascade.chains), budget, layers, cascade.cases)
+
+
+def rows_of(samples):
+    rows = np.empty((len(samples), len(samples[0])), dtype=object)
+    for number, sample in enumerate(samples):
+        rows[number] = sample
+    return rows
+
+
+def random_cascade(rng, *, steps=7, hidden=None, budget=None):
+    """Chains of up to three steps, weights up to 3, prices of both signs, constant neurons, several cases."""
+    chains, first = [], 0
+    while first < steps:
+        length = int(rng.integers(1, min(3, steps - first) + 1))
+        options = list(range(length + 1))  # any values do for moves
+        options[rng.integers(length + 1)] = None
+        chains.append(Chain(len(chains), first, tuple(options)))
+        first += length
+    sizes = [steps, *(rng.integers(1, 7, rng.integers(0, 3)) if hidden is None else hidden), int(rng.integers(1, 4))]
+    layers = []
+    for before, after in zip(sizes, sizes[1:], strict=False):
+        weights = rng.integers(-3, 4, (after, before))
+        low, high = np.minimum(weights, 0).sum(axis=1), np.maximum(weights, 0).sum(axis=1)
+        layers.append(Thresholds(weights, np.array([rng.integers(a - 1, b + 3) for a, b in zip(low, high, strict=True)])))
+    cases = tuple(tuple(rng.choice(sizes[-1], rng.integers(0, sizes[-1] + 1), replace=False).tolist()) for _ in range(rng.integers(0, 4)))
+    if budget is None and rng.random() < 0.6:
+        prices = rng.integers(-3, 5, steps)
+        budget = (prices.astype(object), int(rng.integers(np.minimum(prices, 0).sum(), np.maximum(prices, 0).sum() + 1)))
+    return Cascade(tuple(chains), budget, tuple(layers), cases)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_problem_is_decided_as_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    x = random_sample(network, rng)
+    label = int(rng.integers(network.head.outputs))
+    for region in REGIONS:
+        near = region.around(network, x)
+        counts = network.match_counts(rows_of(list(samples_inside(near))), engine="definition")
+        for make, ties in product((loses, wins), ("lowest", "against")):
+            problem = Problem(near, make(network.head, label, ties=ties))
+            outcome = solve(problem, seed=seed)
+            if problem.goal.violates(counts).any():
+                assert isinstance(outcome, Fails)
+                assert problem.goal.violates(network.match_counts(rows_of([outcome.witness]), engine="definition"))[0]
+                assert tuple(outcome.witness) in set(samples_inside(near))
+            else:
+                assert isinstance(outcome, Holds)
+                assert "the last one empty" in check_rup(outcome.proof, plain(problem.cascade))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_cascades_of_any_weights_prices_and_cases(seed):
+    rng = np.random.default_rng(10_000 + seed)
+    cascade = random_cascade(rng)
+    everything = np.array(list(product((0, 1), repeat=cascade.steps)))
+    good = everything[cascade.holds(everything)]
+    solver = Solver(cascade, seed=seed)
+    for _ in range(4):  # the same solver again and again, under other assumptions
+        assumed = [int(s) for s in rng.permutation(np.arange(1, cascade.steps + 1))[: rng.integers(0, 4)] * rng.choice([-1, 1])]
+        wanted = good[[all(row[abs(s) - 1] == (s > 0) for s in assumed) for row in good]] if len(good) else good
+        answer = solver.solve(assumed)
+        if len(wanted):
+            assert isinstance(answer, Found)
+            assert answer.values[: cascade.steps].astype(int).tolist() in wanted.tolist()
+        else:
+            assert isinstance(answer, Core)
+            assert set(answer.literals) <= set(assumed)
+            assert not [row for row in good if all(row[abs(s) - 1] == (s > 0) for s in answer.literals)]
+            check_rup(solver.proof(), plain(cascade), answer.literals)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_larger_networks_against_all_inputs_near(seed):
+    rng = np.random.default_rng(seed)
+    layers, size = [], 30
+    for width in (20, 10):
+        weights = rng.choice([-1, 1], (width, size))
+        layers.append(DenseLayer(weights, size // 2 + rng.integers(-2, 3, width)))
+        size = width
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, size))))
+    x = rng.integers(0, 2, 30).tolist()
+    label = int(network.predict([x])[0])
+    for radius in (1, 2, 3):
+        near = Hamming(radius).around(network, x)
+        flips = [[*rows] for rows in product(range(31), repeat=radius) if list(rows) == sorted(rows)]
+        samples = np.repeat(np.array([[*x, 0]]), len(flips), axis=0)
+        for column in zip(*flips, strict=True):
+            samples[np.arange(len(flips)), column] ^= 1
+        problem = Problem(near, loses(network.head, label))
+        outcome = solve(problem, seed=seed)
+        broken = bool((network.predict(samples[:, :30]) != label).any())
+        assert isinstance(outcome, Fails if broken else Holds)
+        if isinstance(outcome, Holds):
+            check_rup(outcome.proof, plain(problem.cascade))
+
+
+def test_many_conflicts_with_forgetting_and_restarts():
+    rng = np.random.default_rng(3)
+    layers = [DenseLayer(rng.choice([-1, 1], (m, n)), [n // 2] * m) for n, m in ((18, 30), (30, 30))]
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 30))))
+    counts = network.match_counts(np.array(list(product((0, 1), repeat=18))))
+    most = int((counts[:, 1] - counts[:, 0]).max())
+    near = Anything().around(network, [0] * 18)
+    for bound in (most, most + 1):
+        cascade = Cascade.of(near, Goal(((Votes.of([-1, 1], bound),),)))
+        solver = Solver(cascade)
+        assert isinstance(solver.solve(), Found if bound == most else Core)
+    assert solver.conflicts > 2500
+    proof = solver.proof()
+    assert proof["encoding"] == "zlib+base64"
+    check_rup(proof, plain(cascade))
+
+
+def test_facts_are_neurons_that_nothing_turns():
+    network = Network.of_bits([DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1]], [1, 3])], Head([[1, 1], [-1, -1]]))
+    problem = Problem(Hamming(2).around(network, [1] * 6), loses(network.head, 0))
+    assert facts_of(problem.front, problem.cascade) == [7]
+
+
+def test_core_names_the_assumptions_to_blame():
+    # x1 and x2 together make the neuron true, and the goal wants it false
+    chains = tuple(Chain(i, i, (None, 1)) for i in range(4))
+    layers = (Thresholds(np.array([[1, 1, 0, 0]]), np.array([2])), Thresholds(np.array([[-1]]), np.array([0])))
+    solver = Solver(Cascade(chains, None, layers, ((0,),)))
+    assert solver.solve([3, 1, 4, 2]) == Core(tuple(solver.solve([3, 1, 4, 2]).literals))
+    assert set(solver.solve([3, 1, 4, 2]).literals) == {1, 2}
+    assert isinstance(solver.solve([1, -2]), Found)
+    assert set(solver.solve([3, -3]).literals) == {3, -3}
+    check_rup(solver.proof(), plain(solver.cascade), [3, -3])
+    assert isinstance(solver.solve(), Found)
+    with pytest.raises(QuestionError, match="from 1 to 6"):
+        solver.solve([0])
+
+
+def test_no_case_and_an_empty_case():
+    network = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[1], [-1]]))
+    near = Hamming(1).around(network, [1, 1])
+    never = Problem(near, Goal(()))
+    outcome = solve(never)
+    assert isinstance(outcome, Holds)
+    check_rup(outcome.proof, plain(never.cascade))
+    assert isinstance(solve(Problem(near, Goal(((),)))), Fails)
+
+
+def test_a_proof_needs_a_refutation():
+    network = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[1], [-1]]))
+    solver = Solver(Problem(Hamming(2).around(network, [1, 1]), loses(network.head, 0)).cascade)
+    assert isinstance(solver.solve(), Found)
+    with pytest.raises(QuestionError, match="no proof"):
+        solver.proof()
+
+
+def hard_problem():
+    rng = np.random.default_rng(0)
+    weights = [rng.choice([-1, 1], (40, n)) for n in (40, 40)]
+    network = Network.of_bits([DenseLayer(w, [20] * 40) for w in weights], Head(rng.choice([-1, 1], (2, 40)), [0, -30]))
+    x = rng.integers(0, 2, 40).tolist()
+    return Problem(Anything().around(network, x), wins(network.head, 1))
+
+
+def test_stop_and_limits_leave_it_open():
+    problem = hard_problem()
+    said = []
+    stopped = solve(problem, stop=lambda: True, notify=said.append)
+    assert isinstance(stopped, Open)
+    assert stopped.reason == "stopped"
+    assert said
+    assert solve(problem, time_limit=0).reason == "time limit"
+    solver = Solver(problem.cascade)
+    assert solver.solve(conflicts=10) == Stopped("limit of conflicts")
+    assert solver.solve(conflicts=10) == Stopped("limit of conflicts")
+    assert solver.conflicts >= 20
+
+
+def test_the_same_seed_gives_the_same_answer():
+    network = random_network(np.random.default_rng(5), features=4, depth=2)
+    x = random_sample(network, np.random.default_rng(5))
+    problem = Problem(Anything().around(network, x), wins(network.head, 2))
+    assert solve(problem, seed=1) == solve(problem, seed=1)
+
+
+def test_finely_divided_prices_need_more_digits():
+    steps = 3
+    chains = tuple(Chain(i, i, (None, 1)) for i in range(steps))
+    layers = (Thresholds(np.ones((1, steps), np.int64), np.array([2])), Thresholds(np.array([[1]]), np.array([1])))
+    prices = np.array([10**12 + 1, 10**12, 10**12 + 2], object)
+    for limit, expected in ((2 * 10**12 + 1, Found), (2 * 10**12, Core)):
+        cascade = Cascade(chains, (prices, limit), layers, ((0,),))
+        solver = Solver(cascade)
+        assert isinstance(solver.solve(), expected)
+        if expected is Core:
+            check_rup(solver.proof(), plain(cascade))
+    with pytest.raises(TooLargeError, match="62 bits"):
+        Solver(Cascade(chains, (prices * 10**9 + 1, 10**21), layers, ((0,),)))
+
+
+def test_thermometers_and_bits_with_a_middle_state():
+    encoder = Encoder([thermometer([1, 2, 3], 0, 4, True), bit(), bit()])
+    network = Network(encoder, [DenseLayer([[1, -1, 1, 1, 1], [1, 1, 1, -1, 0]], [3, 2])], Head([[1, 1], [-1, 1], [1, -1]]))
+    for x in product(range(4), (0, 1), (0, 1)):
+        label = int(network.predict([x])[0])
+        for region in (L1(1), L1(2), L0(1), Hamming(2)):
+            problem = Problem(region.around(network, x), loses(network.head, label))
+            broken = any(int(network.predict([y])[0]) != label for y in samples_inside(problem.near))
+            outcome = solve(problem)
+            assert isinstance(outcome, Fails if broken else Holds)

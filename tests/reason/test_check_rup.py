@@ -1,0 +1,198 @@
+"""The checker of propagation proofs: true proofs pass, tampered ones and those of other problems do not."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.errors import CertificateError
+from sugenet.reason.cdcl import Core, Solver, facts_of
+from sugenet.reason.check_rup import Plain, check_rup
+from sugenet.reason.goal import loses
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import Anything, Hamming
+from tests.reason.test_cdcl import plain, random_cascade
+
+ONE = np.ones((1, 1), np.int64)
+
+
+def proof_of(clauses, variables, facts=(), cuts=()):
+    return {"kind": "rup", "variables": variables, "facts": list(facts), "cuts": [list(c) for c in cuts], "clauses": clauses}
+
+
+def two_inputs(least, goal=1):
+    """Neuron: x1 + x2 >= least; the goal: neuron >= goal."""
+    layers = ((np.array([[1, 1]]), np.array([least])), (ONE, np.array([goal])))
+    return Plain(((0,), (1,)), None, layers, ((0,),))
+
+
+def test_propagation_alone_can_be_enough():
+    assert check_rup(proof_of([[]], 5), two_inputs(3)) == "1 clauses follow one after the other, the last one empty"
+    with pytest.raises(CertificateError, match="clause 1 of 1, the empty one, does not follow"):
+        check_rup(proof_of([[]], 5), two_inputs(2))
+
+
+def test_clauses_must_follow_in_order():
+    # x1 xor x2, wanted together with x1 = x2: (a or b), (not a or not b) as neurons, both wanted, and steps chained to be equal
+    weights = np.array([[1, 1], [-1, -1], [1, -1], [-1, 1]])
+    layers = ((weights, np.array([1, -1, 0, 0])), (np.ones((1, 4), np.int64), np.array([4])))
+    problem = Plain(((0,), (1,)), None, layers, ((0,),))
+    check_rup(proof_of([[1], []], 8), problem)
+    with pytest.raises(CertificateError, match=r"clause 1 of 2, \[3, -4\]|the empty one"):
+        check_rup(proof_of([[3, -4], []], 8), problem)
+    with pytest.raises(CertificateError, match="does not end with the empty clause"):
+        check_rup(proof_of([[1]], 8), problem)
+    with pytest.raises(CertificateError, match="does not end with the empty clause"):
+        check_rup(proof_of([], 8), problem)
+
+
+def test_assumptions_are_taken_as_true():
+    check_rup(proof_of([[]], 5), two_inputs(1), [-1, -2])
+    with pytest.raises(CertificateError, match="does not follow"):
+        check_rup(proof_of([[]], 5), two_inputs(1), [-1])
+
+
+def budget_problem(limit):
+    """Three inputs, all needed for the neuron that the goal wants, one unit of price each."""
+    layers = ((np.ones((1, 3), np.int64), np.array([3])), (ONE, np.array([1])))
+    return Plain(((0,), (1,), (2,)), ((1, 1, 1), limit), layers, ((0,),))
+
+
+def test_facts_are_derived_again():
+    check_rup(proof_of([[]], 6, facts=[-4]), budget_problem(2))
+    with pytest.raises(CertificateError, match="the fact -4 does not follow"):
+        check_rup(proof_of([[]], 6, facts=[-4]), budget_problem(3))
+    with pytest.raises(CertificateError, match="the fact 4 does not follow"):
+        check_rup(proof_of([[]], 6, facts=[4]), budget_problem(2))
+    with pytest.raises(CertificateError, match="the fact 1 does not follow"):
+        check_rup(proof_of([[]], 6, facts=[1]), budget_problem(2))
+
+
+def test_facts_hold_for_every_allowed_input():
+    rng = np.random.default_rng(0)
+    seen = 0
+    for _ in range(120):
+        cascade = random_cascade(rng, steps=5, hidden=[4])
+        if not cascade.cases:
+            continue
+        steps = np.array(list(product((0, 1), repeat=5)))
+        allowed = [all((np.diff(row[list(c.steps)]) <= 0).all() for c in cascade.chains) for row in steps]
+        if cascade.budget is not None:
+            allowed &= steps.astype(object) @ cascade.budget[0] <= cascade.budget[1]
+        inside = steps[np.array(allowed, bool)] @ cascade.layers[0].weights.T >= cascade.layers[0].least
+        total = cascade.starts[-1] + len(cascade.cases)
+        for row, fact in product(range(4), (True, False)):
+            literal = (6 + row) if fact else -(6 + row)
+            try:
+                check_rup(proof_of([[]], total, facts=[literal]), plain(cascade))
+            except CertificateError as error:
+                if "the fact" in str(error):
+                    continue
+            seen += 1
+            assert (inside[:, row] == fact).all()
+    assert seen > 50
+
+
+def test_cuts_are_sums_with_the_budget():
+    # both neurons need two of their own inputs, one shared; the budget is 2: with the cuts, propagation sees that they exclude each other
+    weights = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    layers = ((weights, np.array([2, 2])), (np.ones((1, 2), np.int64), np.array([2])))
+    problem = Plain(tuple((i,) for i in range(4)), ((1, 1, 1, 1), 2), layers, ((0,),))
+    check_rup(proof_of([[]], 8, cuts=[[5, 1, 1], [6, 1, 1]]), problem)
+    for cut in ([5, -1, 1], [5, 1, -1], [7, 1, 1], [0, 1, 1]):
+        with pytest.raises(CertificateError, match="the cut"):
+            check_rup(proof_of([[]], 8, cuts=[cut]), problem)
+    with pytest.raises(CertificateError, match="no budget"):
+        check_rup(proof_of([[]], 5, cuts=[[3, 1, 1]]), two_inputs(3))
+
+
+def refuted(seed):
+    """A network, robust within a radius, with a proof of some clauses."""
+    rng = np.random.default_rng(seed)
+    while True:
+        network = Network.of_bits(
+            [DenseLayer(rng.choice([-1, 1], (12, 14)), [7] * 12), DenseLayer(rng.choice([-1, 1], (9, 12)), [6] * 9)],
+            Head(rng.choice([-1, 1], (3, 9))),
+        )
+        x = rng.integers(0, 2, 14).tolist()
+        problem = Problem(Hamming(2).around(network, x), loses(network.head, int(network.predict([x])[0])))
+        solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
+        if isinstance(solver.solve(), Core) and solver.conflicts > 15:
+            return problem, solver.proof()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tampered_proofs_fail_when_they_should(seed):
+    problem, proof = refuted(seed)
+    cascade = plain(problem.cascade)
+    check_rup(proof, cascade)
+    rng = np.random.default_rng(seed)
+    failed = 0
+    steps = (
+        np.array([[bool(v) for v in row] for row in product((0, 1), repeat=problem.cascade.steps)]) if problem.cascade.steps < 8 else None
+    )
+    assert steps is None
+    for _ in range(30):
+        bad = deepcopy(proof)
+        number = int(rng.integers(len(bad["clauses"]) - 1))
+        if rng.random() < 0.5:
+            del bad["clauses"][number]
+        elif bad["clauses"][number]:
+            place = int(rng.integers(len(bad["clauses"][number])))
+            bad["clauses"][number][place] *= -1
+        try:
+            check_rup(bad, cascade)
+        except CertificateError as error:
+            assert "does not follow" in str(error)
+            failed += 1
+    assert failed >= 10
+    with pytest.raises(CertificateError, match="does not follow"):
+        check_rup({**proof, "clauses": [[]]}, cascade)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_proof_is_for_its_own_problem(seed):
+    problem, proof = refuted(10 + seed)
+    network = problem.near.network
+    for radius in (6, 14):  # there, other classes are reached, so no proof can be right
+        wider = Problem(Hamming(radius).around(network, problem.near.sample), problem.goal)
+        assert not isinstance(Solver(wider.cascade).solve(), Core)
+        with pytest.raises(CertificateError):
+            check_rup(proof, plain(wider.cascade))
+    free = Problem(Anything().around(network, problem.near.sample), problem.goal)
+    with pytest.raises(CertificateError, match="no budget|does not follow"):
+        check_rup(proof, plain(free.cascade))
+
+
+def test_damaged_proofs_are_said_to_be_damaged():
+    good = proof_of([[]], 5)
+    for change, words in [
+        ({"kind": "drat"}, "no propagation proof over 5 variables"),
+        ({"variables": 6}, "no propagation proof"),
+        ({"clauses": [[9], []]}, "9 is no literal"),
+        ({"clauses": [[0], []]}, "0 is no literal"),
+        ({"clauses": [["1"], []]}, "'1' is no literal"),
+        ({"clauses": [[True], []]}, "True is no literal"),
+        ({"clauses": None}, "damaged"),
+        ({"facts": 3}, "damaged"),
+        ({"encoding": "zip"}, "unknown encoding"),
+        ({"encoding": "zlib+base64", "clauses": "!!"}, "damaged"),
+        ({"encoding": "zlib+base64", "clauses": "AAAA"}, "damaged"),
+        ({"encoding": "zlib+base64", "clauses": "eJw="}, "cut off"),
+    ]:
+        with pytest.raises(CertificateError, match=words):
+            check_rup({**good, **change}, two_inputs(3))
+    with pytest.raises(CertificateError, match="damaged"):
+        check_rup({}, two_inputs(3))
+    odd = Plain(((1,), (0,)), None, two_inputs(3).layers, ((0,),))
+    with pytest.raises(CertificateError, match="in order"):
+        check_rup(good, odd)
+    with pytest.raises(CertificateError, match="do not fit"):
+        check_rup(proof_of([[]], 4), Plain(((0,),), None, two_inputs(3).layers, ((0,),)))
+    large = Plain(((0,), (1,)), ((1 << 70, 1), 5), two_inputs(3).layers, ((0,),))
+    with pytest.raises(CertificateError, match="too large"):
+        check_rup(good, large)

@@ -1,0 +1,95 @@
+"""Exhaustion against brute force: combinations, patterns, digest and violations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.reason import walks
+from sugenet.reason.exhaust import combinations, exhaust
+from sugenet.reason.flips import flip_level
+from sugenet.reason.goal import Goal, loses, wins
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import L0, L1, Anything, Free, Hamming, Linf
+from tests.reason.small import random_network, random_sample
+from tests.reason.test_flips import NEVER, planted, wide
+from tests.reason.walked import expected
+
+
+def agrees(problem, **options):
+    found = exhaust(problem, **options)
+    sets, patterns, digest, bad = expected(problem)
+    if bad:
+        assert found.violation is not None
+        assert problem.replays(found.violation)
+    else:
+        assert (found.sets, found.patterns, found.digest, found.violation) == (sets, patterns, digest, None)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_combinations_as_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, features=int(rng.integers(1, 7)))
+    x = random_sample(network, rng)
+    label = int(rng.integers(network.head.outputs))
+    for region in (Linf(1), Linf(2), Anything(), Free([0]), L0(6), L1(10**6)):
+        near = region.around(network, x)
+        if combinations(near) > 2000:
+            continue
+        for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):
+            agrees(Problem(near, goal))
+
+
+@pytest.mark.parametrize("fragile", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("features", [1, 9, 13])
+def test_patterns_of_one_word_and_more(fragile, features):
+    network, x = wide(fragile, features=features, seed=fragile)
+    label = int(network.predict(np.array([x], object))[0])
+    near = Anything().around(network, x)
+    agrees(Problem(near, loses(network.head, label)))
+    one, two = (agrees(Problem(near, NEVER), threads=threads) for threads in (1, 2))
+    assert one == two
+    walked = flip_level(Problem(near, NEVER), 0, sum(m.weight for m in near.moves))
+    assert (walked.sets, walked.patterns, walked.digest) == (one.sets, one.patterns, one.digest)
+
+
+def test_many_rounds_and_parts(monkeypatch):
+    monkeypatch.setattr(walks, "_ROOM", 256)
+    monkeypatch.setattr(walks, "_QUOTA", 1 << 12)
+    network, x = wide(30, features=16, seed=2)
+    agrees(Problem(Anything().around(network, x), NEVER))
+
+
+def test_combinations_that_cannot_matter_are_counted_and_not_walked():
+    network, x = wide(3, features=8)
+    near = Linf(1).around(network, x)
+    still = Problem(near, NEVER)
+    idle = random_network(np.random.default_rng(3), features=4)
+    assert combinations(near) == exhaust(still).sets == 256
+    assert combinations(Free([]).around(idle, random_sample(idle, np.random.default_rng(0)))) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_planted_violation_is_found(threads):
+    for chosen in ([0, 1, 2], [3, 11, 15], list(range(16)), [15]):
+        network = planted(16, chosen)
+        found = exhaust(Problem(Anything().around(network, [0] * 16), loses(network.head, 0)), threads=threads)
+        assert sorted(move.feature for move in found.violation) == chosen
+
+
+def test_what_cannot_be_exhausted_is_said():
+    network, x = wide(3, features=8)
+    with pytest.raises(QuestionError, match="does not allow all combinations"):
+        exhaust(Problem(Hamming(2).around(network, x), NEVER))
+    network, x = wide(3, features=50)
+    with pytest.raises(TooLargeError, match="too many to go through"):
+        exhaust(Problem(Anything().around(network, x), NEVER))
+
+
+def test_stopping_and_the_sample_itself():
+    network, x = wide(3, features=8)
+    near = Anything().around(network, x)
+    assert exhaust(Problem(near, NEVER), stop=lambda: True) is None
+    assert exhaust(Problem(near, Goal(((),)))).violation == ()

@@ -1,0 +1,167 @@
+"""Flip enumeration against brute force: sets, patterns, digest and violations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, thermometer
+from sugenet.errors import TooLargeError
+from sugenet.reason import walks
+from sugenet.reason.flips import flip_level, prepare_flips
+from sugenet.reason.goal import Goal, Votes, loses, wins
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.reason.walks import lanes_for
+from tests.reason.small import random_network, random_sample
+from tests.reason.walked import expected
+
+REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
+NEVER = Goal(())
+
+
+def everything(near):
+    return sum(m.weight for m in near.moves) if near.budget is None else near.budget
+
+
+def agrees(problem, floor, budget, **options):
+    """A level found what brute force finds; returns it."""
+    found = flip_level(problem, floor, budget, **options)
+    sets, patterns, digest, bad = expected(problem, floor if floor else -1, budget)
+    if bad:
+        assert found.violation is not None
+        assert problem.replays(found.violation)
+        assert [sorted(found.violation, key=lambda m: m.feature)] == [m for m in bad if set(m) == set(found.violation)]
+    else:
+        assert (found.sets, found.patterns, found.digest, found.violation) == (sets, patterns, digest, None)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_levels_are_walked_as_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    x = random_sample(network, rng)
+    label = int(rng.integers(network.head.outputs))
+    for region in REGIONS:
+        near = region.around(network, x)
+        budget = everything(near)
+        for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):
+            problem = Problem(near, goal)
+            agrees(problem, 0, budget)
+            agrees(problem, budget // 2, budget, threads=1)
+            agrees(problem, 0, budget // 2, threads=2)
+
+
+def wide(fragile, features=7, seed=0, depth=1, classes=3):
+    """A network of bits whose first layer has so many neurons, all of which one or two flips can turn."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1, 1], (fragile, features))
+    x = rng.integers(0, 2, features)
+    matches = (signs == np.where(x, 1, -1)).sum(axis=1)
+    layers = [DenseLayer(signs, np.clip(matches + rng.integers(0, 2, fragile), 1, features))]
+    size = fragile
+    for _ in range(depth):
+        layers.append(DenseLayer(rng.choice([-1, 1], (9, size)), np.full(9, size // 2)))
+        size = 9
+    return Network.of_bits(layers, Head(rng.choice([-1, 1], (classes, size)))), x.tolist()
+
+
+@pytest.mark.parametrize("fragile", [1, 2, 63, 64, 65, 128, 129, 200])
+@pytest.mark.parametrize("depth", [0, 2])
+def test_patterns_of_one_word_and_more(fragile, depth):
+    network, x = wide(fragile, seed=fragile, depth=depth)
+    near = Hamming(7).around(network, x)
+    label = int(network.predict(np.array([x], object))[0])
+    assert len(Problem(near, NEVER).front.fragile) == fragile
+    for goal in (NEVER, loses(network.head, label)):
+        for floor, budget in ((0, 1), (0, 3), (0, 7), (3, 5)):
+            agrees(Problem(near, goal), floor, budget)
+
+
+@pytest.mark.parametrize("top", [3, 40, 300, 30_000, 10**6])
+def test_sums_of_every_width(top):
+    rng = np.random.default_rng(0)
+    encoder = Encoder([thermometer([top // 2, top], 0, top, True)] * 3)
+    layer = DenseLayer(rng.integers(-top // 9, top // 9 + 1, (6, 6)), rng.integers(0, top // 3, 6))
+    network = Network(encoder, [layer], Head(rng.integers(-1, 2, (2, 6))))
+    for x in ([0, 1, top], [top, top, 0]):
+        problem = Problem(L0(2).around(network, x), NEVER)
+        assert lanes_for(problem.front)[0].dtype == {3: np.int8, 40: np.int8, 300: np.int16, 30_000: np.int16, 10**6: np.int32}[top]
+        agrees(problem, 0, 2)
+        agrees(Problem(problem.near, loses(network.head, 0)), 0, 2)
+
+
+def test_larger_neighbourhoods_need_many_rounds_and_parts(monkeypatch):
+    monkeypatch.setattr(walks, "_ROOM", 256)
+    monkeypatch.setattr(walks, "_QUOTA", 1 << 13)
+    network, x = wide(40, features=16, seed=5)
+    problem = Problem(Hamming(16).around(network, x), NEVER)
+    one, two = (agrees(problem, 0, 16, threads=threads) for threads in (1, 2))
+    assert one == two
+    assert one.sets == 1 << 16
+    agrees(problem, 7, 9)
+
+
+def planted(features, chosen, fragile=70):
+    """A network that changes its mind only when exactly the chosen bits flip."""
+    rng = np.random.default_rng(1)
+    detector = np.full((1, features), -1)
+    detector[0, chosen] = 1
+    others = rng.choice([-1, 1], (fragile, features))
+    layers = [DenseLayer(np.concatenate([others, detector]), np.append(np.full(fragile, features // 2), features))]
+    head = np.zeros((2, fragile + 1), int)
+    head[1, -1] = 1
+    return Network.of_bits(layers, Head(head, [0, -0.5]))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_planted_violation_is_found(threads):
+    for chosen in ([0, 1, 2], [3, 11, 29], [37, 38, 39]):
+        network = planted(40, chosen)
+        problem = Problem(Hamming(3).around(network, [0] * 40), loses(network.head, 0))
+        assert flip_level(problem, 0, 2, threads=threads).violation is None
+        for floor in (0, 2):
+            found = flip_level(problem, floor, 3, threads=threads).violation
+            assert sorted(move.feature for move in found) == chosen
+
+
+def test_the_sample_itself_is_the_first_set():
+    network, x = wide(5)
+    problem = Problem(Hamming(1).around(network, x), Goal(((),)))
+    assert flip_level(problem, 0, 1).violation == ()
+    assert len(flip_level(problem, 1, 1).violation or ()) == 0
+    assert len(flip_level(Problem(Hamming(2).around(network, x), Goal(((),))), 1, 2).violation) == 2
+
+
+def test_a_pattern_of_the_sample_counts_at_a_higher_level():
+    network = Network.of_bits([DenseLayer([[1, 1, 1]], [1])], Head([[1], [-1]]))
+    agrees(Problem(Hamming(3).around(network, [1, 1, 1]), NEVER), 1, 2)
+    agrees(Problem(Hamming(3).around(network, [1, 1, 1]), wins(network.head, 0)), 1, 2)
+
+
+def test_stopping_gives_nothing():
+    network, x = wide(40, features=14)
+    problem = Problem(Hamming(14).around(network, x), NEVER)
+    assert flip_level(problem, 0, 14, stop=lambda: True) is None
+    asked = []
+    assert flip_level(problem, 0, 14, stop=lambda: len(asked) > 1 or asked.append(1)) is None
+
+
+def test_too_many_patterns_are_refused(monkeypatch):
+    monkeypatch.setattr(walks, "_TABLES", 1 << 14)
+    network, x = wide(40, features=14)
+    with pytest.raises(TooLargeError, match="different patterns: too many to keep"):
+        flip_level(Problem(Hamming(14).around(network, x), NEVER), 0, 14)
+
+
+def test_large_goals_and_layers_that_are_not_dense_are_judged_too():
+    network, x = wide(20, seed=3)
+    big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
+    agrees(Problem(Hamming(3).around(network, x), big), 0, 3)
+
+
+def test_the_kernels_load():
+    told = []
+    prepare_flips(told.append)
+    assert len(told) <= 1

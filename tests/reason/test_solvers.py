@@ -1,0 +1,125 @@
+"""One contract for all solvers: on small problems they agree with brute force, and they stop when told to."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import Head, Network
+from sugenet.errors import QuestionError, SoundnessError
+from sugenet.reason import solvers
+from sugenet.reason.goal import Goal, Votes, loses
+from sugenet.reason.outcomes import Fails, Holds, Open
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import L1, Hamming, Linf
+from sugenet.reason.solvers import SOLVERS, solver_named
+from sugenet.reason.solvers.outcome import replayed
+from tests.reason.small import random_network, random_sample, samples_inside
+from tests.reason.test_problem import REGIONS, goals
+
+
+@pytest.fixture(params=SOLVERS)
+def solve(request):
+    pytest.importorskip(SOLVERS[request.param][0])
+    return solver_named(request.param)
+
+
+def has_violation(problem):
+    rows = np.array([list(y) for y in samples_inside(problem.near)], dtype=object)
+    return bool(problem.goal.violates(problem.near.network.match_counts(rows, engine="definition")).any())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_solvers_agree_with_brute_force(solve, seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    x = random_sample(network, rng)
+    odd = [Goal(()), Goal(((),)), Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),)))]
+    for region in REGIONS:
+        near = region.around(network, x)
+        for goal in goals(network, rng)[0] + odd:
+            problem = Problem(near, goal)
+            found = solve(problem, threads=1, seed=seed)
+            if has_violation(problem):
+                assert isinstance(found, Fails)
+                assert found.witness in set(samples_inside(near))
+                assert goal.violates(network.match_counts(np.array([found.witness], object), engine="definition"))[0]
+            else:
+                assert isinstance(found, Holds)
+                assert found.proof["solver"] == found.engine
+                assert found.proof["kind"] in ("trust", "drup")
+
+
+def shipped(name, index, region):
+    network = getattr(sg.models, name)()
+    x = sg.models.samples(name)[0][index]
+    return Problem(region.around(network, x), loses(network.head, int(network.predict(x[None])[0])))
+
+
+@pytest.mark.parametrize(("name", "index", "region", "outcome"), [
+    ("digits", 1, Hamming(2), Holds), ("digits", 2, Hamming(2), Fails), ("digits", 1, Linf(2), Holds), ("breast_cancer", 0, Linf(0.1), Fails),
+])  # fmt: skip
+def test_solvers_decide_the_shipped_models(solve, name, index, region, outcome):
+    assert isinstance(solve(shipped(name, index, region)), outcome)
+
+
+def test_finely_divided_costs(solve):
+    for index, outcome in ((0, Fails), (2, Holds)):
+        assert isinstance(solve(shipped("breast_cancer", index, L1(0.25))), (outcome, Open))
+
+
+def test_solvers_stop(solve):
+    problem = shipped("digits", 3, Hamming(5))
+    problem.cascade, problem.front  # noqa: B018 not what is timed
+    for limits in ({"time_limit": 0.3}, {"stop": lambda: True}):
+        start = monotonic()
+        found = solve(problem, threads=1, **limits)
+        assert monotonic() - start < 5
+        if isinstance(found, Open):
+            assert found.reason in ("0.3 s were not enough", "it was stopped")
+
+
+@pytest.mark.parametrize("name", ["cpsat", "pysat"])
+def test_a_stopped_solver_says_so(name):
+    pytest.importorskip(SOLVERS[name][0])
+    found = solver_named(name)(shipped("digits", 1, Hamming(3)), threads=1, stop=lambda: True)
+    assert isinstance(found, Open)
+    assert found.reason == "it was stopped"
+
+
+def test_large_scores():
+    network = Network.of_bits([], Head([[1, 1], [-1, 1]], bias=[0, 2**-50], scale=[1, 1 + 2**-50]))
+    problem = Problem(Hamming(1).around(network, [1, 1]), loses(network.head, 0))
+    for name, (package, _) in SOLVERS.items():
+        pytest.importorskip(package)
+        assert isinstance(solver_named(name)(problem), Fails)
+    network = Network.of_bits([], Head([[1, 1], [-1, 1]], bias=[0, 2**-58], scale=[1, 1 + 2**-50]))
+    problem = Problem(Hamming(1).around(network, [1, 1]), loses(network.head, 0))
+    found = solver_named("cpsat")(problem)
+    assert isinstance(found, Fails) or "61 bits" in found.reason
+
+
+def test_a_wrong_solution_is_a_bug():
+    network = Network.of_bits([], Head([[1], [-1]]))
+    problem = Problem(Hamming(1).around(network, [1]), loses(network.head, 0))
+    assert replayed(problem, "me", [0]) == Fails("me", (0,))
+    with pytest.raises(SoundnessError, match=r"me answered \(1,\), which does not reach the goal"):
+        replayed(problem, "me", [1])
+
+
+def test_pysat_refuses_what_is_too_large():
+    pysat = pytest.importorskip("sugenet.reason.solvers.pysat")
+    found = pysat.solve(shipped("digits", 1, Hamming(2)), limit=1000)
+    assert isinstance(found, Open)
+    assert "clauses, but 1,000 is the limit" in found.reason
+
+
+def test_solvers_have_names(monkeypatch):
+    with pytest.raises(QuestionError, match=r"no solver 'z3'\. Choose one of cpsat, pysat, exact"):
+        solver_named("z3")
+    monkeypatch.setattr(solvers, "find_spec", lambda name: None)
+    with pytest.raises(QuestionError, match=r"needs the package 'exact', which is not installed: pip install sugenet\[exact\]"):
+        solver_named("exact")

@@ -1,0 +1,273 @@
+"""Every engine against brute force: all regions, tie rules, targets and questions, on small random networks; certificates that can fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import Network, OneHot
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason import (
+    L0,
+    L1,
+    L2,
+    Agree,
+    Always,
+    Anything,
+    Box,
+    Fair,
+    Free,
+    Hamming,
+    Linf,
+    Monotone,
+    Never,
+    Proved,
+    Refuted,
+    Robust,
+    Undecided,
+    check,
+    verify,
+)
+from sugenet.reason.decide import ENGINES
+from tests.reason.small import random_network, random_sample, raw_values, samples_inside
+
+REGIONS = [Hamming(1), Hamming(2), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Free([0, 1]), Anything()]
+
+
+def top(network, y):
+    row = np.empty((1, len(y)), object)
+    row[0] = y
+    scores = list(network.head.scores(network.match_counts(row, engine="definition"))[0])
+    return [k for k, score in enumerate(scores) if score == max(scores)]
+
+
+def is_violated(tops, label, target, ties):
+    if target is None:
+        return tops[0] != label if ties == "lowest" else tops != [label]
+    return tops[0] == target if ties == "lowest" else target in tops
+
+
+def confirmed(answer, network, other=None):
+    """The certificate survives JSON and holds; a trusted one is refused in words."""
+    certificate = json.loads(json.dumps(answer.certificate))
+    assert str(answer)
+    json.dumps(answer.data())
+    if answer.is_certified:
+        assert check(certificate, network, other)
+    else:
+        with pytest.raises(CertificateError, match="trust"):
+            check(certificate, network, other)
+
+
+@pytest.mark.parametrize("engine", ["auto", *(name for name in ENGINES if name != "exact")])
+@pytest.mark.parametrize("seed", range(12))
+def test_robustness_is_decided_as_brute_force_says(engine, seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, features=int(rng.integers(2, 5)))
+    x = random_sample(network, rng)
+    label = top(network, x)[0]
+    for region in REGIONS:
+        target = None if rng.random() < 0.6 else int(rng.choice([k for k in range(3) if k != label]))
+        ties = "lowest" if rng.random() < 0.6 else "against"
+        truth = any(is_violated(top(network, y), label, target, ties) for y in samples_inside(region.around(network, x)))
+        answer = verify(network, Robust(x, region, target, ties), engine=engine)
+        if isinstance(answer, Undecided):
+            assert engine in ("bounds", "search", "flips", "exhaust", "pysat")
+            continue
+        assert isinstance(answer, Refuted if truth else Proved)
+        confirmed(answer, network)
+
+
+def everything(network):
+    rows = list(product(*(raw_values(coding) for coding in network.encoder.codings)))
+    return {row: top(network, row)[0] for row in rows}
+
+
+@pytest.mark.parametrize("engine", ["auto", "cdcl", "exhaust", "cpsat"])
+@pytest.mark.parametrize("seed", range(12))
+def test_questions_about_all_inputs(engine, seed):
+    rng = np.random.default_rng(100 + seed)
+    network = random_network(rng, features=3)
+    classes = everything(network)
+    where = {}
+    if seed % 3:
+        feature = int(rng.integers(3))
+        values = raw_values(network.encoder.codings[feature])
+        where = {feature: {values[0], values[-1]}} if isinstance(network.encoder.codings[feature], OneHot) else {feature: (None, values[1])}
+    inside = {row: label for row, label in classes.items() if all(_meets(row[f], limit) for f, limit in where.items())}
+    asked = []
+    for label in range(3):
+        asked.append((Always(label, where), all(found == label for found in inside.values())))
+        asked.append((Never(label, where), label not in inside.values()))
+    for feature, coding in enumerate(network.encoder.codings):
+        if len({coding.state(row[feature]) for row in inside}) < 2:
+            continue
+        others = [f for f in range(3) if f != feature]
+        pairs = [(a, b) for a in inside for b in inside if a != b and all(a[f] == b[f] for f in others)]
+        asked.append((Fair([feature], where), all(inside[a] == inside[b] for a, b in pairs)))
+        if not isinstance(coding, OneHot):
+            raised = [(a, b) for a, b in pairs if b[feature] > a[feature]]
+            asked.append((Monotone(feature, where=where), all(inside[b] >= inside[a] for a, b in raised)))
+            asked.append((Monotone(feature, 1, rising=False, where=where), all(inside[a] == 1 for a, b in raised if inside[b] == 1)))
+    two = [(a, b) for a in inside for b in inside if a[2] == b[2]]
+    asked.append((Fair([0, 1], where), all(inside[a] == inside[b] for a, b in two)))
+    for question, truth in asked:
+        answer = verify(network, question, engine=engine)
+        if isinstance(answer, Undecided):
+            assert engine == "exhaust"
+            continue
+        assert isinstance(answer, Proved if truth else Refuted), question
+        confirmed(answer, network)
+
+
+def _meets(value, limit):
+    return value in limit if isinstance(limit, set) else value <= limit[1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_networks_agree_or_not(seed):
+    rng = np.random.default_rng(200 + seed)
+    network = random_network(rng, features=3)
+    other = random_network(np.random.default_rng(300 + seed), features=3)
+    same = Network(network.encoder, network.layers, network.head)
+    third = Network(network.encoder, [], type(network.head)(rng.integers(-1, 2, (3, network.encoder.width))))
+    for second in (same, third):
+        truth = everything(network) == everything(second)
+        answer = verify(network, Agree(second))
+        assert isinstance(answer, Proved if truth else Refuted)
+        confirmed(answer, network, second)
+        with pytest.raises(CertificateError):
+            check(answer.certificate, network)
+        if other.fingerprint != second.fingerprint:
+            with pytest.raises(CertificateError):
+                check(answer.certificate, network, other)
+
+
+def changed_once(value):
+    """Copies of JSON with one entry changed."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield value + 1
+    elif isinstance(value, str):
+        yield value + "1"
+    elif isinstance(value, dict):
+        for key in value:
+            for other in changed_once(value[key]):
+                yield {**value, key: other}
+    elif isinstance(value, list):
+        for place in range(len(value)):
+            for other in changed_once(value[place]):
+                yield [*value[:place], other, *value[place + 1 :]]
+        if value:
+            yield value[1:]
+
+
+@pytest.mark.parametrize("engine", ["flips", "exhaust", "cdcl", "auto"])
+def test_a_tampered_proof_fails_or_still_proves_its_claim(engine):
+    """Whatever is changed in a certificate: what `check` accepts is true."""
+    refused = 0
+    for seed in range(6):
+        rng = np.random.default_rng(400 + seed)
+        network = random_network(rng, features=3)
+        x = random_sample(network, rng)
+        answer = verify(network, Robust(x, Hamming(2) if engine != "exhaust" else Linf(1)), engine=engine)
+        if isinstance(answer, Undecided):
+            continue
+        for part in ("question", "proof", "witness", "answer"):
+            for other in changed_once(answer.certificate[part]):
+                forged = copy.deepcopy(answer.certificate) | {part: other}
+                try:
+                    check(forged, network)
+                except CertificateError:
+                    refused += 1
+                    continue
+                assert claim_is_true(forged, network)
+    assert refused > 20
+
+
+def claim_is_true(certificate, network):
+    question = certificate["question"]
+    kinds = {"Hamming": Hamming, "Linf": Linf}
+    region = kinds[question["region"]["kind"]](Fraction(question["region"]["radius"]))
+    x = question["sample"]
+    label = top(network, x)[0]
+    found = [
+        y for y in samples_inside(region.around(network, x)) if is_violated(top(network, y), label, question["target"], question["ties"])
+    ]
+    return bool(found) == (certificate["answer"] == "refuted")
+
+
+def test_another_network_is_refused():
+    rng = np.random.default_rng(5)
+    network, other = random_network(rng, features=3), random_network(rng, features=3)
+    answer = verify(network, Always(0))
+    with pytest.raises(CertificateError, match="for the network"):
+        check(answer.certificate, other)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_larger_region_never_turns_refuted_into_proved(seed):
+    rng = np.random.default_rng(500 + seed)
+    network = random_network(rng, features=6, depth=2, width=9)
+    x = random_sample(network, rng)
+    for regions in (
+        [Hamming(r) for r in range(5)],
+        [Linf(r) for r in range(4)],
+        [L1(r) for r in range(4)],
+        [Free(range(k)) for k in range(6)],
+    ):
+        answers = [isinstance(verify(network, Robust(x, region)), Refuted) for region in regions]
+        assert answers == sorted(answers)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_permuting_features_permutes_answers(seed):
+    from sugenet.bnn import DenseLayer, Head
+
+    rng = np.random.default_rng(600 + seed)
+    n, order = 12, rng.permutation(12)
+    weights, head = rng.choice([-1, 1], (7, n)), Head(rng.choice([-1, 1], (3, 7)))
+    tau = rng.integers(4, 9, 7)
+    network = Network.of_bits([DenseLayer(weights, tau)], head)
+    permuted = Network.of_bits([DenseLayer(weights[:, order], tau)], head)
+    x = rng.choice([-1, 1], n)
+    for r in range(4):
+        a, b = verify(network, Robust(x, Hamming(r))), verify(permuted, Robust(x[order], Hamming(r)))
+        assert type(a) is type(b)
+
+
+def test_what_cannot_be_asked_is_said():
+    rng = np.random.default_rng(1)
+    network = random_network(rng, features=3)
+    x = random_sample(network, rng)
+    with pytest.raises(QuestionError, match="no engine"):
+        verify(network, Robust(x, Hamming(1)), engine="oracle")
+    with pytest.raises(QuestionError, match="no region"):
+        verify(network, Robust(x, 3))
+    with pytest.raises(QuestionError, match="no class"):
+        verify(network, Always("nobody"))
+    with pytest.raises(QuestionError, match="no feature"):
+        verify(network, Fair(["nothing"]))
+    with pytest.raises(QuestionError, match="no question"):
+        verify(network, "is it good?")
+    with pytest.raises(QuestionError, match="outside the box"):
+        verify(network, Robust(x, Box({0: {object()}})))
+
+
+def test_time_limit_gives_what_is_known():
+    rng = np.random.default_rng(3)
+    from sugenet.bnn import DenseLayer, Head
+
+    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (60, 80)), rng.integers(38, 43, 60))], Head(rng.choice([-1, 1], (4, 60))))
+    x = rng.choice([-1, 1], 80)
+    told = []
+    answer = verify(network, Robust(x, Hamming(40)), time_limit=0.0, notify=told.append)
+    assert isinstance(answer, Undecided)
+    assert "undecided" in str(answer)
+    assert check(answer.certificate, network)

@@ -1,0 +1,191 @@
+"""Reasons against brute force: sufficiency, minimality, minimum size, duality, closed forms of one neuron; certificates that can fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+from itertools import chain, combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason import L0, Anything, Free, Hamming, Linf, check
+from sugenet.reason.chain import chain_of
+from sugenet.reason.check_reason import hitting_set_within
+from sugenet.reason.why import why
+from tests.reason.small import random_network, random_sample, samples_inside
+from tests.reason.test_verify import is_violated, top
+
+REGIONS = [Hamming(1), Hamming(2), Hamming(4), L0(2), Linf(1), Free([0, 1]), Anything()]
+
+
+def subsets(features):
+    listed = sorted(features)
+    return (frozenset(row) for row in chain.from_iterable(combinations(listed, k) for k in range(len(listed) + 1)))
+
+
+def minimal(family):
+    listed = sorted(family, key=len)
+    return {row for row in listed if not any(other < row for other in listed)}
+
+
+def truth(network, x, region, target=None, ties="lowest"):
+    """All minimal reasons and all minimal contrastive sets, by definition."""
+    label = top(network, x)[0]
+    near = region.around(network, x)
+    wrong = [
+        frozenset(f for f, (a, b) in enumerate(zip(x, y, strict=True)) if a != b)
+        for y in samples_inside(near)
+        if is_violated(top(network, y), label, target, ties)
+    ]
+    movable = {move.feature for move in near.moves}
+    enough = [s for s in subsets(movable) if all(s & changed for changed in wrong)]
+    return minimal(enough), minimal(wrong)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_all_reasons_and_contrastive_sets(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, features=int(rng.integers(2, 6)))
+    x = random_sample(network, rng)
+    for region in REGIONS:
+        reasons, contrasts = truth(network, x, region)
+        found = why(network, x, region, n="all")
+        assert {frozenset(reason.features) for reason in found.reasons} == reasons
+        assert found.all_reasons
+        assert found.all_contrasts
+        assert {c.features for c in found.contrasts} == contrasts
+        sizes = [len(reason.features) for reason in found.reasons]
+        assert sizes == sorted(sizes)
+        names = network.encoder.names
+        assert set(found.core) == {names[f] for f in range(len(names)) if reasons and all(f in reason for reason in reasons)}
+        assert set(found.relevant) == {names[f] for reason in reasons for f in reason}
+        assert set(found.irrelevant) == set(names) - set(found.relevant)
+        assert all(found.attribution[names[f]] * len(reasons) == sum(f in r for r in reasons) for f in found.movable)
+        for reason in found.reasons:
+            assert check(json.loads(json.dumps(reason.certificate)), network)
+        assert str(found)
+        json.dumps(found.data())
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("kind", ["subset", "size", None])
+def test_one_reason(seed, kind, monkeypatch):
+    """Without a list of all counterexamples, as in large regions, by asking about one set of features after another."""
+    monkeypatch.setattr("sugenet.reason.listing.MOST_SETS", 0)
+    monkeypatch.setattr("sugenet.reason.oracle._SMALL", 0 if seed % 2 else 2e6)
+    rng = np.random.default_rng(100 + seed)
+    network = random_network(rng, features=int(rng.integers(2, 6)))
+    x = random_sample(network, rng)
+    for region in REGIONS:
+        reasons, _ = truth(network, x, region)
+        found = why(network, x, region, minimal=kind)
+        (reason,) = found.reasons
+        features = frozenset(reason.features)
+        assert any(smaller <= features for smaller in reasons)
+        if kind == "subset":
+            assert features in reasons
+            assert reason.status in ("minimal", "minimum")
+        if kind == "size":
+            assert len(features) == min(map(len, reasons)) == found.lower == found.upper
+            assert reason.status == "minimum"
+        assert check(json.loads(json.dumps(reason.certificate)), network)
+
+
+def hits(family):
+    """Minimal sets that meet every set of a family."""
+    everything = frozenset(chain.from_iterable(family))
+    return minimal([s for s in subsets(everything) if all(s & row for row in family)])
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_duality(seed):
+    rng = np.random.default_rng(200 + seed)
+    network = random_network(rng, features=5)
+    x = random_sample(network, rng)
+    found = why(network, x, Hamming(3), n="all")
+    reasons, contrasts = {frozenset(r.features) for r in found.reasons}, {c.features for c in found.contrasts}
+    assert hits(contrasts) == reasons
+    if contrasts:
+        assert hits(reasons) == contrasts
+
+
+def neuron(n, tau):
+    return Network.of_bits([DenseLayer([[1] * n], [tau])], Head([[-1], [1]], bias=[0, 0]), classes=["off", "on"])
+
+
+@pytest.mark.parametrize(("n", "tau", "on"), [(5, 2, 4), (5, 3, 3), (6, 4, 2), (4, 1, 0), (6, 6, 5), (3, 1, 3)])
+def test_closed_forms_of_one_neuron(n, tau, on):
+    """REASONING section 2: reasons and contrastive sets of a threshold are subsets of the matched or unmatched literals."""
+    x = [1] * on + [-1] * (n - on)
+    found = why(neuron(n, tau), x, n="all")
+    active = on >= tau
+    pool, reason, contrast = (range(on), tau, on - tau + 1) if active else (range(on, n), n - tau + 1, tau - on)
+    assert {r.features for r in found.reasons} == set(combinations(pool, reason))
+    assert {c.features for c in found.contrasts} == {frozenset(row) for row in combinations(pool, contrast)}
+    assert len(found.reasons) == comb(len(pool), reason)
+    assert all(found.attribution[f"x{i + 1}"] * len(pool) == reason for i in pool)
+
+
+def test_a_robust_sample_needs_nothing():
+    found = why(neuron(5, 1), [1, 1, 1, 1, -1], Hamming(2))
+    assert found.reasons[0].features == ()
+    assert "nothing needs to be known" in str(found)
+    assert found.core == ()
+
+
+def test_forged_reasons_fail():
+    network, x = neuron(6, 3), [1, 1, 1, 1, -1, -1]
+    reason = why(network, x, minimal="size").reasons[0]
+    assert reason.status == "minimum"
+    for change in (
+        lambda c: c["question"]["fixed"].pop(),
+        lambda c: c["question"]["fixed"].append(4),
+        lambda c: c["witness"].pop(),
+        lambda c: c["witness"][0].__setitem__(0, 5),
+        lambda c: c["contrasts"].clear(),
+        lambda c: c["contrasts"][0].__setitem__(0, [4, 1]),
+        lambda c: c.__setitem__("answer", "best"),
+        lambda c: c.__setitem__("proof", {"kind": "bounds"}) or c["question"]["fixed"].clear(),
+    ):
+        forged = copy.deepcopy(reason.certificate)
+        change(forged)
+        with pytest.raises(CertificateError):
+            check(forged, network)
+
+
+def test_hitting_sets_by_brute_force():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        family = [set(rng.choice(7, rng.integers(1, 5), replace=False).tolist()) for _ in range(rng.integers(0, 7))]
+        least = min(len(s) for s in subsets(range(7)) if all(s & row for row in family))
+        assert hitting_set_within(family, least)
+        assert least == 0 or not hitting_set_within(family, least - 1)
+
+
+def test_same_seed_same_answer_and_bad_questions():
+    rng = np.random.default_rng(4)
+    network = random_network(rng, features=5)
+    x = random_sample(network, rng)
+    a, b = (why(network, x, seed=3) for _ in range(2))
+    assert [r.features for r in a.reasons] == [r.features for r in b.reasons]
+    with pytest.raises(QuestionError, match="minimal="):
+        why(network, x, minimal="smallest")
+    with pytest.raises(QuestionError, match="n="):
+        why(network, x, n=0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_features_of_a_chain_suffice(seed):
+    rng = np.random.default_rng(300 + seed)
+    network = random_network(rng, features=int(rng.integers(1, 6)))
+    x = random_sample(network, rng)
+    found = chain_of(network, x)
+    assert found.label == top(network, x)[0]
+    reasons, _ = truth(network, x, Anything())
+    assert any(reason <= set(found.features) for reason in reasons)
+    assert network.classes[found.label] in str(found)
+    json.dumps(found.data())
