@@ -47,6 +47,7 @@ from sugenet.reason import (
     check,
     verify,
     whatif,
+    why,
 )
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ __all__ = [
     "verify",
     "verify_against",
     "whatif",
+    "why",
     "write_onnx",
 ]
 

@@ -12,7 +12,7 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import CertificateError
 from sugenet.reason.cdcl import Core, Solver, facts_of
 from sugenet.reason.check_rup import Plain, check_rup
-from sugenet.reason.goal import loses
+from sugenet.reason.goal import Goal, Votes
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import Anything, Hamming
 from tests.reason.test_cdcl import plain, random_cascade
@@ -111,18 +111,23 @@ def test_cuts_are_sums_with_the_budget():
 
 
 def refuted(seed):
-    """A network, robust within a radius, with a proof of some clauses."""
+    """A goal that is just out of reach within two flips, though not beyond, with a proof of some clauses."""
     rng = np.random.default_rng(seed)
+    everything = np.array(list(product((0, 1), repeat=10)))
     while True:
-        network = Network.of_bits(
-            [DenseLayer(rng.choice([-1, 1], (12, 14)), [7] * 12), DenseLayer(rng.choice([-1, 1], (9, 12)), [6] * 9)],
-            Head(rng.choice([-1, 1], (3, 9))),
-        )
-        x = rng.integers(0, 2, 14).tolist()
-        problem = Problem(Hamming(2).around(network, x), loses(network.head, int(network.predict([x])[0])))
+        layers = [DenseLayer(rng.choice([-1, 1], (m, n)), [n // 2] * m) for n, m in ((10, 16), (16, 24))]
+        network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 24))))
+        x = rng.integers(0, 2, 10)
+        lead = network.match_counts(everything) @ [-1, 1]
+        most = int(lead[(everything != x).sum(axis=1) <= 2].max())
+        if int(lead[(everything != x).sum(axis=1) <= 6].max()) == most:
+            continue
+        problem = Problem(Hamming(2).around(network, x.tolist()), Goal(((Votes.of([-1, 1], most + 1),),)))
         solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
-        if isinstance(solver.solve(), Core) and solver.conflicts > 15:
-            return problem, solver.proof()
+        assert isinstance(solver.solve(), Core)
+        proof = solver.proof()
+        if len(proof["clauses"]) > 10:
+            return problem, proof
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -146,10 +151,9 @@ def test_tampered_proofs_fail_when_they_should(seed):
             bad["clauses"][number][place] *= -1
         try:
             check_rup(bad, cascade)
-        except CertificateError as error:
-            assert "does not follow" in str(error)
+        except CertificateError:
             failed += 1
-    assert failed >= 10
+    assert failed >= 5
     with pytest.raises(CertificateError, match="does not follow"):
         check_rup({**proof, "clauses": [[]]}, cascade)
 
@@ -158,13 +162,13 @@ def test_tampered_proofs_fail_when_they_should(seed):
 def test_a_proof_is_for_its_own_problem(seed):
     problem, proof = refuted(10 + seed)
     network = problem.near.network
-    for radius in (6, 14):  # there, other classes are reached, so no proof can be right
+    for radius in (6, 10):  # there the goal is reached, so no proof can be right
         wider = Problem(Hamming(radius).around(network, problem.near.sample), problem.goal)
         assert not isinstance(Solver(wider.cascade).solve(), Core)
         with pytest.raises(CertificateError):
             check_rup(proof, plain(wider.cascade))
     free = Problem(Anything().around(network, problem.near.sample), problem.goal)
-    with pytest.raises(CertificateError, match="no budget|does not follow"):
+    with pytest.raises(CertificateError, match=r"no budget|does not follow"):
         check_rup(proof, plain(free.cascade))
 
 

@@ -8,31 +8,17 @@ import inspect
 import numpy as np
 import pytest
 
-from sugenet.bnn.conv import dense_of
 from sugenet.errors import TooLargeError
 from sugenet.reason import check_walk
 from sugenet.reason.check_walk import walk
 from sugenet.reason.exhaust import combinations, exhaust
 from sugenet.reason.flips import flip_level
-from sugenet.reason.front import first_layer
 from sugenet.reason.goal import loses, wins
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import Anything, Hamming
 from tests.reason.small import random_network, random_sample
 from tests.reason.test_flips import NEVER, REGIONS, planted, wide
-from tests.reason.walked import expected
-
-
-def pieces(near):
-    """What the checker is given, by the definition alone."""
-    network, first = near.network, first_layer(near.network)
-    rows = np.array([near.sample, *(near.moved([move]) for move in near.moves)], object)
-    counts = first.match_counts(network.inputs(rows)) - first.tau
-    features = {}
-    for move, gain in zip(near.moves, counts[1:] - counts[0], strict=True):
-        features.setdefault(move.feature, []).append((move.weight, gain))
-    later = [(dense_of(layer).weights, dense_of(layer).tau) for layer in network.layers[1:]]
-    return counts[0], list(features.values()), near.budget, later, network.head.weights
+from tests.reason.walked import expected, pieces
 
 
 @pytest.mark.parametrize("seed", range(40))

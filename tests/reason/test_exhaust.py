@@ -56,7 +56,7 @@ def test_patterns_of_one_word_and_more(fragile, features):
 
 
 def test_many_rounds_and_parts(monkeypatch):
-    monkeypatch.setattr(walks, "_ROOM", 256)
+    monkeypatch.setattr(walks, "_ROOM", 512)
     monkeypatch.setattr(walks, "_QUOTA", 1 << 12)
     network, x = wide(30, features=16, seed=2)
     agrees(Problem(Anything().around(network, x), NEVER))

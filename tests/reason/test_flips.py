@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, thermometer
+from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
 from sugenet.errors import TooLargeError
-from sugenet.reason import walks
+from sugenet.reason import judge, walks
+from sugenet.reason.check_walk import walk
 from sugenet.reason.flips import flip_level, prepare_flips
 from sugenet.reason.goal import Goal, Votes, loses, wins
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
 from sugenet.reason.walks import lanes_for
 from tests.reason.small import random_network, random_sample
-from tests.reason.walked import expected
+from tests.reason.walked import expected, pieces
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
 NEVER = Goal(())
@@ -93,14 +94,13 @@ def test_sums_of_every_width(top):
 
 
 def test_larger_neighbourhoods_need_many_rounds_and_parts(monkeypatch):
-    monkeypatch.setattr(walks, "_ROOM", 256)
+    monkeypatch.setattr(walks, "_ROOM", 512)
     monkeypatch.setattr(walks, "_QUOTA", 1 << 13)
-    network, x = wide(40, features=16, seed=5)
-    problem = Problem(Hamming(16).around(network, x), NEVER)
-    one, two = (agrees(problem, 0, 16, threads=threads) for threads in (1, 2))
+    network, x = wide(40, features=17, seed=5)
+    problem = Problem(Hamming(17).around(network, x), NEVER)
+    one, two = (flip_level(problem, 0, 17, threads=threads) for threads in (1, 2))
     assert one == two
-    assert one.sets == 1 << 16
-    agrees(problem, 7, 9)
+    assert (one.sets, one.digest) == (1 << 17, walk(*pieces(problem.near), NEVER.violates).digest)
 
 
 def planted(features, chosen, fragile=70):
@@ -155,7 +155,29 @@ def test_too_many_patterns_are_refused(monkeypatch):
         flip_level(Problem(Hamming(14).around(network, x), NEVER), 0, 14)
 
 
-def test_large_goals_and_layers_that_are_not_dense_are_judged_too():
+def folded(seed):
+    """Convolutions and pooling behind a first layer that is a convolution."""
+    rng = np.random.default_rng(seed)
+    first, second = Window((1, 3, 4), kernel=2), Window((3, 2, 3), kernel=(1, 2))
+    layers = [
+        ConvLayer(rng.choice([-1, 1], (3, 1, 2, 2)), [2, 3, 2], first),
+        ConvLayer(rng.choice([-1, 1], (4, 3, 1, 2)), [3, 2, 4, 3], second),
+        PoolLayer(Window((4, 2, 2), kernel=2), [False, True, False, True]),
+    ]
+    return Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 4)))), rng.integers(0, 2, 12).tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("unrolled", [0, 1 << 22])
+def test_layers_that_are_not_dense(seed, unrolled, monkeypatch):
+    monkeypatch.setattr(judge, "_UNROLLED", unrolled)
+    network, x = folded(seed)
+    label = int(network.predict(np.array([x], object))[0])
+    for goal in (NEVER, loses(network.head, label), wins(network.head, (label + 1) % 3)):
+        agrees(Problem(Hamming(3).around(network, x), goal), 0, 3)
+
+
+def test_goals_of_large_numbers():
     network, x = wide(20, seed=3)
     big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
     agrees(Problem(Hamming(3).around(network, x), big), 0, 3)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from sugenet.bnn.conv import dense_of
 from sugenet.reason.front import first_layer
 
 MASK = (1 << 64) - 1
@@ -50,3 +51,15 @@ def expected(problem, low=-1, budget=None):
     patterns = {frozenset(np.flatnonzero(row != active[-1]).tolist()) for row in active[:-1]}
     bad = problem.goal.violates(network.match_counts(rows, engine="definition"))
     return len(sets), len(patterns), digest_of(patterns), [moves for moves, is_bad in zip(sets, bad, strict=True) if is_bad]
+
+
+def pieces(near):
+    """What the checker walks, by the definition alone."""
+    network, first = near.network, first_layer(near.network)
+    rows = np.array([near.sample, *(near.moved([move]) for move in near.moves)], object)
+    counts = first.match_counts(network.inputs(rows)) - first.tau
+    features = {}
+    for move, gain in zip(near.moves, counts[1:] - counts[0], strict=True):
+        features.setdefault(move.feature, []).append((move.weight, gain))
+    later = [(dense_of(layer).weights, dense_of(layer).tau) for layer in network.layers[1:]]
+    return counts[0], list(features.values()), near.budget, later, network.head.weights

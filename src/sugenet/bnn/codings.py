@@ -92,6 +92,10 @@ class Steps:
         """The bits of a state: the first `state` of them are on."""
         return np.arange(self.width) < state
 
+    def flips(self, before: int, after: int) -> int:
+        """How many bits differ between two states."""
+        return abs(after - before)
+
     def state(self, value: Any) -> int:
         """The state of a raw value."""
         return bisect_right(self.cuts, self._checked(value))
@@ -149,6 +153,10 @@ class Steps:
         ).describe(name, int(states[0] > 0))
 
     def _checked(self, value: Any) -> float:
+        if type(value) in (int, float) and abs(value) < _EXACT:  # the usual case, without arrays
+            number = 0.0 if self.bipolar and value == -1 else float(value)
+            if self.low <= number <= self.high and (not self.whole or number == number // 1):
+                return number
         column = self.read(np.array([value], dtype=object), "the feature")
         return float(column[0])
 
@@ -215,6 +223,10 @@ class OneHot:
     def bits(self, state: int) -> npt.NDArray[np.bool_]:
         """Exactly one bit on."""
         return np.asarray(np.arange(self.width) == state)
+
+    def flips(self, before: int, after: int) -> int:
+        """How many bits differ between two states: one off, one on."""
+        return 2 * (before != after)
 
     def state(self, value: Any) -> int:
         """Number of a category."""

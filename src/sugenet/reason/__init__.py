@@ -2,10 +2,13 @@
 
 from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
 from sugenet.reason.certificate import check
+from sugenet.reason.chain import Chain, chain_of
 from sugenet.reason.questions import Agree, Always, Fair, Monotone, Never, Question, Robust, problems_of
+from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
 from sugenet.reason.verify import verify
 from sugenet.reason.whatif import whatif
+from sugenet.reason.why import why
 
 __all__ = [
     "L0",
@@ -15,6 +18,7 @@ __all__ = [
     "Always",
     "Anything",
     "Box",
+    "Chain",
     "Counterfactual",
     "Fair",
     "Free",
@@ -27,12 +31,16 @@ __all__ = [
     "Prices",
     "Proved",
     "Question",
+    "Reason",
+    "Reasons",
     "Refuted",
     "Region",
     "Robust",
     "Undecided",
+    "chain_of",
     "check",
     "problems_of",
     "verify",
     "whatif",
+    "why",
 ]

@@ -29,7 +29,7 @@ __all__ = ["Core", "Found", "Solver", "Stopped", "facts_of", "solve"]
 
 _SLICE = 8_000_000
 _LOG = 1 << 20
-_LARGEST_LOG = 1 << 29
+_LARGEST_LOG = 1 << 28
 _PLAIN = 2000
 
 
@@ -161,17 +161,15 @@ class Solver:
         cascade, n = self.cascade, self.variables
         blocks = self._halves()
         halves = [half for block in blocks for half in block]
-        large = max((half.size for half in halves), default=0) >= 1 << 29
-        number = np.int64 if large else np.int32
         inputs = np.array(cascade.starts[: len(blocks) + 1], np.int64)
         columns, rows, offset = [], [], [0]
         for first, last, block in zip(inputs, inputs[1:], blocks, strict=False):
-            weights = np.array([half.weights for half in block], dtype=number).reshape(len(block), last - first)
+            weights = np.array([half.weights for half in block], dtype=np.int64).reshape(len(block), last - first)
             rows.append(weights.ravel())
             columns.append(np.ascontiguousarray(weights.T).ravel())
             offset.append(offset[-1] + weights.size)
-        cap = np.array([half.bound - int(np.minimum(half.weights, 0).sum()) for half in halves], number)
-        top = np.array([int(np.abs(half.weights).max(initial=0)) for half in halves], number)
+        cap = np.array([half.bound - int(np.minimum(half.weights, 0).sum()) for half in halves], np.int64)
+        top = np.array([int(np.abs(half.weights).max(initial=0)) for half in halves], np.int64)
         out = np.array([half.literal for half in halves], np.int32)
         order = np.argsort(out, kind="stable")
         order = order[out[order] >= 0]
@@ -183,9 +181,12 @@ class Solver:
         block_of = np.full(n, len(blocks), np.int64)
         for b in range(len(blocks)):
             block_of[inputs[b] : inputs[b + 1]] = b
-        base = np.where(out >= 0, 0, top).astype(number)
+        base = np.where(out >= 0, 0, top).astype(np.int64)
         rng = np.random.default_rng(seed)
-        ints = lambda size, fill=0: np.full(size, fill, np.int32)  # noqa: E731
+
+        def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
+            return np.full(size, fill, np.int32)
+
         numbers = np.zeros(kernels.NUMBERS, np.int64)
         numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.BLOCKS]] = 2000, n, len(blocks)
         self.machine = kernels.Machine(
@@ -225,7 +226,7 @@ class Solver:
             mark=np.zeros(n, np.int8),
             clause=ints(n + 1),
             why=ints(n + 2),
-            why_load=np.zeros(n + 2, number),
+            why_load=np.zeros(n + 2, np.int64),
             dirty=ints(len(halves)),
             is_dirty=np.zeros(len(halves), np.int8),
             stamp=ints(n + 2, -1),
@@ -243,9 +244,12 @@ class Solver:
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _rank(self) -> npt.NDArray[np.int8]:
-        """Steps and first-layer neurons are chosen first: everything else follows from them."""
+        """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else follows from either."""
+        cascade = self.cascade
         rank = np.ones(self.variables, np.int8)
-        rank[: self.cascade.starts[2] if len(self.cascade.layers) > 1 else self.cascade.starts[1]] = 0
+        rank[: cascade.steps] = 0
+        if len(cascade.layers) > 1 and len(cascade.layers[0].least) - len(self.facts) < cascade.steps:
+            rank[: cascade.starts[2]] = 0
         return rank
 
     def _phase(self) -> npt.NDArray[np.int8]:
@@ -294,6 +298,7 @@ class Solver:
         if self.over:
             return Core(())
         machine = self.machine
+        self.last = -1
         kernels.back_to_start(machine)
         codes = np.array([self._code(literal) for literal in assumed], np.int32)
         until = None if time_limit is None else monotonic() + time_limit
@@ -333,7 +338,8 @@ class Solver:
 
         Under assumptions the empty clause follows from these together with the assumptions.
         """
-        facts, clauses = list(self.facts), [[]]
+        facts: list[int] = list(self.facts)
+        clauses: list[list[int]] = [[]]
         if self.cascade.cases:
             facts, clauses = self._needed()
         found: dict[str, Any] = {"kind": "rup", "variables": self.variables, "facts": facts}

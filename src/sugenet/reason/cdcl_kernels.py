@@ -6,7 +6,7 @@ halves, a budget one half without a literal. The variables of a layer are the in
 slacks of its block by one column. Every literal that is set remembers why: a clause, a half or its chain; a half is explained only when
 asked, by loads that were there before and as few others as its slack allows.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg,var-annotated"
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 __all__ = [
     "ARENA_FULL",
     "ARENA_USED",
+    "BLOCKS",
     "CHAIN",
     "CONFLICTS",
     "FAILED",
@@ -29,12 +30,11 @@ __all__ = [
     "NUMBERS",
     "PAUSED",
     "REDUCE",
-    "BLOCKS",
     "SATISFIED",
-    "VARIABLES",
     "SIZE",
     "TRAIL",
     "UNSATISFIABLE",
+    "VARIABLES",
     "Machine",
     "back_to_start",
     "begin",
@@ -75,14 +75,14 @@ GROWTH, FAST, SLOW = range(3)
 """Places in `Machine.reals`."""
 
 HEADER = 5
-"""Words of a clause in the arena before its literals: size, number, blocks of levels, and the next clause watched with each of two literals."""
+"""Words of a clause in the arena before its literals: size, number, spread over levels, the next clauses that its two watches watch."""
 
 CHAIN = -(1 << 30)
 NOTHING = CHAIN - 1
 NONE = -1
 """Why a literal is set: a clause (its place in the arena), NONE (chosen or given), CHAIN, or ``-2 - half``."""
 
-_NEVER = -(1 << 30)
+_NEVER = -(1 << 62)
 
 
 class Machine(NamedTuple):
@@ -391,7 +391,7 @@ def _clauses(m, falsified):
 
 
 @njit(nogil=True, cache=True)
-def _look(m, h, blocks):
+def _look(m, h):
     """Draw the conclusions of one half; the conflict, or NOTHING."""
     slack, literal = m.slack[h], m.out[h]
     if slack < 0:
@@ -443,7 +443,7 @@ def _propagate(m):
             numbers[DIRTY] -= 1
             h = m.dirty[numbers[DIRTY]]
             m.is_dirty[h] = 0
-            conflict = _look(m, h, blocks)
+            conflict = _look(m, h)
         else:
             break
     while numbers[DIRTY] > 0:
@@ -634,13 +634,13 @@ def _learn(m, code):
 
 
 @njit(nogil=True, cache=True)
-def _add(m, size, blocks_of_levels):
+def _add(m, size, spread):
     """Put `clause` into the arena, watched by its first two literals; its place."""
     numbers, arena, clause = m.numbers, m.arena, m.clause
     ref = numbers[ARENA_USED]
     arena[ref] = size
     arena[ref + 1] = numbers[NEXT]
-    arena[ref + 2] = blocks_of_levels
+    arena[ref + 2] = spread
     numbers[NEXT] += 1
     for k in range(size):
         arena[ref + HEADER + k] = clause[k]

@@ -1,10 +1,10 @@
 """Checking a proof by propagation: every clause of it must follow from the thresholds and the clauses before it, the last one being empty.
 
 A clause follows when the contrary of all its literals, taken together, runs into a contradiction by these rules alone. Every threshold
-row is two implications ``guard -> weights @ inputs >= least`` (one for the neuron being true, one for false), the budget is one without a
-guard, and so is each *cut*, an implication plus a multiple of the budget. `most` is the largest sum that an implication's inputs can still
-reach: below `least`, the guard is false; if the guard is true, an input without which `most` would fall below `least` is set. Nothing here is
-shared with the solver.
+row is two implications ``guard -> weights @ inputs >= least`` (one for the neuron being true, one for false), the budget is one without
+a guard, and each *cut* is an implication plus a multiple of the budget. `most` is the largest sum that an implication's inputs can still
+reach: below `least`, the guard is false; if the guard is true, an input without which `most` would fall below `least` is set. Nothing here
+is shared with the solver.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped"
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 from zlib import decompressobj
 
@@ -89,7 +89,7 @@ def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int]) -> str:
         raise CertificateError("the proof does not end with the empty clause.")
     given = [[starts[-2] + c + 1 for c in range(len(plain.cases))]]
     given += [[-(starts[-2] + c + 1), starts[-3] + row + 1] for c, case in enumerate(plain.cases) for row in case]
-    given += [[-(b + 1), a + 1] for chain in plain.chains for a, b in zip(chain, chain[1:], strict=False)]
+    given += [[-(b + 1), a + 1] for chain in plain.chains for a, b in pairwise(chain)]
     given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
     judge = _Judge(_implications(plain, starts, proof.get("cuts", [])), starts, [*given, *clauses])
     bad = judge.first_that_fails(len(given))
@@ -338,10 +338,12 @@ def _propagate(problem, clauses, state):
         if not _watching(literals, ends, truth, trail, head, following, counts, -literal):
             return False
         if layer < layers and short > 0:
-            for r in range(first, first + count):  # only where `most` fell can there be something new
-                if most[r] < enough[r] and (weights[at + r - first] < 0 if literal > 0 else weights[at + r - first] > 0):
-                    if (guard[r] == 0 or truth[total + guard[r]] >= 0) and not _use(problem, state, r, layer):
-                        return False
+            for r in range(first, first + count):
+                w = weights[at + r - first]
+                fell = w < 0 if literal > 0 else w > 0  # only then can there be something new
+                live = guard[r] == 0 or truth[total + guard[r]] >= 0
+                if fell and live and most[r] < enough[r] and not _use(problem, state, r, layer):
+                    return False
         if 0 < layer <= layers:
             for k in range(owned[total + literal], owned[total + literal + 1]):
                 if most[order[k]] < enough[order[k]] and not _use(problem, state, order[k], layer - 1):

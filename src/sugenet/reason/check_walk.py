@@ -25,7 +25,7 @@ __all__ = ["Walked", "walk"]
 _CHUNK = 1 << 20
 _BATCH = 1 << 14
 _TOO_HEAVY = 1 << 60
-_RECENT = 1 << 14  # patterns that a thread remembers before it looks them up
+_RECENT = 1 << 16  # patterns that a thread remembers before it looks them up
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
 
 _Patterns = npt.NDArray[np.uint64]
@@ -69,7 +69,7 @@ def walk(
     head
         Weights of the head, one row a class.
     violates
-        From match counts of the classes, one row a pattern, to whether they are a violation.
+        From match counts of the classes, one row a pattern, to whether they are a violation; called from several threads.
     threads
         How many may work at once; one per core when None.
     """
@@ -80,24 +80,24 @@ def walk(
     count = threads or _cores()
     small = int(np.abs(base[loose]).max(initial=0)) + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, len(used)) < 1 << 30
     words = max(1, -(-len(loose) // 64))
-    start, rows = np.full(64 * words, -1), np.zeros((len(gains), 64 * words), np.int64)  # filled up with neurons that never turn
-    start[: len(loose)], rows[:, : len(loose)] = base[loose], gains[:, loose]
-    kind = np.int32 if small else np.int64
-    start, rows = start.reshape(words, 64).astype(kind), rows.reshape(-1, words, 64).astype(kind)
+    lanes = np.full((len(gains) + 1, 64 * words), 0, np.int32 if small else np.int64)
+    lanes[0] = -1  # neurons that never turn, behind the last
+    lanes[0, : len(loose)], lanes[1:, : len(loose)] = base[loose], gains[:, loose]
+    start, rows = lanes[0].reshape(words, 64), lanes[1:].reshape(-1, words, 64)
     sizes = [len(options) for options in used]
     behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)  # first option of the next feature
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
     judged = _Later(np.asarray(base) >= 0, loose, [(np.asarray(w), np.asarray(t)) for w, t in layers], np.asarray(head))
     with ThreadPoolExecutor(count) as pool:
         shares = list(pool.map(lambda turn: _share(start, rows, weight, behind, lightest, limit, turn, count), range(count)))
-        known, size = np.zeros((64, words), np.uint64), 0
-        for _, found in shares:
-            known, size = _with(known, size, found)
+        _, known, size = shares[0]
+        for _, others, many in shares[1:]:
+            known, size = _with(known, size, _listed(others, many))
         patterns = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
         batches = [patterns[k : k + _BATCH] for k in range(0, len(patterns), _BATCH)]
         bad = any(pool.map(lambda batch: bool(np.any(violates(judged.counts(batch)))), batches))
         digest = sum(pool.map(lambda batch: int(_digest(batch, loose)), batches))
-    return Walked(sum(sets for sets, _ in shares), len(patterns), f"{digest & ((1 << 64) - 1):016x}", bad)
+    return Walked(sum(sets for sets, _, _ in shares), len(patterns), f"{digest & ((1 << 64) - 1):016x}", bad)
 
 
 def _cores() -> int:
@@ -127,8 +127,10 @@ def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: 
     return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64)
 
 
-def _share(start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int) -> tuple[int, _Patterns]:
-    """One thread's share of the sets: how many, and their different patterns but the empty one."""
+def _share(
+    start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int
+) -> tuple[int, _Patterns, int]:
+    """One thread's share of the sets: how many, a table of their different patterns but the empty one, and its size."""
     words = len(start)
     chosen = np.full(len(set(behind.tolist())) + 1, -1, np.int64)
     state = np.zeros(3, np.int64)  # depth, sets of `_SHARED` options met, sets walked
@@ -137,13 +139,13 @@ def _share(start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, 
     while more:
         more, found = _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk)
         known, size = _with(known, size, chunk[:found])
-    return int(state[2]), _listed(known, size)
+    return int(state[2]), known, size
 
 
 def _with(known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
     """A set of patterns, an open hash table in which 0 stands for a free place, with more patterns put in."""
     if 2 * (size + len(more)) > len(known):
-        room = 1 << (4 * (size + len(more))).bit_length()
+        room = 1 << (2 * (size + len(more))).bit_length()
         old, known = _listed(known, size), np.zeros((room, known.shape[1]), np.uint64)
         _put(known, old)
     return known, size + int(_put(known, more))
@@ -156,6 +158,15 @@ def _put(known, patterns):  # type: ignore[no-untyped-def]
     words, last = patterns.shape[1], nb.uint64(len(known) - 1)  # the size is a power of 2
     for row in range(len(patterns)):
         place = _mix(patterns, row) & last
+        if words == 1:  # the same as below, without loops
+            key = patterns[row, 0]
+            there = known[place, 0]
+            while there != key and there != nb.uint64(0):
+                place = (place + nb.uint64(1)) & last
+                there = known[place, 0]
+            known[place, 0] = key
+            new += there != key
+            continue
         while True:
             free = same = True
             for w in range(words):
@@ -278,17 +289,23 @@ def _splitmix64(value):  # type: ignore[no-untyped-def]
 
 
 class _Later:
-    """The layers behind the first, as bits of their literals: of those with a weight whose binary digit b is 1, each that holds adds 2^b."""
+    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds 2^b where it holds."""
 
     def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints) -> None:
-        self.active, self.loose = _bits(active[None])[0], loose
+        layers, head = list(layers), np.asarray(head)
+        every = [weights for weights, _ in layers] + [head]
         self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
         widest = int(self.sizes.max()) + 63
         self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
         for number, (_, tau) in enumerate(layers):
             self.tau[number, : len(tau)] = tau
         rows, places = [], []
-        for number, weights in enumerate([weights for weights, _ in layers] + [head]):
+        self.start = np.zeros((len(every), widest), np.uint64)
+        held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))  # literals that hold whatever the loose neurons do
+        held[:, loose] = 0
+        self.start[0, : len(held)] = held.sum(axis=1)
+        every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
+        for number, weights in enumerate(every):
             for digit in range(max(1, int(np.abs(weights).max(initial=0)).bit_length())):
                 has = (np.abs(weights) >> digit & 1).astype(bool)
                 both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
@@ -300,7 +317,7 @@ class _Later:
     def counts(self, patterns: _Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         out = np.empty((len(patterns), self.sizes[-1]), np.int64)
-        _run(patterns, self.active, self.loose, self.places, self.positive, self.negative, self.tau, self.sizes, out)
+        _run(patterns, self.start, self.places, self.positive, self.negative, self.tau, self.sizes, out)
         return out
 
 
@@ -320,22 +337,18 @@ def _ones(x):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _run(patterns, active, loose, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
-    """Match counts of the last layer. Row r of `places`: the layer, the input word, and the binary digit that row r of the weights is for."""
-    words = np.zeros(max(len(active), (sizes.max() + 63) // 64), np.uint64)
-    first = np.searchsorted(loose, 64 * np.arange(len(active) + 1))  # the loose neurons of each word
+def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
+    """Match counts of the last layer. Row r of `places`: the layer, input word and binary digit that row r of the weights is for."""
+    words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
     count = np.zeros(sizes.max() + 63, np.uint64)
     for row in range(len(patterns)):
-        for w in range(len(active)):
-            word = active[w]
-            for j in range(first[w], first[w + 1]):
-                turned = patterns[row, j // 64] >> nb.uint64(j % 64) & nb.uint64(1)
-                word ^= turned << nb.uint64(loose[j] % 64)
-            words[w] = word
+        for w in range(patterns.shape[1]):
+            words[w] = patterns[row, w]
         r = 0
         for layer in range(len(sizes)):
             size = sizes[layer]
-            count[:] = 0
+            for i in range(len(count)):
+                count[i] = start[layer, i]
             while r < len(places) and places[r, 0] == layer:
                 word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
                 for i in range(size):

@@ -1,8 +1,8 @@
 """Compiled counting: a walk over combinations of options that gives every pattern to the network behind the first layer, in blocks.
 
-Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero gives 64 bits of a pattern in a few
-instructions. Patterns are collected and judged 256 and more at a time, one neuron after another. Where that is costly, patterns that came by
-before are remembered with their class. A subtree in which no neuron, or no class, can change any more is counted by a table of sizes.
+Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero gives 64 bits of a pattern in a
+few instructions. Patterns are collected and judged 256 and more at a time, one neuron after another. Where that is costly, patterns that
+came by before are remembered with their class. A subtree in which no neuron, or no class, can change is counted by a table of sizes.
 All of it is in this file, since the cache on disk is renewed when *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
@@ -84,7 +84,7 @@ def classify(patterns, size, tail, work, count, best, labels):
     """Classes of the first `size` patterns, by their places among those that can win. ``patterns[w, i]`` is word w of pattern i."""
     layers, ends, entries, least, slope, ranks = tail
     src = patterns
-    last = layers.shape[0] - 2
+    last = layers.shape[0] - 3
     for layer in range(last):
         dst = work[layer & 1]
         many = layers[layer + 1] - layers[layer]
@@ -120,15 +120,23 @@ def classify(patterns, size, tail, work, count, best, labels):
                 labels[i] = k if better else labels[i]
 
 
-@njit(nogil=True, cache=True)
-def _settled(low, high, tail, work):
-    """The class that every pattern between two has (bits may be set where `high` is and must be where `low` is), or -1 if bounds do not tell."""
-    layers, ends, entries, least, slope, ranks = tail
+@njit(nogil=True, cache=True, inline="always")
+def _bounds(sure, open_, entries, first, end):
+    """How many literals hold in any case, and how many more may."""
     word, shift, flip, mask = entries
-    last = layers.shape[0] - 2
-    sure, open_ = work[0], work[1]  # bits that are set in any case, and bits that are not settled
-    for w in range(low.shape[0]):
-        sure[0, w], open_[0, w] = low[w], low[w] ^ high[w]
+    fixed = free = nb.int64(0)
+    for e in range(first, end):
+        unknown = open_[word[e]]
+        fixed += _ones((sure[word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
+        free += _ones(mask[e] & unknown) << shift[e]
+    return fixed, free
+
+
+@njit(nogil=True, cache=True)
+def _settled(tail, sure, open_):
+    """The class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``, or -1 where bounds through the layers do not tell."""
+    layers, ends, entries, least, slope, _ = tail
+    last = layers.shape[0] - 3
     here = 0
     for layer in range(last):
         many, there = layers[layer + 1] - layers[layer], 1 - here
@@ -136,34 +144,292 @@ def _settled(low, high, tail, work):
             sure[there, w] = open_[there, w] = 0
         for q in range(many):
             neuron = layers[layer] + q
-            fixed = free = nb.int64(0)
-            for e in range(ends[neuron], ends[neuron + 1]):
-                unknown = open_[here, word[e]]
-                fixed += _ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
-                free += _ones(mask[e] & unknown) << shift[e]
+            fixed, free = _bounds(sure[here], open_[here], entries, ends[neuron], ends[neuron + 1])
             bit = nb.uint64(1) << nb.uint64(q & 63)
             if fixed >= least[neuron]:
                 sure[there, q >> 6] |= bit
             elif fixed + free >= least[neuron]:
                 open_[there, q >> 6] |= bit
         here = there
-    if ranks.shape[0] > 0:
-        return -1
+    classes = layers[last + 1] - layers[last]
     winner, top = 0, nb.int64(0)
-    first, end = layers[last], layers[last + 1]
-    for q in range(first, end):  # the class that wins where every open bit is 0
-        score = nb.int64(0)
-        for e in range(ends[q], ends[q + 1]):
-            score += _ones((sure[here, word[e]] ^ flip[e]) & mask[e]) << shift[e]
-        score = slope[q] * score + least[q]
-        if q == first or score > top:
-            winner, top = q, score
-    for q in range(first, end):  # by how much every other class can gain on it
-        if q == winner:
+    for k in range(classes):  # a class that may win: the one with the best middle
+        q = layers[last] + k
+        fixed, free = _bounds(sure[here], open_[here], entries, ends[q], ends[q + 1])
+        score = slope[q] * (2 * fixed + free) + 2 * least[q]
+        if k == 0 or score > top:
+            winner, top = k, score
+    for k in range(classes):
+        q = layers[last + 1] + winner * classes + k
+        if k != winner and _bounds(sure[here], open_[here], entries, ends[q], ends[q + 1])[0] < least[q]:
+            return -1
+    return winner
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _folded(keys, i):
+    h = keys[0, i]
+    for w in range(1, keys.shape[0]):
+        h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ keys[w, i]
+    h *= _GOLDEN
+    return h ^ (h >> nb.uint64(32))
+
+
+@njit(nogil=True, cache=True)
+def _resolve(met, many, size, known, classes, sizes, tail, work, tally):
+    """Add up patterns by their class, each with how many it stands for: from memory, or judged and remembered."""
+    words, mask = known.shape[1], nb.uint64(known.shape[0] - 1)
+    fresh, fresh_many, count, best, labels, blocks = work
+    new = 0
+    sizes[1] += size
+    for i in range(size):
+        place = _folded(met, i) & mask
+        while True:
+            if classes[place] < 0:
+                for w in range(words):
+                    fresh[w, new] = met[w, i]
+                fresh_many[new] = many[i]
+                new += 1
+                break
+            differ = nb.uint64(0)
+            for w in range(words):
+                differ |= known[place, w] ^ met[w, i]
+            if differ == nb.uint64(0):
+                tally[classes[place]] += many[i]
+                break
+            place = (place + nb.uint64(1)) & mask
+    sizes[2] += new
+    if new == 0:
+        return
+    classify(fresh, new, tail, blocks, count, best, labels)
+    for i in range(new):
+        tally[labels[i]] += fresh_many[i]
+        if 2 * sizes[0] > known.shape[0]:
             continue
-        gain = nb.int64(0)
-        for e in range(ends[q], ends[q + 1]):
-            gain += slope[q] * ((_ones((sure[here, word[e]] ^ flip[e]) & mask[e])) << shift[e])
-            gain += slope[q] * (_ones(flip[e] ^ nb.uint64(0) & nb.uint64(0)) * 0)
-        return -2
-    return winner - first
+        place = _folded(fresh, i) & mask
+        while classes[place] >= 0:
+            differ = nb.uint64(0)
+            for w in range(words):
+                differ |= known[place, w] ^ fresh[w, i]
+            if differ == nb.uint64(0):
+                break
+            place = (place + nb.uint64(1)) & mask
+        if classes[place] < 0:
+            sizes[0] += 1
+            classes[place] = labels[i]
+            for w in range(words):
+                known[place, w] = fresh[w, i]
+
+
+@njit(nogil=True, cache=True)
+def _flush(found, size, memory, tail, work, tally):
+    """Add up found patterns by their class."""
+    recent, recent_many, met, met_many, known, classes, sizes = memory
+    if known.shape[0] == 0:
+        _, _, count, best, labels, blocks = work
+        classify(found, size, tail, blocks, count, best, labels)
+        for k in range(tally.shape[0]):
+            total = 0
+            for i in range(size):
+                total += labels[i] == k
+            tally[k] += total
+        return
+    words, mask = recent.shape[0], nb.uint64(recent.shape[1] - 1)
+    n = nb.uint64(0)
+    if words == 1:
+        row, old, out = found[0], recent[0], met[0]
+        for i in range(size):
+            key = row[i]
+            place = ((key * _GOLDEN) >> nb.uint64(40)) & mask
+            before, many = old[place], recent_many[place]
+            other = before != key
+            out[n], met_many[n] = before, many
+            old[place] = key
+            recent_many[place] = 1 if other else many + 1
+            n += nb.uint64(other)
+    else:
+        for i in range(size):
+            place = (_folded(found, i) >> nb.uint64(8)) & mask
+            differ = nb.uint64(0)
+            for w in range(words):
+                before = recent[w, place]
+                differ |= before ^ found[w, i]
+                met[w, n] = before
+                recent[w, place] = found[w, i]
+            many = recent_many[place]
+            met_many[n] = many
+            recent_many[place] = 1 if differ != nb.uint64(0) else many + 1
+            n += nb.uint64(differ != nb.uint64(0))
+    _resolve(met, met_many, nb.intp(n), known, classes, sizes, tail, work, tally)
+
+
+@njit(nogil=True, cache=True)
+def _forget(memory, tail, work, tally):
+    """Add up what is in the memory of recent patterns, and empty it."""
+    recent, recent_many, met, met_many, known, classes, sizes = memory
+    if known.shape[0] == 0:
+        return
+    n = 0
+    for place in range(recent.shape[1]):
+        if recent_many[place] > 0:
+            for w in range(recent.shape[0]):
+                met[w, n] = recent[w, place]
+            met_many[n] = recent_many[place]
+            recent_many[place] = 0
+            n += 1
+        if n == SIZE or place == recent.shape[1] - 1:
+            _resolve(met, met_many, n, known, classes, sizes, tail, work, tally)
+            n = 0
+
+
+@njit(nogil=True, cache=True)
+def walk(
+    begin, end, root, used, free, rows, weight, after, lightest, leaves, budget, alike, place, low, high, sizes, tail, memory, tally, stop
+):
+    """Count the combinations that begin with one of the options begin..end-1, by class.
+
+    With a budget every set of options is a prefix and a last option behind it; ``after[k]`` is the first option of the next feature. When
+    all is `free`, a prefix is a choice of the first features, and `leaves` has all that the last ones add together. ``root`` are the lanes
+    to begin with, which already use `used` of the budget. ``alike``: all options weigh the same. ``place[k]`` is the feature of option k;
+    ``low`` and ``high`` bound what is still to come, by feature when free, else by what is left of the budget; ``sizes`` says how much
+    that is. Combinations are added to `tally`; ends early when ``stop[0]`` is set. Returns how many were counted by bounds.
+    """
+    count, lanes = rows.shape
+    words = lanes // LANES
+    most = place[count] - place[begin] + 1 if count > begin else 1
+    acc = np.empty((most + 1, lanes), rows.dtype)
+    spent = np.zeros(most + 1, np.int64)
+    following = np.zeros(most + 1, np.int64)
+    acc[0] = root
+    spent[0] = used
+    following[0] = begin
+    room = max(SIZE, 64)
+    widest = words
+    layers = tail[0]
+    for layer in range(layers.shape[0] - 1):
+        widest = max(widest, (layers[layer + 1] - layers[layer] + 63) >> 6)
+    found = np.empty((words, room), np.uint64)
+    heavy, heavy_many, h = np.empty((words, room), np.uint64), np.empty(room, np.int64), 0
+    work = (
+        np.empty((words, room), np.uint64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty((2, widest, room), np.uint64),
+    )
+    sure, open_ = np.zeros((2, widest), np.uint64), np.zeros((2, widest), np.uint64)
+    tries, gained = np.zeros(low.shape[0], np.int64), np.zeros(low.shape[0], np.int64)
+    cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
+    pairs = layers[layers.shape[0] - 1] > layers[layers.shape[0] - 2]
+    n = depth = by_bounds = 0
+    while depth >= 0 and stop[0] == 0:
+        first = following[depth]
+        last = end if depth == 0 and not free else count
+        left = budget - spent[depth]
+        settled = False
+        if low.shape[0] > 0 and (free or depth > 0):
+            where = place[first] if free else left
+            size = sizes[place[first], 0 if free else left]
+            differ = nb.uint64(0)
+            for w in range(words):
+                at = w * LANES
+                sure[0, w] = _turned(acc, depth * lanes + at, low, where * lanes + at)
+                open_[0, w] = _turned(acc, depth * lanes + at, high, where * lanes + at) ^ sure[0, w]
+                differ |= open_[0, w]
+            if differ == nb.uint64(0):
+                settled = True
+                by_bounds += size
+                for w in range(words):
+                    heavy[w, h] = sure[0, w]
+                heavy_many[h] = size
+                h += 1
+                if h == room:
+                    classify(heavy, h, tail, work[5], work[2], work[3], work[4])
+                    for i in range(h):
+                        tally[work[4][i]] += heavy_many[i]
+                    h = 0
+            elif pairs and size > cost and (tries[where] < _TRIES or gained[where] > tries[where] * cost):
+                label = _settled(tail, sure, open_)
+                tries[where] += 1
+                if label >= 0:
+                    settled = True
+                    by_bounds += size
+                    gained[where] += size
+                    tally[label] += size
+        if not settled:
+            start, over = (0, leaves.shape[0]) if free else (first, last)
+            if not free and lightest[first] > left:
+                over = start
+            while start < over:
+                part = min(start + CHUNK, over)
+                if n + CHUNK > room:
+                    _flush(found, n, memory, tail, work, tally)
+                    n = 0
+                if alike or free:
+                    for w in range(words):
+                        row, at = found[w], depth * lanes + w * LANES
+                        for k in range(start, part):
+                            row[n + k - start] = _turned(acc, at, leaves, k * lanes + w * LANES)
+                    n += part - start
+                else:
+                    for k in range(start, part):
+                        for w in range(words):
+                            found[w, n] = _turned(acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES)
+                        n += weight[k] <= left
+                start = part
+        else:
+            following[depth] = last
+        if not free and (first >= last or 2 * lightest[first] > left):
+            following[depth] = last
+        while depth >= 0:  # the next prefix
+            last = end if depth == 0 and not free else count
+            k = following[depth]
+            if not free:
+                while k < last and spent[depth] + weight[k] + lightest[after[k]] > budget:
+                    k += 1
+            if k < last:
+                for lane in range(lanes):
+                    acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+                spent[depth + 1] = spent[depth] + weight[k]
+                following[depth] = k + 1
+                depth += 1
+                following[depth] = after[k]
+                break
+            depth -= 1
+    _flush(found, n, memory, tail, work, tally)
+    _forget(memory, tail, work, tally)
+    classify(heavy, h, tail, work[5], work[2], work[3], work[4])
+    for i in range(h):
+        tally[work[4][i]] += heavy_many[i]
+    return by_bounds
+
+
+@njit(nogil=True, cache=True)
+def merge(rows, table, where):
+    """Number equal rows alike: ``where[i]`` is the number of row i. Returns the first of each. `table` comes filled with -1."""
+    mask = nb.uint64(table.shape[0] - 1)
+    words = rows.shape[1]
+    new = 0
+    firsts = np.empty(rows.shape[0], np.int64)
+    for i in range(rows.shape[0]):
+        h = nb.uint64(0)
+        for w in range(words):
+            h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ rows[i, w]
+        h *= _GOLDEN
+        at = (h ^ (h >> nb.uint64(32))) & mask
+        while True:
+            number = table[at]
+            if number < 0:
+                table[at] = where[i] = new
+                firsts[new] = i
+                new += 1
+                break
+            same = True
+            for w in range(words):
+                same &= rows[firsts[number], w] == rows[i, w]
+            if same:
+                where[i] = number
+                break
+            at = (at + nb.uint64(1)) & mask
+    return firsts[:new]

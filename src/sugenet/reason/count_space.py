@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import pack, words_for
-from sugenet.bnn import DenseLayer
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import TooLargeError
@@ -122,8 +121,9 @@ class Space:
     def only(self, features: Iterable[int], budget: int | None) -> Space:
         """The same with fewer features that can change, or with another budget."""
         chosen = [place for place, feature in enumerate(self.features) if feature in set(features)]
-        picked = (tuple(row[place] for place in chosen) for row in (self.features, self.weights, self.gains))
-        return Space(self.near, *picked, self.start, budget, self.tail)  # type: ignore[arg-type]
+        kept = tuple(self.features[place] for place in chosen)
+        weights, gains = (tuple(row[place] for place in chosen) for row in (self.weights, self.gains))
+        return Space(self.near, kept, weights, gains, self.start, budget, self.tail)
 
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:

@@ -23,6 +23,8 @@ from sugenet.reason.search import search
 
 __all__ = ["ENGINES", "Clock", "combinations_of", "decide", "sets_within"]
 
+_FEW = 3e5
+"""Sets that are walked through before anything is searched for."""
 _WALK = 3e8
 """Sets of moves that are walked through before a solver is asked."""
 _WALK_LATE = 1e11
@@ -95,13 +97,15 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
 def _ladder(problem: Problem) -> list[tuple[str, Any]]:
     """Engines in the order in which they are worth a try."""
     sets, free = sets_within(problem.near), combinations_of(problem.near)
-    steps: list[tuple[str, Any]] = [("bounds", _bounds), ("search", _search)]
+    steps: list[tuple[str, Any]] = [("bounds", _bounds)]
     walks: list[tuple[float, float, str, Any]] = [(sets, _WALK_LATE, "flips", _flips)] if problem.near.budget is not None else []
     walks.append((free, _EXHAUST_LATE, "exhaust", _exhaust))
     walks.sort(key=lambda walk: walk[0])
     count, most, name, run = walks[0]
-    early = _EXHAUST if name == "exhaust" else _WALK
-    if count <= early:
+    if count <= _FEW:
+        return [*steps, (name, run)]
+    steps.append(("search", _search))
+    if count <= (_EXHAUST if name == "exhaust" else _WALK):
         return [*steps, (name, run)]
     steps.append(("cdcl", lambda p, c: _cdcl(p, c.within(_FIRST_TRY))))
     if count <= most:
@@ -131,7 +135,7 @@ def _bounds(problem: Problem, clock: Clock) -> Outcome:  # noqa: ARG001
 
 
 def _search(problem: Problem, clock: Clock) -> Outcome:
-    moves = search(problem.front, problem.goal, seed=clock.seed, stop=clock.up)
+    moves = search(problem.front, problem.goal, seed=clock.seed, light=False, stop=clock.up)
     return Open("search", "local search found nothing", {}) if moves is None else _found(problem, moves, "search")
 
 

@@ -65,8 +65,7 @@ def flip_level(
     from sugenet.reason.flip_kernels import HEAD, LEAF, SETS, WALKER, walk_sets
 
     near = problem.near
-    if near.budget is not None and budget > near.budget:
-        raise ValueError(f"a budget of {budget} is more than the neighbourhood's {near.budget}.")
+    assert near.budget is None or budget <= near.budget, "other moves could be needed, and other neurons fragile"
     if sum(move.weight for move in near.moves) >= _HEAVY:
         raise TooLargeError("the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits.")
     judge = Judge(problem.front, problem.goal)
@@ -119,10 +118,13 @@ def _sizes(near: Neighbourhood, budget: int) -> tuple[int, int]:
 
 
 def prepare_flips(notify: Callable[[str], None] | None = None) -> None:
-    """Load the compiled walk; `notify` is told first where it has to be compiled."""
+    """Load the compiled walks and search; `notify` is told first where something has to be compiled."""
     from sugenet.bnn import DenseLayer, Head, Network
+    from sugenet.reason.exhaust import exhaust
     from sugenet.reason.flip_kernels import prepare
     from sugenet.reason.regions import L0
+    from sugenet.reason.search import search
 
     network = Network.of_bits([DenseLayer([[1, 1]], [2])], Head([[1], [-1]]))
-    prepare(notify, lambda: flip_level(Problem(L0(1).around(network, [1, -1]), Goal(())), 0, 1))
+    problem = Problem(L0(2).around(network, [1, -1]), Goal(()))
+    prepare(notify, lambda: (flip_level(problem, 0, 2), exhaust(problem), search(problem.front, problem.goal, restarts=1)))

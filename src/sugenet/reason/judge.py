@@ -77,7 +77,7 @@ class Judge:
         from sugenet.reason.flip_kernels import shortfalls
 
         out = np.empty(len(counts), np.int64)
-        shortfalls(counts, shift, *self.votes, out)
+        shortfalls(counts, shift, self.votes, out)
         return out
 
     @cached_property

@@ -76,8 +76,11 @@ class Neighbourhood:
 
 
 def row_of(values: Iterable[Any]) -> Any:
-    """One raw sample as an array that keeps its values as they are."""
+    """One raw sample as an array: of whole numbers or floats where all are, which is read fastest, else of the values as they are."""
     row = tuple(values)
+    kinds = set(map(type, row))
+    if len(kinds) == 1 and kinds <= {int, float} and all(-(1 << 53) < value < 1 << 53 for value in row):
+        return np.array([row])
     array = np.empty((1, len(row)), dtype=object)
     array[0] = row
     return array
@@ -109,12 +112,11 @@ def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movab
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
-        here = coding.bits(states[feature])
         for state in range(coding.states):
             move = coding.move(values[feature], state) if state != states[feature] else None
             if move is None:
                 continue
-            weight = weigh(feature, move.distance, int((coding.bits(state) != here).sum()))
+            weight = weigh(feature, move.distance, coding.flips(states[feature], state))
             if weight is not None:
                 found.append((feature, state, move.value, move.distance, weight))
     scale = whole_weights([weight for *_, weight in found])

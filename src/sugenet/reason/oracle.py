@@ -28,6 +28,10 @@ Features: TypeAlias = frozenset[int]
 
 _SMALL = 2e6
 """Sets or combinations that are walked through at once rather than asked of the solver."""
+_SMALL_DEEP = 2.0**26
+"""The same behind more hidden layers, where the solver is slow."""
+_SHALLOW = 2
+"""Hidden layers up to which the solver is asked first."""
 _HEAVY_LAYERS = 4_000_000
 """Products of the hidden layers beyond which the solver is not built."""
 
@@ -77,7 +81,8 @@ class Oracle:
         if isinstance(by_bounds(problem), Holds):
             self.sufficient.append(fixed)
             return True
-        small = min(sets_within(problem.near), combinations_of(problem.near)) <= _SMALL
+        shallow = len(problem.near.network.layers) <= _SHALLOW
+        small = min(sets_within(problem.near), combinations_of(problem.near)) <= (_SMALL if shallow else _SMALL_DEEP)
         return self._decided(problem, fixed) if small or self._solver is None else self._solved(fixed)
 
     def _decided(self, problem: Problem, fixed: Features) -> bool | None:

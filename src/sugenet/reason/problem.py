@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from sugenet.reason.cascade import Cascade
 from sugenet.reason.front import Front
 from sugenet.reason.goal import Goal
-from sugenet.reason.regions import Move, Neighbourhood
+from sugenet.reason.neighbourhood import Move, Neighbourhood, row_of
 
 __all__ = ["Problem"]
 
@@ -41,6 +39,4 @@ class Problem:
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False
-        row = np.empty((1, len(near.sample)), dtype=object)
-        row[0] = near.moved(chosen)
-        return bool(self.goal.violates(near.network.match_counts(row, engine="definition"))[0])
+        return bool(self.goal.violates(near.network.match_counts(row_of(near.moved(chosen)), engine="definition"))[0])

@@ -18,10 +18,11 @@ from sugenet.errors import EncodingError, QuestionError
 from sugenet.reason.goal import Goal, at_least, loses, wins
 from sugenet.reason.joint import Joint, abreast, twins
 from sugenet.reason.merge import merged
+from sugenet.reason.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.reason.problem import Problem
 from sugenet.reason.property import Keeps, Ties
 from sugenet.reason.query import Query
-from sugenet.reason.regions import Anything, Box, Neighbourhood, Region, place_of
+from sugenet.reason.regions import Anything, Box, Region
 
 __all__ = ["Agree", "Always", "Fair", "Monotone", "Never", "Question", "Robust", "class_of", "plain", "problems_of", "region_data"]
 
@@ -98,10 +99,12 @@ class Robust:
 
     def keeps(self, network: Network) -> Keeps:
         """The property."""
-        row = np.empty((1, network.encoder.features), dtype=object)
-        row[0] = self.values(network)
-        label = int(network.predict(row)[0])
-        return Keeps(network, label, None if self.target is None else class_of(network, self.target), self.ties)
+        kept = self.__dict__.get("_keeps")
+        if kept is None or kept.network is not network:
+            label = int(network.predict(row_of(self.values(network)))[0])
+            kept = Keeps(network, label, None if self.target is None else class_of(network, self.target), self.ties)
+            self.__dict__["_keeps"] = kept
+        return kept
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""

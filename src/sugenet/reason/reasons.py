@@ -65,6 +65,8 @@ class Reasons:
     """Features that can change their code inside the region; all others are in no reason."""
     asked: int
     """How many sets of features were asked about."""
+    order: str
+    """In which order features were freed, in words."""
     seconds: float
 
     @property
@@ -118,7 +120,7 @@ class Reasons:
             "irrelevant": list(self.irrelevant),
             "attribution": {name: str(share) for name, share in self.attribution.items() if share},
             "attribution_exact": self.all_reasons,
-            "order": "features are freed from the least to the most important: by what they bring to neurons near their threshold",
+            "order": self.order,
             "seconds": self.seconds,
         }
 

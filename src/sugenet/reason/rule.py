@@ -155,6 +155,8 @@ def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[
     coding = network.encoder.codings[feature]
     if not isinstance(coding, Steps):
         raise QuestionError(f"feature {network.encoder.names[feature]} is a category, and cannot be compared with {value}.")
+    if coding.bipolar and value == -1:
+        value = 0.0  # -1 is another spelling of 0
     match sign:
         case "=":
             return value, value

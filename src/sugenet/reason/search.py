@@ -18,6 +18,7 @@ from sugenet.reason.walks import lanes_for
 __all__ = ["search"]
 
 _STEPS = 20_000
+_WORK = 1 << 28
 _HOT, _COLD = 2.0, 0.25  # temperatures, in units of the largest factor of the goal
 _NEVER = 1 << 60
 
@@ -43,7 +44,10 @@ def search(
     near = front.neighbourhood
     if not near.moves or not len(front.fragile):
         return None
-    annealer = _Annealer(front, goal)
+    try:
+        annealer = _Annealer(front, goal)
+    except TooLargeError:  # sums or costs beyond the machine's integers: nothing is found
+        return None
     rng = np.random.default_rng(seed)
     best: list[int] | None = None
     budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
@@ -81,6 +85,8 @@ class _Annealer:
         self.first = np.cumsum([0, *(len(numbers) + 1 for numbers in self.options.values())]).astype(np.int64)
         self.weight = np.array([w for numbers in self.options.values() for w in (0, *(near.moves[k].weight for k in numbers))], np.int64)
         self.later = None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
+        work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
+        self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
         self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors), default=1))
 
     def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
@@ -99,7 +105,7 @@ class _Annealer:
                 chosen[place] = 1 + numbers.index(number)
         fixed = (self.start, self.stacked, self.first, self.weight)
         seed = np.uint64(rng.integers(1, 1 << 63))
-        if anneal(chosen, *fixed, budget, _STEPS, _HOT * self.unit, _COLD * self.unit, seed, self.later, self.judge.votes) > 0:
+        if anneal(chosen, *fixed, budget, self.steps, _HOT * self.unit, _COLD * self.unit, seed, self.later, self.judge.votes) > 0:
             return None
         return [numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, SoundnessError
 from sugenet.reason.answers import Proved, Refuted, Undecided
 from sugenet.reason.decide import Clock, decide
 from sugenet.reason.joint import Joint
+from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
 from sugenet.reason.query import Query
 from sugenet.reason.questions import Question, Robust, plain, problems_of
@@ -167,6 +166,4 @@ def _refuted(
 def _label(network: Network, row: tuple[Any, ...]) -> str:
     if _reads_reals(network) and any(value != int(value) for value in row):
         return "other"  # a class of the query's condition; the levels between whole numbers have no prediction
-    array = np.empty((1, len(row)), dtype=object)
-    array[0] = row
-    return network.classes[int(network.predict(array, engine="definition")[0])]
+    return network.classes[int(network.predict(row_of(row), engine="definition")[0])]

@@ -45,7 +45,7 @@ class Swept:
 
 
 def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The lanes at the sample and of every move, in as few bytes as hold all sums; filled up to whole words with neurons that never turn."""
+    """The lanes at the sample and of every move, in as few bytes as hold all sums; behind the last, neurons that never turn."""
     near = front.neighbourhood
     start, moves = lanes_of(front)
     far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
@@ -87,10 +87,12 @@ class _Sweep:
         from sugenet.reason.flip_kernels import RECENT
 
         self.judge, self.walk, self.states, self.threads, self.stop = judge, walk, states, threads, stop
-        parts, words = 1 << min(8, (sets >> 16).bit_length()), judge.words
+        words = judge.words
+        parts = 1 << max(0, min(8, (sets >> 16).bit_length()) - (words >> 3).bit_length())
+        recent = max(1 << 8, min(RECENT, 1 << (sets >> 8).bit_length()) >> (words - 1).bit_length())
         self.found = np.empty((len(states), parts, _ROOM, words), np.uint64)
         self.counts = np.zeros((len(states), parts), np.int64)
-        self.recent = np.zeros((len(states), min(RECENT, max(1 << 10, 1 << (sets >> 8).bit_length())), words), np.uint64)
+        self.recent = np.zeros((len(states), recent, words), np.uint64)
         self.recent[:, 0, 0] = 1  # 0 belongs to this place, and is not yet known
         self.table = np.zeros((parts, 1 << 8, words), np.uint64)
         self.sizes, self.zero = np.zeros(parts, np.int64), np.zeros(parts, np.uint8)
@@ -98,6 +100,8 @@ class _Sweep:
         self.bad: list[tuple[int, ...]] = []
 
     def run(self, everything: bool) -> Swept | None:
+        from sugenet.reason.flip_kernels import DEPTH
+
         none = np.zeros(0, np.uint64)
         origin = np.zeros((1, self.judge.words), np.uint64)
         start_violates = bool(self.judge.shortfall(origin)[0] <= 0)
@@ -109,9 +113,13 @@ class _Sweep:
 
             def go_on(start: int, stop: int, live: list[int] = live, quota: int = quota) -> None:
                 for w in live[start:stop]:
+                    if self._give_up():
+                        return
                     self.walk(self.states[w], quota, none, self.recent[w], self.found[w], self.counts[w])
 
             share(go_on, len(live), 1, self.threads)
+            if self.stopped:
+                return None
             self._make_room(int(self.counts.sum(axis=0).max()))
             share(self._settle, len(self.sizes), 1, self.threads)
             if self.stopped:
@@ -120,7 +128,7 @@ class _Sweep:
                 self.bad.append(tuple(origin[0].tolist()))
             if self.bad:
                 return self._swept(self._replay(np.array(min(self.bad), np.uint64), before))
-            live = [w for w in live if self.states[w, 0] >= 0]
+            live = [w for w in live if self.states[w, DEPTH] >= 0]
             if int(self.sizes.sum()) - known < _CALM:
                 quota = min(2 * quota, _QUOTA)
         return None if self.stopped else self._swept(None)
@@ -148,7 +156,8 @@ class _Sweep:
         """Take what was found into some parts, and judge what is new."""
         from sugenet.reason.flip_kernels import settle
 
-        fresh = np.empty((max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())), self.judge.words), np.uint64)
+        room = max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())) + 1
+        fresh = np.empty((room, self.judge.words), np.uint64)
         while part < stop:
             part, new = settle(part, stop, self.table, self.sizes, self.zero, self.found, self.counts, fresh)
             for k in range(0, new, self.judge.batch):
@@ -161,7 +170,8 @@ class _Sweep:
 
     def _replay(self, pattern: npt.NDArray[np.uint64], before: Ints) -> Ints:
         """Walk the last round once more to the first set with this pattern."""
-        for w, state in enumerate(before):
+        for w in range(len(before)):
+            state: Ints = before[w]
             met = any((self.found[w, p, :n] == pattern).all(axis=1).any() for p, n in enumerate(self.counts[w].tolist()))
             if met:
                 self.walk(state, 0, pattern, self.recent[w], self.found[w], self.counts[w])
@@ -169,7 +179,7 @@ class _Sweep:
         raise AssertionError("a pattern that no walk has found")
 
     def _swept(self, state: Ints | None) -> Swept:
-        from sugenet.reason.flip_kernels import digest
+        from sugenet.reason.flip_kernels import SETS, digest
 
         zero = bool(self.zero.any())
         sums = [0xE220A8397B1DCDAF * zero]  # splitmix64(0), of the sample's own pattern
@@ -177,4 +187,4 @@ class _Sweep:
         if state is None:
             share(lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))), len(self.table), 1, self.threads)
         known = f"{sum(sums) & _FULL:016x}" if state is None else ""
-        return Swept(int(self.states[:, 2].sum()), int(self.sizes.sum()) + zero, known, state)
+        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + zero, known, state)

@@ -16,7 +16,7 @@ from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounter
 from sugenet.reason.decide import Clock, decide, sets_within
 from sugenet.reason.flips import flip_level
 from sugenet.reason.listing import needed_changes
-from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of
+from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of, row_of
 from sugenet.reason.outcomes import Fails, Holds, Outcome
 from sugenet.reason.problem import Problem
 from sugenet.reason.property import Keeps, Ties
@@ -97,10 +97,8 @@ def whatif(
         raise QuestionError(f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost.")
     if region is not None and not isinstance(region, Linf | Free | Box | Anything):
         raise QuestionError(f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost.")
-    values = np.asarray(x, dtype=object).reshape(-1).tolist()
-    row = np.empty((1, len(values)), dtype=object)
-    row[0] = values
-    prop = Keeps(network, int(network.predict(row)[0]), None if target is None else class_of(network, target), ties)
+    values = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(x, dtype=object).reshape(-1).tolist()]
+    prop = Keeps(network, int(network.predict(row_of(values))[0]), None if target is None else class_of(network, target), ties)
     fixed = {place_of(network, name) for name in immutable}
     most = None if limit is None else Fraction(exact_number(limit, "limit"))
     if most is not None and most < 0:
@@ -320,9 +318,7 @@ class _Hunt:
         changed = list(self.values)
         for move in moves:
             changed[move.feature] = move.value
-        row = np.empty((1, len(changed)), dtype=object)
-        row[0] = changed
-        if not self.prop.goal.violates(self.prop.network.match_counts(row, engine="definition"))[0]:
+        if not self.prop.goal.violates(self.prop.network.match_counts(row_of(changed), engine="definition"))[0]:
             raise SoundnessError(f"the changed sample {changed} does not violate: {self.prop}. Please report this input.")
         value = self._value(moves)
         lower = min(self.lower, value)

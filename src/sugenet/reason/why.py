@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -20,11 +21,15 @@ from sugenet.reason.property import Ties
 from sugenet.reason.questions import Robust, plain
 from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import Anything, Region
+from sugenet.reason.search import search
 from sugenet.reason.solvers.hitting import HittingSets
 
 __all__ = ["why"]
 
 Minimal = Literal["subset", "size"]
+
+_EXAMPLES = 40
+"""Counterexamples by which features are ordered behind several hidden layers."""
 
 
 def why(
@@ -89,6 +94,7 @@ class _Search:
         self.all_contrasts = False
         self.lower = 0
         """No reason is smaller."""
+        self.order = "features are freed from the least to the most important: by what they bring to neurons near their threshold"
 
     def run(self) -> Reasons:
         """Find reasons, then say what is known of every feature."""
@@ -108,6 +114,7 @@ class _Search:
             lower=self.lower,
             movable=oracle.features,
             asked=oracle.asked,
+            order=self.order,
             seconds=oracle.clock.seconds,
         )
 
@@ -167,8 +174,10 @@ class _Search:
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:
-        """One reason: free as many unimportant features as bounds allow at once, then one after another."""
-        oracle, order = self.oracle, self._order()
+        """One reason: free as many features as bounds allow at once, then one after another."""
+        oracle = self.oracle
+        deep = len(oracle.problem.near.network.layers) > 2
+        order = self._often_changed() if deep else self._order()
         low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
         while low < high:
             middle = (low + high + 1) // 2
@@ -185,6 +194,22 @@ class _Search:
                 enough = oracle.enough(enough - {feature})
                 oracle.clock.tell(f"{len(enough)} features suffice")
         return enough
+
+    def _often_changed(self) -> list[int]:
+        """Features from the one that most counterexamples change to the one that fewest do.
+
+        Behind several hidden layers proofs are by exhaustion, so few free features that soon fail are better than many that hold long.
+        """
+        oracle = self.oracle
+        for turn in range(_EXAMPLES):
+            moves = search(oracle.problem.front, oracle.problem.goal, seed=oracle.clock.seed + turn, light=False, stop=oracle.clock.up)
+            if moves is None or oracle.clock.up():
+                break
+            if oracle.problem.near.admits(moves):
+                oracle.learn(moves)
+        often = Counter(feature for contrast in oracle.contrasts for feature in contrast.features)
+        self.order = "features are freed first that most of the counterexamples change"
+        return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
 
     def _needs(self, reason: Features) -> dict[int, tuple[Move, ...]] | None:
         """For each feature of a reason a counterexample that changes it and nothing else of the reason; None when one is not known."""

@@ -1,0 +1,282 @@
+"""How many inputs of each class there are in a region, exactly: `count`.
+
+What is counted are combinations of legal states of the features, each state of a feature once, however many raw values it stands for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from threading import Timer
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.reason.boxes import Box
+from sugenet.reason.count_answers import Counted, CountOpen, CountSampled
+from sugenet.reason.count_sample import interval, sample_classes
+from sugenet.reason.count_space import Space, ways
+from sugenet.reason.count_sums import count_sums
+from sugenet.reason.count_walk import Part, Walked, count_walk
+from sugenet.reason.neighbourhood import Neighbourhood, row_of
+from sugenet.reason.questions import plain, region_data
+from sugenet.reason.regions import Region, place_of
+
+__all__ = ["CountOpen", "CountSampled", "Counted", "Where", "count", "within"]
+
+Where: TypeAlias = Mapping[Any, Any] | Box
+"""Limits as in `Box`."""
+
+_FEW = 1 << 22  # combinations that a walk goes through at once
+_MANY = 1 << 36  # that it goes through in minutes
+_FIRST, _MOST = 1 << 16, 1 << 22  # different sums: before a long walk, and instead of one
+_LEVELS = 64
+_SAMPLES = 10_000
+
+
+def count(
+    network: Network,
+    x: Any = None,
+    region: Region | Neighbourhood | None = None,
+    *,
+    where: Where | None = None,
+    method: str = "auto",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    samples: int | None = None,
+    confidence: float = 0.99,
+    notify: Callable[[str], None] | None = None,
+) -> Counted | CountOpen | CountSampled:
+    """Count the inputs of each class around a sample, within limits, or in the whole domain.
+
+    Parameters
+    ----------
+    network
+        What gives the classes.
+    x, region
+        A raw sample and a region around it; or a ready neighbourhood. Without them, all inputs.
+    where
+        Limits as in `Box`: only inputs within them are counted. Features without limits stay as free as they are.
+    method
+        ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature; ``sample`` only estimates.
+    time_limit
+        Seconds, after which what was counted so far is given as `CountOpen`.
+    threads
+        One per core unless given.
+    seed, samples, confidence
+        For ``sample``: how many inputs are drawn (10,000 unless given), and of the interval for each class.
+    notify
+        Told in words what goes on in a long count.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason.regions import Hamming
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [3])], Head([[-1], [1]]))
+    >>> answer = count(net, [1, 1, 1, 1], Hamming(2))
+    >>> answer.counts, answer.robustness
+    ((6, 5), Fraction(5, 11))
+    """
+    if method not in ("auto", "walk", "sums", "sample"):
+        raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
+    begin = time.perf_counter()
+    near, sample, question, words = _asked(network, x, region, where)
+    if near is None:
+        raise QuestionError(f"nothing in the region meets the limits: {words}.")
+    label = None if sample is None else int(network.predict(row_of(sample))[0])
+    space = Space.of(near)
+    if method == "sample":
+        drawn = _SAMPLES if samples is None else samples
+        if drawn < 1 or not 0 < confidence < 1:
+            raise QuestionError(f"samples={samples} must be 1 or more, and confidence={confidence} between 0 and 1.")
+        hits = sample_classes(space, drawn, seed)
+        ends = tuple(interval(many, drawn, confidence) for many in hits)
+        return CountSampled(network, words, hits, ends, confidence, space.total, seed, time.perf_counter() - begin)
+    clock = _Clock(time_limit, notify, space.total)
+    try:
+        used, walked = _prepared(notify, lambda: _counted(space, method, threads, clock))
+    finally:
+        clock.end()
+    lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [0] * network.head.outputs
+    seconds = time.perf_counter() - begin
+    if not walked.is_whole:
+        reason = f"stopped after {seconds:.1f} s" if clock.stop[0] else "too many to go through, and too many different sums"
+        return CountOpen(network, words, tuple(lower), space.total, reason, seconds)
+    assert sum(lower) == space.total, f"{sum(lower)} counted of {space.total}: a bug in sugenet, please report it"
+    certificate = {
+        "format": "sugenet certificate",
+        "version": 2,
+        "network": network.fingerprint,
+        "question": question,
+        "answer": "counted",
+        "counts": lower,
+        "total": space.total,
+        "method": used,
+        "proof": {"kind": "partition", "order": list(walked.order), "parts": [[what, list(row)] for what, row in walked.parts]},
+    }
+    return Counted(network, words, tuple(lower), label, used, seconds, certificate)
+
+
+# -- the question ----------------------------------------------------------------------------------------------------------------
+
+
+def _asked(network: Network, x: Any, region: Any, where: Any) -> tuple[Neighbourhood | None, tuple[Any, ...] | None, dict[str, Any], str]:
+    """The neighbourhood and its sample, the question as JSON, and the region in words."""
+    if isinstance(x, Neighbourhood) and region is None:
+        x, region = None, x
+    box = where if isinstance(where, Box) else Box(where or {})
+    limits = region_data(network, box)["limits"]
+    words = [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))] if limits else []
+    if region is None:
+        if x is not None:
+            raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
+        alone = {"kind": "count", "sample": None, "region": None, "where": limits}
+        return box.of(network), None, alone, words[0] if words else "any input"
+    if isinstance(region, Neighbourhood):
+        if x is not None or region.network is not network:
+            raise QuestionError("a neighbourhood has its own sample and network: give it alone, with its network.")
+        near, data = region, _moves_data(region)
+        words = [f"{len(near.moves)} changes" + ("" if near.budget is None else f" within {near.budget * near.unit}"), *words]
+    elif hasattr(region, "around"):
+        if x is None:
+            raise QuestionError("a region needs a sample: count(network, x, region). For limits alone, where={...}.")
+        near, data = region.around(network, x), region_data(network, region)
+        words = [str(region), *words]
+    else:
+        raise QuestionError(f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), Free([...]) or Anything().")
+    if near.budget is not None and any(move.weight * near.unit != move.price for move in near.moves):
+        raise TooLargeError("the costs are too finely divided to count exactly: as whole numbers they leave 60 bits.")
+    question = {"kind": "count", "sample": [plain(value) for value in near.sample], "region": data, "where": limits}
+    return within(near, box), near.sample, question, " and ".join(words)
+
+
+def _moves_data(near: Neighbourhood) -> dict[str, Any]:
+    """A ready neighbourhood as JSON."""
+    moves = [[move.feature, move.state, plain(move.value), move.weight] for move in near.moves]
+    return {"kind": "Moves", "moves": moves, "budget": near.budget}
+
+
+def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
+    """The part of a neighbourhood whose states are within limits; None when nothing is.
+
+    Where the sample's own state is not, the lightest change that is becomes part of the sample, and its weight is taken off.
+    """
+    if not box.limits:
+        return near
+    inside = box.of(near.network)
+    named = {place_of(near.network, feature) for feature, _ in box.limits}
+    allowed = {(f, inside.states[f]) for f in named} | {(move.feature, move.state) for move in inside.moves}
+    kept = [move for move in near.moves if move.feature not in named or (move.feature, move.state) in allowed]
+    sample, states, budget, limit, moves = list(near.sample), list(near.states), near.budget, near.limit, []
+    forced = {}
+    for feature in sorted(f for f in named if (f, near.states[f]) not in allowed):
+        options = [move for move in kept if move.feature == feature]
+        if not options:
+            return None
+        chosen = forced[feature] = min(options, key=lambda move: (move.weight, move.state))
+        sample[feature], states[feature] = chosen.value, chosen.state
+        budget = None if budget is None else budget - chosen.weight
+        limit = None if limit is None else limit - chosen.price
+    if budget is not None and budget < 0:
+        return None
+    for move in kept:
+        base = forced.get(move.feature)
+        if base is move:
+            continue
+        spent, price = (0, Fraction(0)) if base is None else (base.weight, base.price)
+        lighter = replace(move, price=move.price - price, weight=move.weight - spent)
+        if budget is None or lighter.weight <= budget:
+            moves.append(lighter)
+    return Neighbourhood(near.network, tuple(sample), tuple(states), tuple(moves), budget, near.unit, limit)
+
+
+# -- the methods -----------------------------------------------------------------------------------------------------------------
+
+
+class _Clock:
+    """Tells when to stop, and how far it is."""
+
+    def __init__(self, limit: float | None, notify: Callable[[str], None] | None, total: int) -> None:
+        self.stop, self.notify, self.total, self.told = np.zeros(1, np.uint8), notify, total, time.perf_counter()
+        self.timer = None if limit is None else Timer(max(0.0, limit), self._ring)
+        if self.timer is not None:
+            self.timer.daemon = True
+            self.timer.start()
+
+    def _ring(self) -> None:
+        self.stop[0] = 1
+
+    def end(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def step(self, share: float) -> None:
+        now = time.perf_counter()
+        if self.notify is not None and now - self.told > 1:
+            self.told = now
+            self.notify(f"counted {share:.0%} of {self.total:,}")
+
+
+def _prepared(notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]) -> tuple[str, Walked]:
+    """Run with a word when something has to be compiled first."""
+    if notify is None:
+        return run()
+    from sugenet.reason.flip_kernels import prepare
+
+    found: list[tuple[str, Walked]] = []
+    prepare(notify, lambda: found.append(run()))
+    return found[0]
+
+
+def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> tuple[str, Walked]:
+    """Choose a method, and count."""
+    live = [f for f, rows in zip(space.features, space.gains, strict=True) if rows.any()]
+    idle = [f for f in space.features if f not in set(live)]
+    if not live:
+        own = int(space.tail.labels(space.start[None] >= 0)[0])
+        counts = tuple(space.total * (k == own) for k in range(space.near.network.head.outputs))
+        return "constant", Walked((), (([], counts),), True)
+    few = space.budget is None or space.budget <= _LEVELS
+    part = space.only(live, space.budget) if few else space
+    if method == "sums" or (method == "auto" and part.total > _FEW):
+        found = count_sums(space, _MOST if method == "sums" else _FIRST, lambda: bool(clock.stop[0]))
+        if found is None and method == "auto" and part.total > _MANY:
+            found = count_sums(space, _MOST, lambda: bool(clock.stop[0]))
+        if found is not None or method == "sums":
+            return "sums", found or Walked((), (), False)
+    if part.total >= 1 << 60:
+        return "walk", Walked((), (), False)
+    if not idle or not few:
+        return "walk", count_walk(space, threads, clock.stop, clock.step)
+    return "walk", _with_idle(space, live, idle, threads, clock)
+
+
+def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | None, clock: _Clock) -> Walked:
+    """Features that move no neuron are counted by arithmetic: as many ways as what is left of the budget allows them."""
+    if space.budget is None:
+        walked = count_walk(space.only(live, None), threads, clock.stop, clock.step)
+        times = space.count(idle)
+        return Walked(walked.order, tuple((what, tuple(times * many for many in row)) for what, row in walked.parts), walked.is_whole)
+    rows = [space.weights[space.features.index(f)].tolist() for f in idle]
+    used = ways(rows, space.budget)
+    upto = [sum(many for weight, many in used.items() if weight <= left) for left in range(space.budget + 1)]
+    found: dict[Any, list[int]] = {}
+    before: dict[Any, tuple[int, ...]] = {}
+    whole, order = True, tuple[int, ...]()
+    for level in range(space.budget + 1):
+        walked = count_walk(space.only(live, level), threads, clock.stop, clock.step)
+        whole, order = whole and walked.is_whole, walked.order
+        for what, row in walked.parts:
+            exactly = [max(0, many - old) for many, old in zip(row, before.get(what, (0,) * len(row)), strict=True)]
+            total = found.setdefault(what, [0] * len(row))
+            found[what] = [a + upto[space.budget - level] * b for a, b in zip(total, exactly, strict=True)]
+            before[what] = row
+        if not whole:
+            break
+    parts: tuple[Part, ...] = tuple((what, tuple(row)) for what, row in found.items())
+    return Walked(order, parts, whole)

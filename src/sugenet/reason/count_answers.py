@@ -1,0 +1,185 @@
+"""Answers to how many: exact counts, counts that stayed open, and estimates from a sample. Each prints as a table and goes to JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.reason.questions import class_of
+
+__all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
+
+METHODS = {
+    "constant": "a closed form (no neuron can turn)",
+    "sums": "merging equal sums",
+    "walk": "a walk over all of them",
+}
+
+
+def _table(network: Network, rows: list[tuple[int, str]]) -> str:
+    names = [network.classes[k] for k, _ in rows]
+    return "\n".join(f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True))
+
+
+def _percent(part: int, total: int) -> str:
+    """A share in percent, cut to four digits; never 0 or 100 unless it is."""
+    if part in (0, total):
+        return "100 %" if part else "0 %"
+    share = Fraction(100 * part, total)
+    text = f"{float(share):.2f}"
+    if text in ("0.00", "100.00"):
+        return "under 0.01 %" if share < 1 else "over 99.99 %"
+    return f"{text} %"
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """How many inputs of each class there are: exact. An input is a combination of legal states of the features, each state once."""
+
+    network: Network
+    region: str
+    counts: tuple[int, ...]
+    label: int | None
+    """Class of the sample, where there is one."""
+    method: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts)
+
+    def share(self, label: Any) -> Fraction:
+        """Share of a class, given by name or number."""
+        return Fraction(self.counts[class_of(self.network, label)], self.total)
+
+    @property
+    def robustness(self) -> Fraction:
+        """Share of the sample's own class."""
+        if self.label is None:
+            raise QuestionError("there is no sample whose class could stay the same: count around one, count(network, x, region).")
+        return Fraction(self.counts[self.label], self.total)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certificate can be checked by counting again."""
+        return True
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "outcome": "counted",
+            "region": self.region,
+            "counted": "combinations of legal states of the features, each state once",
+            "counts": dict(zip(self.network.classes, self.counts, strict=True)),
+            "total": self.total,
+            "robustness": None if self.label is None else str(self.robustness),
+            "method": METHODS[self.method],
+            "seconds": self.seconds,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
+        shown = [f"{-many:,}" for many, _ in some]
+        rows = [(k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}") for (many, k), text in zip(some, shown, strict=True)]
+        stays = ""
+        if self.label is not None:
+            stays = f"; {_percent(self.counts[self.label], self.total)} keep class {self.network.classes[self.label]}"
+        first = f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, by {METHODS[self.method]}"
+        return f"{first}\n{_table(self.network, rows)}"
+
+
+@dataclass(frozen=True, eq=False)
+class CountOpen:
+    """Not all could be counted: how many of each class there are at least, of how many in all."""
+
+    network: Network
+    region: str
+    lower: tuple[int, ...]
+    total: int
+    reason: str
+    seconds: float
+
+    @property
+    def upper(self) -> tuple[int, ...]:
+        """No more than this of each class."""
+        return tuple(many + self.total - sum(self.lower) for many in self.lower)
+
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is certified."""
+        return False
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        names = self.network.classes
+        return {
+            "outcome": "undecided",
+            "region": self.region,
+            "lower": dict(zip(names, self.lower, strict=True)),
+            "upper": dict(zip(names, self.upper, strict=True)),
+            "total": self.total,
+            "reason": self.reason,
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
+        rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
+        first = f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
+        first += "Allow more time, or estimate with method='sample'"
+        return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
+
+
+@dataclass(frozen=True, eq=False)
+class CountSampled:
+    """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is exact but the total.
+
+    The true share of a class lies in its interval of Clopper and Pearson, except in at most ``1 - confidence`` of all draws.
+    """
+
+    network: Network
+    region: str
+    hits: tuple[int, ...]
+    intervals: tuple[tuple[float, float], ...]
+    """Share of each class: at least, at most."""
+    confidence: float
+    total: int
+    seed: int
+    seconds: float
+
+    @property
+    def samples(self) -> int:
+        """Inputs drawn."""
+        return sum(self.hits)
+
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is certified."""
+        return False
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        names = self.network.classes
+        return {
+            "outcome": "estimated",
+            "region": self.region,
+            "hits": dict(zip(names, self.hits, strict=True)),
+            "intervals": {name: list(ends) for name, ends in zip(names, self.intervals, strict=True)},
+            "confidence": self.confidence,
+            "samples": self.samples,
+            "total": self.total,
+            "seed": self.seed,
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))
+        rows = [(k, f"{self.intervals[k][0]:.2%} to {self.intervals[k][1]:.2%}") for k in order if self.hits[k]]
+        first = f"{self.total:,} inputs ({self.region}); estimated from {self.samples:,} of them"
+        return f"{first}, Clopper-Pearson intervals at {self.confidence:g} for each class\n{_table(self.network, rows)}"

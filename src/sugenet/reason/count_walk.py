@@ -1,0 +1,330 @@
+"""Counting by a walk over all combinations, shared between threads part by part (DESIGN section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import gcd, prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from sugenet.bits.threads import share
+from sugenet.bnn.layers import Ints
+from sugenet.errors import TooLargeError
+from sugenet.reason.count_space import Space, Tail, ways
+
+__all__ = ["Part", "Walked", "count_walk", "tail_arrays"]
+
+_PARTS = 64  # about so many of a region without a budget
+_LEAVES = 1 << 9
+_COSTLY = 160  # neurons behind the first layer from which on patterns are worth remembering
+_TABLE = int(__import__('os').environ.get('TB','4194304'))
+_RECENT = int(__import__('os').environ.get('RC','16384'))
+_LEVELS = 64  # largest budget that is looked up in tables
+_DIGITS = 8  # of weights that are bounded
+_HEAVY = 1 << 60
+
+Part = tuple[Any, tuple[int, ...]]
+"""What a part holds, and its counts by class: the first feature in order that changes (None: none does), or the states of some features."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Counts of the parts that were walked through, whole or to where the walk was stopped."""
+
+    order: tuple[int, ...]
+    """Features in the order of the walk."""
+    parts: tuple[Part, ...]
+    is_whole: bool
+
+
+def count_walk(space: Space, threads: int | None, stop: Any, step: Callable[[float], None] = lambda _: None) -> Walked:
+    """Count by walking through all combinations; `stop` is an array whose first byte, when set, ends the walk early.
+
+    `step` is told now and then which share of the parts is done.
+    """
+    if space.total >= _HEAVY:
+        raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
+    return _Walk(space, threads, stop, step).run()
+
+
+def tail_arrays(tail: Tail) -> tuple[Any, ...]:
+    """The network behind the first layer as flat arrays for the kernels: neurons, classes, and comparisons of two classes for bounds."""
+    rows: list[Ints] = []
+    bounds: list[int] = []
+    slopes: list[int] = []
+    layers = [0]
+    for weights, least in tail.layers:
+        rows += list(weights)
+        bounds += [int(b) - int(np.minimum(row, 0).sum()) for row, b in zip(weights, least, strict=True)]
+        slopes += [1] * len(weights)
+        layers.append(len(rows))
+    held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
+    slope, offset, ranks = _scores(tail, held)
+    rows += list(tail.weights)
+    bounds += offset
+    slopes += slope
+    layers.append(len(rows))
+    pairs = _pairs(tail)
+    for row, bound in pairs:
+        rows.append(row)
+        bounds.append(bound - int(np.minimum(row, 0).sum()))
+        slopes.append(1)
+    layers.append(len(rows))
+    ends, word, shift, flip, mask = [0], [], [], [], []
+    for row in rows:
+        size = np.abs(row)
+        for digit in range(max(1, int(size.max(initial=0)).bit_length())):
+            has = (size >> digit & 1).astype(bool)
+            for w in range(max(1, -(-len(row) // 64))):
+                bits, signs = has[64 * w : 64 * w + 64], row[64 * w : 64 * w + 64] < 0
+                if bits.any():
+                    word.append(w)
+                    shift.append(digit)
+                    mask.append(_word(bits))
+                    flip.append(_word(bits & signs))
+        ends.append(len(word))
+    whole = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
+    first, last, limits, slope_of = whole
+    entries = (np.array(word, np.int64), np.array(shift, np.int64), np.array(flip, np.uint64), np.array(mask, np.uint64))
+    return first, last, entries, limits, slope_of, ranks
+
+
+def _word(bits: Any) -> int:
+    return sum(1 << k for k, bit in enumerate(bits.tolist()) if bit)
+
+
+def _scores(tail: Tail, held: list[int]) -> tuple[list[int], list[int], Ints]:
+    """Slopes and offsets over match counts that compare as the scores do; where they are too large, the rank of each score."""
+    slopes, none = list(tail.slopes), np.zeros((0, 0), np.int64)
+    offsets = [b + a * h for a, b, h in zip(slopes, tail.offsets, held, strict=True)]
+    if len(set(slopes)) == 1 and slopes[0] > 0:
+        ends = [Fraction(b, slopes[0]) for b in offsets]
+        parts = sorted({end % 1 for end in ends})
+        small = [int(end // 1) * len(parts) + parts.index(end % 1) for end in ends]
+        low = min(small)
+        if max(small) - low < 1 << 50:
+            return [len(parts)] * len(slopes), [value - low for value in small], none
+    if not tail.is_large:
+        return slopes, offsets, none
+    sizes = np.abs(tail.weights).sum(axis=1).tolist()
+    values = [[a * m + b for m in range(int(n) + 1)] for a, b, n in zip(slopes, offsets, sizes, strict=True)]
+    place = {value: rank for rank, value in enumerate(sorted({value for row in values for value in row}))}
+    ranks = np.zeros((len(values), max(map(len, values))), np.int64)
+    for k, row in enumerate(values):
+        ranks[k, : len(row)] = [place[value] for value in row]
+    return [1] * len(slopes), [0] * len(slopes), ranks
+
+
+def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
+    """For every two classes, k after j: weights and least sum with which class j is better than k. None where weights are large."""
+    found = []
+    for j, k in product(range(len(tail.classes)), repeat=2):
+        row = [tail.slopes[j] * int(a) - tail.slopes[k] * int(b) for a, b in zip(tail.weights[j], tail.weights[k], strict=True)]
+        least = tail.offsets[k] - tail.offsets[j] + (j > k)
+        common = gcd(*row) or 1
+        if max(map(abs, row), default=0) // common >= 1 << _DIGITS or abs(least) // common >= _HEAVY:
+            return []
+        found.append((np.array([value // common for value in row], np.int64), -(-least // common)))
+    return found
+
+
+class _Walk:
+    def __init__(self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None]) -> None:
+        self.space, self.threads, self.stop, self.step = space, threads, stop, step
+        self.tail = tail_arrays(space.tail)
+        self.winners, self.classes = space.tail.classes, space.near.network.head.outputs
+        free = space.budget is None
+        self.places = _order(space) if free else list(range(len(space.features)))
+        self.gains = [space.gains[place] for place in self.places]
+        self.weights = [space.weights[place] for place in self.places]
+        self.kind, self.width = self._kind(), 64 * space.words
+        self.lock, self.done = Lock(), 0
+        self.spare: list[Any] = []
+
+    def _kind(self) -> Any:
+        """The smallest whole numbers that hold every sum and bound."""
+        best = [np.maximum(np.abs(rows).max(axis=0, initial=0), 0) for rows in self.gains]
+        far = 2 * sum(best, np.zeros(len(self.space.start), np.int64)) + np.abs(self.space.start) + 2
+        if self.space.budget is not None:
+            fit = 2 * _fits(self.weights, self.space.budget) + 1
+            far = np.minimum(far, (-np.sort(-np.array(best), axis=0))[:fit].sum(axis=0) * 2 + np.abs(self.space.start) + 2)
+        largest = int(far.max(initial=0))
+        for kind in (np.int8, np.int16, np.int64):
+            if largest < np.iinfo(kind).max:
+                return kind
+        raise TooLargeError("the first layer's sums are too large for a walk: they must stay below 2^63.")
+
+    def _lanes(self, rows: Any, fill: int = 0) -> Any:
+        """Rows filled up to whole words."""
+        out = np.full((len(rows), self.width), fill, self.kind)
+        out[:, : rows.shape[1]] = rows
+        return out
+
+    def run(self) -> Walked:
+        parts = self._free() if self.space.budget is None else self._limited()
+        order = tuple(self.space.features[place] for place in self.places)
+        return Walked(order, tuple(parts), not self.stop[0])
+
+    # -- regions with a budget ---------------------------------------------------------------------------------------------------
+
+    def _limited(self) -> list[Part]:
+        space, budget = self.space, self.space.budget
+        assert budget is not None
+        flat = np.concatenate(self.weights) if self.weights else np.zeros(0, np.int64)
+        sizes = [len(row) for row in self.weights]
+        first = np.cumsum([0, *sizes])
+        place = np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
+        after = first[1:][place[:-1]] if len(flat) else np.zeros(0, np.int64)
+        lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
+        rows = self._lanes(np.concatenate(self.gains) if self.gains else np.zeros((0, len(space.start)), np.int64))
+        root = self._lanes(space.start[None], -1)[0]
+        low, high, below = self._below(budget)
+        alike = bool(len(flat)) and bool((flat == flat[0]).all())
+        fixed = (rows, flat, after, lightest, rows, budget, alike, place, low, high, below)
+        own = int(space.tail.labels(space.start[None] >= 0)[0])
+        tasks = [(int(first[k]), int(first[k + 1]), root, 0, False, *fixed) for k in range(len(sizes))]
+        counts = self._share(tasks)
+        nothing = tuple(int(k == own) for k in range(self.classes))
+        return [(None, nothing), *((space.features[place], row) for place, row in zip(self.places, counts, strict=True))]
+
+    def _below(self, budget: int) -> tuple[Any, Any, Ints]:
+        """By what is left of the budget, how far lanes can still go; and by feature too, how many sets there are that change something."""
+        wide = budget if budget <= _LEVELS else -1
+        up: list[Ints] = []
+        down: list[Ints] = []
+        for left in range(wide + 1):
+            light = [rows[weights <= left] for rows, weights in zip(self.gains, self.weights, strict=True)]
+            fit = _fits(self.weights, left)
+            for out, sign in ((up, 1), (down, -1)):
+                best = np.zeros((len(light), len(self.space.start)), np.int64)
+                for k, rows in enumerate(light):
+                    best[k] = np.maximum((sign * rows).max(axis=0, initial=0), 0)
+                out.append(sign * (-np.sort(-best, axis=0))[:fit].sum(axis=0))
+        below = np.zeros((len(self.weights) + 1, max(wide + 1, 1)), np.int64)
+        table = {0: 1}
+        for k in range(len(self.weights) - 1, -1, -1) if wide >= 0 else ():
+            more = ways([self.weights[k].tolist()], budget)
+            joined: dict[int, int] = {}
+            for a, many in table.items():
+                for b, options in more.items():
+                    if a + b <= budget:
+                        joined[a + b] = joined.get(a + b, 0) + many * options
+            table = joined
+            below[k] = np.cumsum([table.get(used, 0) for used in range(wide + 1)]) - 1
+        shape = (wide + 1, len(self.space.start))
+        return self._lanes(np.array(down).reshape(shape)), self._lanes(np.array(up).reshape(shape)), below
+
+    # -- regions without one -----------------------------------------------------------------------------------------------------
+
+    def _free(self) -> list[Part]:
+        space, many = self.space, [len(row) + 1 for row in self.weights]
+        tail = len(many)
+        while tail and prod(many[tail - 1 :]) <= _LEAVES:
+            tail -= 1
+        head = 0
+        while head < tail and prod(many[:head]) < _PARTS:
+            head += 1
+        if tail == 0:
+            head = 0
+        stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
+        leaves = _sums(stays[tail:], len(space.start))
+        sizes = [len(row) for row in self.weights[:tail]]
+        first = np.cumsum([0, *sizes])
+        place = np.repeat(np.arange(tail + 1), [*sizes, 1])
+        after = first[1:][place[:-1]] if tail else np.zeros(0, np.int64)
+        below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
+        low, high = (self._lanes(_ends(stays, tail, len(space.start), pick)) for pick in (np.min, np.max))
+        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:tail]])
+        rows = self._lanes(np.concatenate([np.zeros((0, len(space.start)), np.int64), *self.gains[:tail]]))
+        fixed = (rows, 0 * flat, after, np.zeros(len(flat) + 1, np.int64), self._lanes(leaves), 0, True, place, low, high, below)
+        tasks, named = [], []
+        for chosen in product(*(range(size) for size in many[:head])):
+            root = space.start + sum((stays[d][k] for d, k in enumerate(chosen)), np.zeros(len(space.start), np.int64))
+            tasks.append((int(first[head]), int(first[-1]), self._lanes(root[None], -1)[0], 0, True, *fixed))
+            named.append([self._state(d, k) for d, k in enumerate(chosen)])
+        return list(zip(named, self._share(tasks), strict=True))
+
+    def _state(self, d: int, option: int) -> list[int]:
+        """A feature and its state, by place in the walk and option; 0 is the state of the sample."""
+        feature = self.space.features[self.places[d]]
+        moves = [move.state for move in self.space.near.moves if move.feature == feature]
+        return [feature, int(self.space.near.states[feature]) if option == 0 else moves[option - 1]]
+
+    # -- threads -----------------------------------------------------------------------------------------------------------------
+
+    def _share(self, tasks: Sequence[Any]) -> list[tuple[int, ...]]:
+        from sugenet.reason import count_kernels
+
+        walk: Any = count_kernels.walk
+
+        tallies = np.zeros((len(tasks), len(self.winners)), np.int64)
+        stride = next(s for s in range(max(1, len(tasks) * 5 // 8), len(tasks) + 2) if gcd(s, len(tasks) or 1) == 1)
+        mixed = [(k * stride) % len(tasks) for k in range(len(tasks))]  # large parts far from each other
+
+        def work(start: int, end: int) -> None:
+            memory = self._memory()
+            for k in range(start, end):
+                task = mixed[k]
+                if not self.stop[0]:
+                    walk(*tasks[task], self.tail, memory, tallies[task], self.stop)
+                with self.lock:
+                    self.done += 1
+                    self.step(self.done / len(tasks))
+            with self.lock:
+                self.spare.append(memory)
+
+        share(work, len(tasks), 1, self.threads)
+        counts = np.zeros((len(tasks), self.classes), np.int64)
+        counts[:, list(self.winners)] = tallies
+        return [tuple(row) for row in counts.tolist()]
+
+    def _memory(self) -> Any:
+        """Room for patterns seen before, where it is worth it."""
+        from sugenet.reason.count_kernels import SIZE
+
+        with self.lock:
+            if self.spare:
+                return self.spare.pop()
+        words, costly = self.space.words, len(self.tail[1]) >= _COSTLY
+        table = min(_TABLE, 1 << (2 * self.space.total).bit_length()) if costly else 0
+        recent = min(_RECENT, max(table, 1))
+        return (
+            np.zeros((words, recent), np.uint64),
+            np.zeros(recent, np.int64),
+            np.zeros((words, SIZE + 1), np.uint64),
+            np.zeros(SIZE + 1, np.int64),
+            np.zeros((table, words), np.uint64),
+            np.full(table, -1, np.int16),
+            np.zeros(3, np.int64),
+        )
+
+
+def _fits(weights: Sequence[Ints], budget: int) -> int:
+    """How many features can change together."""
+    lightest = np.sort([int(row.min()) for row in weights])
+    return int((np.cumsum(lightest) <= budget).sum())
+
+
+def _order(space: Space) -> list[int]:
+    """Places of features: those that change the lanes most come first."""
+    far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
+    return sorted(range(len(far)), key=lambda place: (-far[place], place))
+
+
+def _sums(gains: list[Ints], width: int) -> Ints:
+    """What every combination of some features adds."""
+    sums = np.zeros((1, width), np.int64)
+    for options in gains:
+        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), width)
+    return sums
+
+
+def _ends(gains: list[Ints], tail: int, width: int, pick: Any) -> Ints:
+    """The least or the most that the features from each of the first ones on can add."""
+    rows = [pick(options, axis=0) for options in gains]
+    return np.array([sum(rows[k:], np.zeros(width, np.int64)) for k in range(tail + 1)]).reshape(tail + 1, width)

@@ -1,0 +1,115 @@
+"""How far a rule about a network reaches, and how often it is right there: `coverage`, exactly.
+
+As in `count`, inputs are combinations of legal states of the features, each state once; a rule covers a state when some raw value of it
+meets the rule's conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.reason.boxes import Box
+from sugenet.reason.count import count, within
+from sugenet.reason.count_answers import Counted, CountOpen
+from sugenet.reason.count_space import Space
+from sugenet.reason.regions import Region
+from sugenet.reason.rule import NetworkRule
+
+__all__ = ["RuleFigures", "coverage"]
+
+
+@dataclass(frozen=True, eq=False)
+class RuleFigures:
+    """How many inputs a rule covers, and how many of them have its class; bounds where not all could be counted."""
+
+    rule: NetworkRule
+    total: int
+    """Inputs in all."""
+    covered: int
+    """Inputs that meet the rule's conditions."""
+    right: int
+    """Of these, at least so many have its class; exactly so many when `is_exact`."""
+    right_at_most: int
+    certificate: dict[str, Any] | None
+    """Of the count of the covered inputs."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether everything was counted."""
+        return self.right == self.right_at_most
+
+    @property
+    def coverage(self) -> Fraction:
+        """Share of the inputs that the rule covers."""
+        return Fraction(self.covered, self.total)
+
+    @property
+    def precision(self) -> Fraction:
+        """Share of the covered inputs that have the rule's class."""
+        low, high = self.precision_bounds
+        if low != high:
+            raise QuestionError(f"not all inputs were counted; the precision is between {low} and {high}: see precision_bounds.")
+        return low
+
+    @property
+    def precision_bounds(self) -> tuple[Fraction, Fraction]:
+        """The precision is not smaller and not larger than these."""
+        if not self.covered:
+            raise QuestionError("the rule covers nothing, so there is no precision.")
+        return Fraction(self.right, self.covered), Fraction(self.right_at_most, self.covered)
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        bounds = [str(end) for end in self.precision_bounds] if self.covered else None
+        figures = {"total": self.total, "covered": self.covered, "right": [self.right, self.right_at_most]}
+        return {"rule": str(self.rule), **figures, "coverage": str(self.coverage), "precision": bounds, "certificate": self.certificate}
+
+    def __str__(self) -> str:
+        text = f"{self.rule}: covers {self.covered:,} of {self.total:,} inputs ({float(self.coverage):.4g})"
+        if not self.covered:
+            return text
+        if self.is_exact:
+            return f"{text}, right for {self.right:,} of them ({float(self.precision):.4g})"
+        return f"{text}, right for {self.right:,} to {self.right_at_most:,} of them"
+
+
+def coverage(
+    network: Network,
+    rule: NetworkRule,
+    x: Any = None,
+    region: Region | None = None,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    notify: Callable[[str], None] | None = None,
+) -> RuleFigures:
+    """Coverage and precision of a rule, over the whole domain or a region around a sample.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason.rule import parse_rule
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]))
+    >>> figures = coverage(net, parse_rule(net, "x1 = 1 -> 1"))
+    >>> figures.coverage, figures.precision
+    (Fraction(1, 2), Fraction(3, 4))
+    """
+    if rule.network.fingerprint != network.fingerprint:
+        raise QuestionError("the rule is about another network.")
+    if (x is None) != (region is None):
+        raise QuestionError("give a sample and a region around it, or neither.")
+    near = Box({}).of(network) if region is None else region.around(network, x)
+    inside = within(near, rule.box)
+    total = Space.of(near).total
+    if inside is None:
+        return RuleFigures(rule, total, 0, 0, 0, None)
+    answer = count(network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify)
+    if isinstance(answer, Counted):
+        return RuleFigures(rule, total, answer.total, answer.counts[rule.label], answer.counts[rule.label], answer.certificate)
+    assert isinstance(answer, CountOpen)
+    return RuleFigures(rule, total, answer.total, answer.lower[rule.label], answer.upper[rule.label], None)

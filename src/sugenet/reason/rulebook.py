@@ -1,0 +1,437 @@
+"""Global rules: a network, or one of its classes, as prime rules over raw features, each proved.
+
+A rule limits some features, numbers to neighbouring states and categories to a set, and every input within its limits has its class. It is
+*prime* when no limit can be widened without losing that. A network with few codewords gets rules that say everything (`complete`); of a
+large one the rules say what they say, and are silent elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.bnn.layers import Ints
+from sugenet.capacity import PossibilisticBase
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason.answers import Proved
+from sugenet.reason.certificate import check
+from sugenet.reason.decide import Clock
+from sugenet.reason.questions import Always, class_of
+from sugenet.reason.rule import NetworkRule
+from sugenet.reason.rulebook_grid import Grid, Masks, Share, places_of
+from sugenet.reason.rulebook_small import CODEWORDS, all_primes, cover, marked
+from sugenet.reason.verify import verify
+
+__all__ = ["ProvedRule", "Rulebook", "rulebook"]
+
+_RANDOM = 32
+"""Random codewords that a large network's rules grow from, when there are no samples."""
+_DRAWS = 4096
+_PROOF_SECONDS = 5.0
+"""Seconds that the proof of a rule may take when the time is up already."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProvedRule(NetworkRule):
+    """A rule with its proof."""
+
+    grid: Grid
+    masks: Masks
+    """The rule as a box of the grid."""
+    prime: bool
+    """Whether no limit can be widened; False: that was not decided."""
+    certificate: dict[str, Any]
+
+    def __len__(self) -> int:
+        """Number of conditions."""
+        return len(self.limits)
+
+    @property
+    def coverage(self) -> Fraction:
+        """Share of all codewords within its limits, each counting the same."""
+        return self.grid.coverage(self.masks)
+
+    @property
+    def states(self) -> dict[int, tuple[int, ...]]:
+        """Features it limits, from 0, each with the states it allows."""
+        places = {f: places_of(self.masks[f]) for f, _ in self.limits}
+        return {f: tuple(self.grid.states[f][place] for place in row) for f, row in places.items()}
+
+    def conditions(self) -> list[str]:
+        """One condition a feature, in words."""
+        return self.grid.words(self.masks)
+
+    def data(self) -> dict[str, Any]:
+        """The rule as JSON data."""
+        return {
+            "if": self.conditions(),
+            "then": self.network.classes[self.label],
+            "states": [[feature, list(states)] for feature, states in self.states.items()],
+            "coverage": str(self.coverage),
+            "prime": self.prime,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.classes[self.label]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Rulebook:
+    """Rules of a network, those that cover most first."""
+
+    network: Network
+    rules: tuple[ProvedRule, ...]
+    classes: tuple[int, ...]
+    """Classes that were asked about."""
+    complete: bool
+    """Whether the rules of these classes together cover exactly the inputs of each."""
+    kind: str
+    """``cover``: none can be left out. ``every``: all prime rules. ``some``: grown from samples."""
+    left_out: Mapping[str, int]
+    """Rules that were found and left out: ``too long``, ``beyond most``, ``not proved in time``."""
+    seconds: float
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid(self.network)
+
+    def of(self, label: Any) -> tuple[ProvedRule, ...]:
+        """Rules of one class, by name or number."""
+        chosen = class_of(self.network, label)
+        return tuple(rule for rule in self.rules if rule.label == chosen)
+
+    def predict(self, X: Any) -> list[int | None]:
+        """Class of each raw sample by the rules alone; None where no rule speaks."""
+        places = self._grid.places(X)
+        found = np.full(len(places), -1)
+        for rule in self.rules:
+            found[self._grid.inside(rule.masks, places)] = rule.label
+        return [None if label < 0 else label for label in found.tolist()]
+
+    def covered(self, label: Any) -> Share:
+        """Share of all codewords on which a rule of a class speaks; where it is not exact, at least that much."""
+        boxes = [rule.masks for rule in self.of(label)]
+        if self._grid.total <= CODEWORDS:
+            return Share(Fraction(int(marked(self._grid, boxes).sum()), self._grid.total), True)
+        return self._grid.union(boxes)
+
+    def check(self, network: Network | None = None) -> str:
+        """Check the certificate of every rule by the definition, and where the book is complete, that; say what was checked."""
+        judge = self.network if network is None else network
+        for number, rule in enumerate(self.rules, start=1):
+            claim = Always(rule.label, rule.box).data(judge)
+            if rule.certificate.get("question") != claim or rule.certificate.get("answer") != "proved":
+                raise CertificateError(f"the certificate of rule {number} is not about the rule {rule}.")
+            check(rule.certificate, judge)
+        said = f"{len(self.rules)} rules hold"
+        if self.complete:
+            self._check_complete(judge)
+            said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in self.classes)}"
+        return said
+
+    def _check_complete(self, judge: Network) -> None:
+        grid = Grid(judge)
+        if grid.total > CODEWORDS:
+            raise CertificateError(f"that the rules say everything cannot be checked: there are {grid.total:,} codewords.")
+        truth = grid.table("definition")
+        for label in self.classes:
+            if not np.array_equal(marked(grid, (rule.masks for rule in self.of(label))), truth == label):
+                raise CertificateError(f"the rules do not cover exactly the inputs of {judge.classes[label]}.")
+
+    # -- in other forms ------------------------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """What the book holds, then one rule a line with its coverage."""
+        lines = [self._summary()]
+        for rule in self.rules:
+            lines.append(f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}")
+        return "\n".join(lines)
+
+    def _summary(self) -> str:
+        names = ", ".join(self.network.classes[label] for label in self.classes)
+        kinds = {"every": "all prime rules", "cover": "prime rules, none of them needless", "some": "rules grown from samples"}
+        words = f"{len(self.rules)} rules for {names}: {kinds[self.kind]}"
+        if self.complete:
+            words += "; together they say everything"
+        else:
+            parts = []
+            for label in self.classes:
+                share = self.covered(label)
+                parts.append(f"{'' if share.exact else 'at least '}{_percent(share.value)} for {self.network.classes[label]}")
+            words += f"; of all codewords they cover {', '.join(parts)}"
+        left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
+        return words + (f"; left out: {left}" if left else "")
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data; `from_data` reads it back."""
+        shares = {self.network.classes[label]: self.covered(label) for label in self.classes}
+        return {
+            "format": "sugenet rulebook",
+            "version": 1,
+            "network": self.network.fingerprint,
+            "classes": [self.network.classes[label] for label in self.classes],
+            "complete": self.complete,
+            "kind": self.kind,
+            "left_out": dict(self.left_out),
+            "covered": {name: {"share": str(share.value), "exact": share.exact} for name, share in shares.items()},
+            "rules": [rule.data() for rule in self.rules],
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_data(cls, network: Network, data: Mapping[str, Any]) -> Rulebook:
+        """Read a book from what `data` gave. What it claims is not believed before `check`."""
+        try:
+            if (data["format"], data["version"]) != ("sugenet rulebook", 1):
+                raise CertificateError("this is no sugenet rulebook of version 1.")
+            if data["network"] != network.fingerprint:
+                raise CertificateError(f"the rulebook is for the network {data['network'][:12]}, not for {network.fingerprint[:12]}.")
+            grid = Grid(network)
+            rules = []
+            for row in data["rules"]:
+                states = tuple((int(feature), tuple(map(int, kept))) for feature, kept in row["states"])
+                masks = grid.check_box(_masks(grid, states))
+                rules.append(_rule(grid, masks, class_of(network, row["then"]), bool(row["prime"]), dict(row["certificate"])))
+            classes = tuple(class_of(network, name) for name in data["classes"])
+            left = {str(why): int(count) for why, count in data["left_out"].items()}
+            return cls(network, tuple(rules), classes, bool(data["complete"]), str(data["kind"]), left, float(data["seconds"]))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            if isinstance(error, CertificateError):
+                raise
+            raise CertificateError(f"the rulebook is damaged: {type(error).__name__}: {error}") from error
+
+    def to_python(self) -> str:
+        """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample, None where no rule speaks."""
+        from sugenet.reason.rulebook_export import to_python
+
+        return to_python(self._grid, self.rules)
+
+    def to_dnf(self, label: Any = None) -> str:
+        """The rules of one class as a disjunction of terms over the encoder's bits, in the manner of DIMACS (``p dnf``).
+
+        A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff the network gives the class.
+        """
+        from sugenet.reason.rulebook_export import to_dnf
+
+        return to_dnf(self._grid, self.of(self._one(label)), self._one(label))
+
+    def to_cnf_dimacs(self) -> str:
+        """The rules as DIMACS CNF over the encoder's bits and one variable a class.
+
+        Its models are the legal codewords, each with one class that no rule contradicts. For a book that is complete for all classes
+        that is the network's class, so models and codewords are as many.
+        """
+        from sugenet.reason.rulebook_export import to_cnf_dimacs
+
+        return to_cnf_dimacs(self._grid, self.rules)
+
+    def possibilistic_base(self) -> PossibilisticBase:
+        """The rules as a possibilistic base, each certain: the clause "some bit of the body is otherwise, or the class is so", weight 1.
+
+        Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample with a class is impossible
+        (degree 0) iff a rule gives the sample another class, else wholly possible.
+        """
+        from sugenet.reason.rulebook_export import possibilistic_base
+
+        return possibilistic_base(self._grid, self.rules)
+
+    def _one(self, label: Any) -> int:
+        if label is None and len(self.classes) != 1:
+            raise QuestionError(
+                f"the book has rules of {len(self.classes)} classes. Say which: label={self.network.classes[self.classes[0]]!r}."
+            )
+        return self.classes[0] if label is None else class_of(self.network, label)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def rulebook(
+    network: Network,
+    label: Any = None,
+    *,
+    X: Any = None,
+    most: int | None = None,
+    longest: int | None = None,
+    every: bool = False,
+    time_limit: float | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Rulebook:
+    """Say what a network does as rules over raw features.
+
+    A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none of them needless. Rules of a
+    larger one are grown from samples: of each sample that no rule speaks of yet, one prime rule.
+
+    Parameters
+    ----------
+    network
+        The network.
+    label
+        Rules of this class alone, by name or number.
+    X
+        Raw samples that rules of a large network grow from, in order; 32 random codewords unless given. A small one needs none.
+    most
+        Keep this many rules at most: of a small network those that cover most, of a large one the first.
+    longest
+        Leave out rules with more conditions than this; they are counted.
+    every
+        All prime rules of a small network, instead of a cover.
+    time_limit
+        Seconds after which the rules so far are given.
+    seed
+        Of random choices: the answer is the same for the same seed, unless time runs out.
+    notify
+        Is told what is going on.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> print(rulebook(net, "on"))
+    3 rules for on: prime rules, none of them needless; together they say everything
+    25 %  x1 = +1 and x2 = +1 -> on
+    25 %  x1 = +1 and x3 = -1 -> on
+    25 %  x2 = +1 and x3 = -1 -> on
+    """
+    for name, value in (("most", most), ("longest", longest)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0):
+            raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
+    classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
+    work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
+    try:
+        if work.grid.total <= CODEWORDS:
+            return work.small(every)
+        if every:
+            raise QuestionError(f"there are {work.grid.total:,} codewords, too many for every rule. Leave out every=True.")
+        return work.large(X)
+    except KeyboardInterrupt:
+        work.clock.tell("interrupted")
+        return work.book(False, "some")
+
+
+class _Work:
+    """One book on its way."""
+
+    def __init__(self, grid: Grid, classes: tuple[int, ...], most: int | None, longest: int | None, clock: Clock) -> None:
+        self.grid, self.classes, self.most, self.longest, self.clock = grid, classes, most, longest, clock
+        self.rules: list[ProvedRule] = []
+        self.left_out = {"too long": 0, "beyond most": 0, "not proved in time": 0}
+
+    def small(self, every: bool) -> Rulebook:
+        """Rules of a network whose codewords can all be looked at."""
+        table = self.grid.table()
+        found: list[tuple[int, Masks]] = []
+        for label in self.classes:
+            self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
+            has_class = np.asarray(table == label)
+            boxes = all_primes(self.grid, has_class) if every else self._cover(has_class)
+            found += [(label, masks) for masks in boxes]
+        stopped = self.clock.up()
+        found.sort(key=lambda pair: _rank(self.grid, *pair))
+        for label, masks in found:
+            if self._fits(masks):
+                if self.most is not None and len(self.rules) >= self.most:
+                    self.left_out["beyond most"] += 1
+                elif self.clock.up():
+                    self.left_out["not proved in time"] += 1
+                else:
+                    self._prove(masks, label, prime=True)
+        return self.book(not stopped and not any(self.left_out.values()), "every" if every else "cover")
+
+    def _cover(self, has_class: Any) -> list[Masks]:
+        return cover(self.grid, has_class, seed=self.clock.seed, stop=self.clock.up, notify=self.clock.tell)
+
+    def large(self, X: Any) -> Rulebook:
+        """Rules grown from samples."""
+        from sugenet.reason.rulebook_large import Grower
+
+        places, labels = self._seeds(X)
+        growers: dict[int, Grower] = {}
+        for row, label in zip(places, labels.tolist(), strict=True):
+            if self.clock.up() or (self.most is not None and len(self.rules) >= self.most):
+                break
+            if label not in self.classes or any(
+                rule.label == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
+            ):
+                continue
+            if label not in growers:
+                growers[label] = Grower(self.grid, label, self.clock, places[labels != label])
+            grown = growers[label].grow(row.tolist())
+            if grown is None:
+                self.left_out["not proved in time"] += 1
+            elif self._fits(grown.masks):
+                self._prove(grown.masks, label, prime=grown.prime)
+                self.clock.tell(f"{len(self.rules)} rules")
+        return self.book(False, "some")
+
+    def _seeds(self, X: Any) -> tuple[Ints, Ints]:
+        """Codewords to grow from, and their classes."""
+        if X is not None:
+            places = self.grid.places(X)
+            return places, self.grid.classes(places)
+        rng = np.random.default_rng(self.clock.seed)
+        places = rng.integers(0, np.array(self.grid.sizes), (_DRAWS, len(self.grid.sizes)))
+        labels = self.grid.classes(places)
+        chosen = np.flatnonzero(np.isin(labels, self.classes))[:_RANDOM]
+        return places[chosen], labels[chosen]
+
+    def _fits(self, masks: Masks) -> bool:
+        fits = self.longest is None or len(self.grid.conditions(masks)) <= self.longest
+        self.left_out["too long"] += not fits
+        return fits
+
+    def _prove(self, masks: Masks, label: int, *, prime: bool) -> None:
+        """Add a rule with its certificate: bounds where they suffice, else the solver's clauses, else whatever engine does it."""
+        question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
+        left = self.clock.left()
+        limit = None if left is None else max(left, _PROOF_SECONDS)
+        for engine in ("bounds", "cdcl", "auto"):
+            answer = verify(self.grid.network, question, engine=engine, time_limit=limit, seed=self.clock.seed)
+            if isinstance(answer, Proved):
+                self.rules.append(_rule(self.grid, masks, label, prime, answer.certificate))
+                return
+        self.left_out["not proved in time"] += 1
+
+    def book(self, complete: bool, kind: str) -> Rulebook:
+        """What was found: rules inside others left out, those that cover most first."""
+        kept = [rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)]
+        kept.sort(key=lambda rule: _rank(self.grid, rule.label, rule.masks))
+        return Rulebook(self.grid.network, tuple(kept), self.classes, complete, kind, self.left_out, self.clock.seconds)
+
+
+def _inside(rule: ProvedRule, other: ProvedRule) -> bool:
+    if rule is other or rule.label != other.label or other.coverage <= rule.coverage:
+        return False
+    return all(a & ~b == 0 for a, b in zip(rule.masks, other.masks, strict=True))
+
+
+def _rank(grid: Grid, label: int, masks: Masks) -> tuple[Any, ...]:
+    conditions = grid.conditions(masks)
+    return -grid.coverage(masks), len(conditions), label, conditions, masks
+
+
+def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[str, Any]) -> ProvedRule:
+    return ProvedRule(grid.network, grid.limits(masks), label, grid, masks, prime, certificate)
+
+
+def _masks(grid: Grid, states: Iterable[tuple[int, tuple[int, ...]]]) -> Masks:
+    masks = list(grid.full)
+    for feature, kept in states:
+        masks[feature] = sum(1 << grid.states[feature].index(state) for state in set(kept))
+    return tuple(masks)
+
+
+def _percent(share: Fraction) -> str:
+    """A share in percent, to three digits."""
+    return f"{float(100 * share):.3g} %"

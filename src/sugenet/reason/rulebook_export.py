@@ -1,0 +1,121 @@
+"""Rulebooks in other forms: Python code, DNF and CNF in the manner of DIMACS, a possibilistic base.
+
+Variables are the encoder's bits, numbered from 1; a comment says what each means. A rule is a conjunction of bits: a number is at least one
+cut and below another; a category is none of those left out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+from sugenet.bnn import OneHot
+from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
+from sugenet.errors import QuestionError
+from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+
+__all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs", "to_dnf", "to_python"]
+
+
+def literals_of(grid: Grid, masks: Masks) -> list[int]:
+    """The bits that a box asks for, as signed numbers from 1; for legal codewords they say the same as the box."""
+    found = []
+    for feature in grid.conditions(masks):
+        coding, first = grid.network.encoder.codings[feature], grid.network.encoder.group(feature).start + 1
+        if isinstance(coding, OneHot):
+            chosen = places_of(masks[feature])
+            found += [first + chosen[0]] if len(chosen) == 1 else [-(first + c) for c in range(coding.width) if c not in chosen]
+            continue
+        low, high = grid.span(feature, masks[feature])
+        found += [] if low is None else [first + low - 1]
+        found += [] if high is None else [-(first + high)]
+    return found
+
+
+def legal_clauses(grid: Grid) -> list[list[int]]:
+    """Clauses that exactly the codewords that can occur satisfy."""
+    found: list[list[int]] = []
+    for feature, coding in enumerate(grid.network.encoder.codings):
+        group = grid.network.encoder.group(feature)
+        bits = [place + 1 for place in group]
+        if isinstance(coding, OneHot):
+            found.append(bits)
+            found += [[-a, -b] for a, b in combinations(bits, 2)]
+            continue
+        found += [[a, -b] for a, b in pairwise(bits)]
+        for state in set(range(coding.states)) - set(grid.states[feature]):  # not: the last cut reached is number `state`
+            found.append([-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1])
+    return found
+
+
+def _map(grid: Grid) -> list[str]:
+    return [f"c {place + 1} {grid.network.encoder.words(place)}" for place in range(grid.network.encoder.width)]
+
+
+def to_dnf(grid: Grid, rules: Sequence[Any], label: int) -> str:
+    """The rules of one class as terms."""
+    lines = [f"c rules of class {grid.network.classes[label]}, one term each", *_map(grid)]
+    lines.append(f"p dnf {grid.network.encoder.width} {len(rules)}")
+    lines += [" ".join(map(str, [*literals_of(grid, rule.masks), 0])) for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
+    """Legal codewords, exactly one class, and every rule as a clause."""
+    width, names = grid.network.encoder.width, grid.network.classes
+    labels = [width + 1 + k for k in range(len(names))]
+    clauses = [*legal_clauses(grid), labels, *([-a, -b] for a, b in combinations(labels, 2))]
+    clauses += [[*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.label]] for rule in rules]
+    lines = [*_map(grid), *(f"c {label} class {name}" for label, name in zip(labels, names, strict=True))]
+    lines.append(f"p cnf {labels[-1]} {len(clauses)}")
+    lines += [" ".join(map(str, [*clause, 0])) for clause in clauses]
+    return "\n".join(lines) + "\n"
+
+
+def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
+    """Every rule as a clause of weight 1 over the literals of the bits and the classes."""
+    names = [f"class {name}" for name in grid.network.classes]
+    criteria = Criteria([*Criteria.literals(grid.network.encoder.width), *names])
+    formulas = []
+    for rule in rules:
+        atoms: list[Any] = [(-literal, 1) for literal in literals_of(grid, rule.masks)]
+        formulas.append(([*atoms, (names[rule.label], 1)], 1))
+    return PossibilisticBase(criteria, formulas, BOOLEAN)
+
+
+def to_python(grid: Grid, rules: Sequence[Any]) -> str:
+    """One `if` a rule."""
+    encoder, classes = grid.network.encoder, grid.network.classes
+    used = sorted({feature for rule in rules for feature in grid.conditions(rule.masks)})
+    lines = [
+        "def classify(sample):",
+        '    """Class of a sample, a sequence of raw values, by rules proved of a network; None where no rule speaks."""',
+    ]
+    for feature in used:
+        read = f"sample[{feature}]" if isinstance(encoder.codings[feature], OneHot) else f"float(sample[{feature}])"
+        lines.append(f"    x{feature} = {read}  # {' '.join(encoder.names[feature].split())}")
+    for rule in rules:
+        tests = " and ".join(_test(grid, feature, rule.masks[feature]) for feature in grid.conditions(rule.masks))
+        lines += [f"    if {tests or 'True'}:", f"        return {classes[rule.label]!r}"]
+    return "\n".join([*lines, "    return None"]) + "\n"
+
+
+def _test(grid: Grid, feature: int, mask: int) -> str:
+    coding = grid.network.encoder.codings[feature]
+    if isinstance(coding, OneHot):
+        chosen = tuple(coding.categories[place] for place in places_of(mask))
+        try:
+            same = ast.literal_eval(repr(chosen)) == chosen
+        except (ValueError, SyntaxError):
+            same = False
+        if not same:
+            raise QuestionError(f"the categories {chosen} cannot be written as Python code. Use text or numbers for categories.")
+        return f"x{feature} in {chosen!r}"
+    low, high = grid.span(feature, mask)
+    lower = None if low is None else coding.cuts[low - 1]
+    upper = None if high is None else coding.cuts[high]
+    if lower is None or upper is None:
+        return f"x{feature} < {upper!r}" if lower is None else f"x{feature} >= {lower!r}"
+    return f"{lower!r} <= x{feature} < {upper!r}"

@@ -1,0 +1,250 @@
+"""The codewords of a network as a grid, feature by feature, and boxes in it: which states a rule allows, in numbers, limits and words.
+
+A *place* numbers the states of a feature that can occur, from 0. A *box* has one bit mask of allowed places a feature: neighbouring ones
+for a number, any for a category. Coverage is a share of all codewords, each counting the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.network import EngineChoice
+from sugenet.errors import QuestionError
+
+__all__ = ["Grid", "Masks", "Share", "places_of"]
+
+Masks: TypeAlias = tuple[int, ...]
+"""For each feature the places that a box allows, as bits."""
+
+_BATCH = 1 << 14
+_NODES = 20_000
+"""Splits that an exact share of a union may take."""
+
+
+class Share(NamedTuple):
+    """A share of all codewords; where it is not exact, no more than what it stands for."""
+
+    value: Fraction
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """All codewords that can occur.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Encoder, Head, OneHot, thermometer
+    >>> encoder = Encoder([thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right"))], ["size", "side"])
+    >>> grid = Grid(Network(encoder, [], Head([[1] * 5, [-1] * 5])))
+    >>> grid.sizes, grid.total, grid.coverage((0b0110, 0b11)), grid.words((0b0110, 0b10)), grid.limits((0b0110, 0b11))
+    ((4, 2), 8, Fraction(1, 2), ['4 <= size < 12', 'side = right'], ((0, (4, 11)),))
+    """
+
+    network: Network
+
+    @cached_property
+    def states(self) -> tuple[tuple[int, ...], ...]:
+        """For each feature the states that can occur."""
+        return tuple(tuple(s for s in range(coding.states) if coding.reachable(s)) for coding in self.network.encoder.codings)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many these are."""
+        return tuple(map(len, self.states))
+
+    @cached_property
+    def full(self) -> Masks:
+        """The box of everything."""
+        return tuple((1 << size) - 1 for size in self.sizes)
+
+    @cached_property
+    def total(self) -> int:
+        """Number of codewords."""
+        return prod(self.sizes)
+
+    def is_number(self, feature: int) -> bool:
+        """Whether the places of a feature are ordered."""
+        return isinstance(self.network.encoder.codings[feature], Steps)
+
+    # -- codewords -----------------------------------------------------------------------------------------------------------------
+
+    def places(self, X: Any) -> Ints:
+        """Places of raw samples, one row each."""
+        levels = self.network.encoder.levels(X)
+        columns = [np.searchsorted(states, levels[:, f]) for f, states in enumerate(self.states)]
+        return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((len(levels), 0), np.int64)
+
+    def classes(self, places: Ints, engine: EngineChoice = "auto") -> Ints:
+        """Class of codewords, one row of places each."""
+        found = np.empty(len(places), np.int64)
+        for low in range(0, len(places), _BATCH):
+            inputs = self._inputs(places[low : low + _BATCH])
+            if engine == "definition":
+                for layer in self.network.layers:
+                    inputs = layer.activity(inputs)
+                counts = self.network.head.match_counts(inputs)
+            else:
+                counts = self.network.packed(engine).match_counts(inputs)
+            found[low : low + _BATCH] = self.network.head.classes(counts)
+        return found
+
+    def _inputs(self, places: Ints) -> Any:
+        columns = self._levels if self.network.reads_levels else self._codes
+        parts = [codes[places[:, feature]] for feature, codes in enumerate(columns)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(places), 0), bool)
+
+    @cached_property
+    def _levels(self) -> list[Ints]:
+        return [np.array(states, np.int64)[:, None] for states in self.states]
+
+    @cached_property
+    def _codes(self) -> list[Bits]:
+        codings = self.network.encoder.codings
+        return [
+            np.array([c.bits(s) for s in states], bool).reshape(len(states), c.width)
+            for c, states in zip(codings, self.states, strict=True)
+        ]
+
+    def table(self, engine: EngineChoice = "auto") -> Ints:
+        """Class of every codeword, one axis a feature that has more than one place."""
+        live = [feature for feature, size in enumerate(self.sizes) if size > 1]
+        shape = [self.sizes[feature] for feature in live]
+        found = np.empty(self.total, np.int64)
+        for low in range(0, self.total, _BATCH):
+            numbers = np.arange(low, min(low + _BATCH, self.total))
+            places = np.zeros((len(numbers), len(self.sizes)), np.int64)
+            if live:
+                places[:, live] = np.stack(np.unravel_index(numbers, shape), axis=1)
+            found[numbers] = self.classes(places, engine)
+        return found.reshape(shape)
+
+    def values(self, places: Iterable[int]) -> tuple[Any, ...]:
+        """A raw sample with these places."""
+        codings = self.network.encoder.codings
+        return tuple(_value(coding, states[p]) for coding, states, p in zip(codings, self.states, places, strict=True))
+
+    # -- boxes ---------------------------------------------------------------------------------------------------------------------
+
+    def coverage(self, masks: Masks) -> Fraction:
+        """Share of all codewords that a box holds."""
+        return Fraction(prod(mask.bit_count() for mask in masks), self.total)
+
+    def conditions(self, masks: Masks) -> tuple[int, ...]:
+        """Features that a box limits."""
+        return tuple(f for f, (mask, full) in enumerate(zip(masks, self.full, strict=True)) if mask != full)
+
+    def inside(self, masks: Masks, places: Ints) -> Bits:
+        """Which codewords, one row of places each, lie in a box."""
+        found = np.ones(len(places), bool)
+        for feature in self.conditions(masks):
+            allowed = np.array([masks[feature] >> p & 1 for p in range(self.sizes[feature])], bool)
+            found &= allowed[places[:, feature]]
+        return found
+
+    def span(self, feature: int, mask: int) -> tuple[int | None, int | None]:
+        """Lowest and highest state that an interval of places allows; None at the end of what can occur."""
+        states, places = self.states[feature], places_of(mask)
+        low, high = places[0], places[-1]
+        return (None if low == 0 else states[low]), (None if high == len(states) - 1 else states[high])
+
+    def limits(self, masks: Masks) -> tuple[tuple[int, Any], ...]:
+        """A box as `sugenet.Box` has it, in raw values."""
+        found: list[tuple[int, Any]] = []
+        for feature in self.conditions(masks):
+            coding = self.network.encoder.codings[feature]
+            if isinstance(coding, OneHot):
+                found.append((feature, frozenset(coding.categories[place] for place in places_of(masks[feature]))))
+                continue
+            low, high = self.span(feature, masks[feature])
+            ends = [None if s is None else coding.interval(s) for s in (low, high)]
+            row = [None if pair is None else pair[k] for k, pair in enumerate(ends)]
+            found.append((feature, tuple(int(v) if v is not None and coding.whole else v for v in row)))
+        return tuple(found)
+
+    def words(self, masks: Masks) -> list[str]:
+        """One condition a feature, as `parse_rule` reads it."""
+        found = []
+        for feature in self.conditions(masks):
+            coding, name = self.network.encoder.codings[feature], self.network.encoder.names[feature]
+            if isinstance(coding, OneHot):
+                chosen = [str(coding.categories[place]) for place in places_of(masks[feature])]
+                found.append(f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}")
+            else:
+                low, high = self.span(feature, masks[feature])
+                found.append(coding.describe_several(name, range(low or 0, (coding.width if high is None else high) + 1)))
+        return found
+
+    def check_box(self, masks: Masks) -> Masks:
+        """Say what is wrong with a box from elsewhere."""
+        if len(masks) != len(self.full):
+            raise QuestionError(f"the box has {len(masks)} features, the network {len(self.full)}.")
+        for feature, (mask, full) in enumerate(zip(masks, self.full, strict=True)):
+            places = places_of(mask)
+            gap = self.is_number(feature) and bool(places) and places[-1] - places[0] >= len(places)
+            if not mask or mask & ~full or gap:
+                name = self.network.encoder.names[feature]
+                raise QuestionError(f"a box must allow {name} some states that can occur, neighbouring ones for a number.")
+        return masks
+
+    def union(self, boxes: Sequence[Masks]) -> Share:
+        """Share of all codewords that lie in some box: exact, by splitting feature by feature; else of boxes that do not meet."""
+        rows = [{f: mask[f] for f in self.conditions(mask)} for mask in boxes]
+        budget = [_NODES]
+        value = self._union(rows, budget)
+        if value is not None:
+            return Share(value, True)
+        apart: list[Masks] = []
+        for masks in sorted(boxes, key=self.coverage, reverse=True):
+            if not any(all(a & b for a, b in zip(masks, other, strict=True)) for other in apart):
+                apart.append(masks)
+        return Share(sum(map(self.coverage, apart), Fraction(0)), False)
+
+    def _union(self, rows: list[dict[int, int]], budget: list[int]) -> Fraction | None:
+        budget[0] -= 1
+        if budget[0] < 0:
+            return None
+        if not all(rows) or not rows:
+            return Fraction(int(bool(rows)))
+        if len(rows) == 1:
+            return prod((Fraction(mask.bit_count(), self.sizes[f]) for f, mask in rows[0].items()), start=Fraction(1))
+        used: dict[int, int] = {}
+        for row in rows:
+            for feature in row:
+                used[feature] = used.get(feature, 0) + 1
+        feature = max(used, key=lambda f: (used[f], -f))
+        groups: dict[tuple[bool, ...], int] = {}
+        for place in range(self.sizes[feature]):
+            members = tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
+            groups[members] = groups.get(members, 0) + 1
+        total = Fraction(0)
+        for members, many in groups.items():
+            rest = [{f: m for f, m in row.items() if f != feature} for row, member in zip(rows, members, strict=True) if member]
+            part = self._union(rest, budget)
+            if part is None:
+                return None
+            total += part * Fraction(many, self.sizes[feature])
+        return total
+
+
+def places_of(mask: int) -> list[int]:
+    """The places of a mask, rising."""
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+
+
+def _value(coding: Steps | OneHot, state: int) -> Any:
+    if isinstance(coding, OneHot):
+        return coding.categories[state]
+    ends = coding.interval(state)
+    assert ends is not None
+    value = min(max(0.0, ends[0]), ends[1])
+    return int(value) if coding.whole else value

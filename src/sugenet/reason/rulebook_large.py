@@ -1,0 +1,202 @@
+"""Prime rules of a large network, grown from codewords by asking our solver, which keeps what it learns from question to question.
+
+A rule begins as a single codeword. The limits that the solver did not need for its proof go first; then whole features, the least important
+first; then each limit that is left is widened as far as it goes. Truth can only be lost by widening, so one pass leaves nothing to widen.
+Codewords whose class is known, the samples and all counterexamples, answer most questions with "no" at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn.layers import Ints
+from sugenet.errors import SoundnessError, TooLargeError
+from sugenet.reason.boxes import Box
+from sugenet.reason.cdcl import Core, Found, Solver, facts_of
+from sugenet.reason.decide import Clock, decide
+from sugenet.reason.goal import loses
+from sugenet.reason.neighbourhood import row_of
+from sugenet.reason.outcomes import Fails, Holds
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import Anything
+from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+
+__all__ = ["Grower", "Grown"]
+
+_HEAVY_LAYERS = 4_000_000
+"""Products of the hidden layers beyond which the solver is not built."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A box all of whose codewords have the class; prime unless some question was left open."""
+
+    masks: Masks
+    prime: bool
+
+
+@dataclass
+class Grower:
+    """Grows rules of one class."""
+
+    grid: Grid
+    label: int
+    clock: Clock
+    others: Ints
+    """Codewords known to have another class, one row of places each."""
+    _solver: Solver | None = None
+    _steps: dict[int, range] = field(default_factory=dict)
+    _open: bool = False
+
+    def __post_init__(self) -> None:
+        layers = self.grid.network.layers[1:]
+        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+            return
+        start = self.grid.values([0] * len(self.grid.sizes))
+        problem = Problem(Anything().around(self.grid.network, start), loses(self.grid.network.head, self.label))
+        try:
+            cascade = problem.cascade
+            self._solver = Solver(cascade, facts_of(problem.front, cascade), seed=self.clock.seed)
+        except TooLargeError:
+            return
+        self._steps = {chain.feature: chain.steps for chain in cascade.chains}
+
+    def grow(self, places: Sequence[int]) -> Grown | None:
+        """A rule that speaks of a codeword of the class; None when there was no time to prove anything."""
+        self._open = False
+        box = [1 << int(place) for place in places]
+        order = self._order(places)
+        known = self._asked(box)
+        if known is None:
+            return None
+        box = known
+        for feature in order:
+            if box[feature] != self.grid.full[feature]:
+                box = self._asked([*box[:feature], self.grid.full[feature], *box[feature + 1 :]]) or box
+        for feature in order:
+            if box[feature] != self.grid.full[feature]:
+                box[feature] = self._widened(box, feature)
+        return Grown(tuple(box), not self._open)
+
+    def _order(self, places: Sequence[int]) -> list[int]:
+        """Features from the least to the most important here: by what they can bring to first-layer neurons near their threshold."""
+        problem = Problem(Anything().around(self.grid.network, self.grid.values(places)), loses(self.grid.network.head, self.label))
+        front = problem.front
+        nearness = 1.0 / (1.0 + np.abs(front.margins))
+        weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0)
+        for move, brought in zip(problem.near.moves, (np.abs(front.deltas) * nearness).sum(axis=1).tolist(), strict=True):
+            weight[move.feature] = max(weight[move.feature], brought)
+        return sorted(weight, key=lambda feature: (weight[feature], feature))
+
+    def _widened(self, box: list[int], feature: int) -> int:
+        """Places that one limit can have when the others stay."""
+        mask, size = box[feature], self.grid.sizes[feature]
+        if not self.grid.is_number(feature):
+            for place in range(size):
+                if not mask >> place & 1 and self._holds([*box[:feature], 1 << place, *box[feature + 1 :]]):
+                    mask |= 1 << place
+            return mask
+        low, high = places_of(mask)[0], places_of(mask)[-1]
+        far, near = 0, low  # all down to `near` are allowed, and it is not known to go further than `far`
+        while far < near:
+            middle = (far + near) // 2
+            if self._holds([*box[:feature], (1 << near) - (1 << middle), *box[feature + 1 :]]):
+                near = middle
+            else:
+                far = middle + 1
+        low = near
+        near, far = high, size - 1
+        while near < far:
+            middle = (near + far + 1) // 2
+            if self._holds([*box[:feature], (1 << middle + 1) - (1 << near + 1), *box[feature + 1 :]]):
+                near = middle
+            else:
+                far = middle - 1
+        return (1 << near + 1) - (1 << low)
+
+    # -- questions -----------------------------------------------------------------------------------------------------------------
+
+    def _asked(self, box: list[int]) -> list[int] | None:
+        """A box proved to have the class throughout, this one or, as far as its proof goes, more; None: not proved."""
+        if self._refuted(box):
+            return None
+        if self._solver is None:
+            return box if self._decided(box) else None
+        answer = self._solved(self._literals(box))
+        if not isinstance(answer, Core):
+            return None
+        needed: set[int | None] = set(answer.literals)
+        wide = list(box)
+        for feature, mask in enumerate(box):
+            if mask == self.grid.full[feature]:
+                continue
+            low, high = self._ends(feature, mask)
+            below = (mask & -mask) - 1 if low in needed else 0
+            wide[feature] = ((1 << mask.bit_length()) - 1 if high in needed else self.grid.full[feature]) & ~below
+        return wide
+
+    def _holds(self, box: list[int]) -> bool:
+        """Whether all of a box is proved to have the class."""
+        if self._refuted(box):
+            return False
+        if self._solver is None:
+            return self._decided(box)
+        return all(isinstance(self._solved(self._literals(part)), Core) for part in self._runs(box))
+
+    def _refuted(self, box: list[int]) -> bool:
+        return bool(self.grid.inside(tuple(box), self.others).any())
+
+    def _runs(self, box: list[int]) -> Iterator[list[int]]:
+        """A box as boxes with neighbouring places alone, which is what the solver's variables can say."""
+        return (list(part) for part in product(*map(_runs_of, box)))
+
+    def _ends(self, feature: int, mask: int) -> tuple[int | None, int | None]:
+        """Literals for "no lower" and "no higher" of neighbouring places."""
+        steps, places = self._steps.get(feature, range(0)), places_of(mask)
+        low = None if places[0] == 0 else steps[places[0] - 1] + 1
+        high = None if places[-1] == self.grid.sizes[feature] - 1 else -(steps[places[-1]] + 1)
+        return low, high
+
+    def _literals(self, box: list[int]) -> list[int]:
+        return [literal for f, mask in enumerate(box) for literal in self._ends(f, mask) if literal is not None]
+
+    def _solved(self, literals: list[int]) -> Any:
+        assert self._solver is not None
+        answer = self._solver.solve(literals, time_limit=self.clock.left(), stop=self.clock.up)
+        if isinstance(answer, Found):
+            values = answer.values
+            row = [sum(bool(values[step]) for step in self._steps.get(f, ())) for f in range(len(self.grid.sizes))]
+            self._learn(np.array(row, np.int64))
+        elif not isinstance(answer, Core):
+            self._open = True
+        return answer
+
+    def _decided(self, box: list[int]) -> bool:
+        near = Box(self.grid.limits(tuple(box))).of(self.grid.network)
+        outcome = decide(Problem(near, loses(self.grid.network.head, self.label)), self.clock)
+        if isinstance(outcome, Fails):
+            self._learn(self.grid.places(row_of(outcome.witness))[0])
+        elif not isinstance(outcome, Holds):
+            self._open = True
+        return isinstance(outcome, Holds)
+
+    def _learn(self, places: Ints) -> None:
+        if int(self.grid.classes(places[None, :], "definition")[0]) == self.label:
+            raise SoundnessError(f"the codeword {places.tolist()} is no counterexample. Please report this network.")
+        self.others = np.concatenate([self.others, places[None, :]])
+
+
+def _runs_of(mask: int) -> list[int]:
+    """A mask as masks of neighbouring places."""
+    found = []
+    while mask:
+        low = mask & -mask
+        run = mask & ~(mask + low)  # adding carries through the lowest run
+        found.append(run)
+        mask ^= run
+    return found

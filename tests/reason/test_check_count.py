@@ -1,0 +1,104 @@
+"""The checker of counts agrees with true certificates of every kind, and refuses what was changed."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.errors import CertificateError
+from sugenet.reason import check_count as module
+from sugenet.reason.boxes import Box
+from sugenet.reason.check_count import check_count
+from sugenet.reason.count import count
+from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.reason.small import random_network, random_sample, raw_values
+
+
+def certificates(network, x, rng):
+    feature = int(rng.integers(network.encoder.features))
+    values = raw_values(network.encoder.codings[feature])
+    for region in (Hamming(2), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()):
+        yield count(network, x, region, method=str(rng.choice(["auto", "sums", "walk"]))).certificate
+    yield count(network).certificate
+    yield count(network, where={feature: {values[0], values[-1]}}).certificate
+    yield count(network, x, Hamming(4), where={feature: {values[0]}, 0: {x[0]}} if feature else {0: {values[-1]}}).certificate
+    yield count(network, Hamming(2).around(network, x)).certificate
+    yield count(network, Box({0: {x[0]}}).around(network, x)).certificate
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_true_certificates_pass(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    for certificate in certificates(network, random_sample(network, rng), rng):
+        assert "counted again" in check_count(json.loads(json.dumps(certificate)), network)
+
+
+def test_larger_ones_and_some_parts():
+    rng = np.random.default_rng(1)
+    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (70, 24)), [12] * 70)], Head(rng.choice([-1, 1], (4, 70))))
+    x = rng.integers(0, 2, 24)
+    ball = count(network, x, Hamming(5)).certificate
+    assert "55,455 inputs counted again in 25 parts" in check_count(ball, network)
+    said = check_count(ball, network, parts=2, seed=3)
+    assert "2 of 25 parts counted again" in said
+    whole = count(network, x, Free(range(18))).certificate
+    assert "262,144 inputs" in check_count(whole, network)
+
+
+def test_far_too_many_to_visit():
+    n = 120
+    network = Network.of_bits([DenseLayer([[1] * n, [1, -1] * (n // 2)], [60, 70])], Head([[-1, 1], [1, 1]]))
+    assert f"{2**n:,} inputs counted again" in check_count(count(network).certificate, network)
+
+
+def test_too_large_is_said(monkeypatch):
+    rng = np.random.default_rng(2)
+    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (40, 30)), [15] * 40)], Head(rng.choice([-1, 1], (4, 40))))
+    certificate = count(network, rng.integers(0, 2, 30), Hamming(6)).certificate
+    monkeypatch.setattr(module, "_VISITED", 1000)
+    with pytest.raises(CertificateError, match="too many to count again"):
+        check_count(certificate, network)
+
+
+def test_changed_certificates_fail():
+    rng = np.random.default_rng(3)
+    network = random_network(rng, features=4, depth=1)
+    other = random_network(rng, features=4, depth=1)
+    x = random_sample(network, rng)
+    for region in (Hamming(2), Anything()):
+        good = count(network, x, region, method="walk").certificate
+        parts = good["proof"]["parts"]
+        place = max(range(len(parts)), key=lambda k: sum(parts[k][1]))
+
+        def bad(change, good=good):
+            forged = copy.deepcopy(good)
+            change(forged)
+            with pytest.raises(CertificateError):
+                check_count(forged, network)
+
+        def swap(c, place=place):  # another class for one input, with all sums as they should be
+            row = c["proof"]["parts"][place][1]
+            k = next(k for k, many in enumerate(row) if many)
+            for counts in (row, c["counts"]):
+                counts[k] -= 1
+                counts[(k + 1) % 3] += 1
+
+        bad(swap)
+        bad(lambda c: c["counts"].reverse() if c["counts"] != c["counts"][::-1] else c.update(total=0))
+        bad(lambda c: c.update(total=c["total"] + 1))
+        bad(lambda c: c["proof"]["parts"].pop())
+        bad(lambda c: c["proof"]["parts"].append(c["proof"]["parts"][0]))
+        bad(lambda c: c.update(network=other.fingerprint))
+        bad(lambda c: c["proof"]["parts"][0][1].append(0))
+        bad(lambda c: c["proof"].update(kind="trust"))
+    forged = copy.deepcopy(count(network, x, Hamming(1)).certificate)
+    forged["question"]["region"]["radius"] = "2"
+    with pytest.raises(CertificateError):
+        check_count(forged, network)
+    moves = copy.deepcopy(count(network, Hamming(2).around(network, x)).certificate)
+    moves["question"]["region"]["moves"].append(moves["question"]["region"]["moves"][0])
+    with pytest.raises(CertificateError, match="twice"):
+        check_count(moves, network)

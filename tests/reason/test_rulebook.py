@@ -1,0 +1,341 @@
+"""Rulebooks against brute force: every rule true and prime, complete books exact, exports that say the same; large networks by certificate."""
+
+from __future__ import annotations
+
+import copy
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, thermometer, threshold, unused
+from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.reason import Always, Proved, verify
+from sugenet.reason import rulebook as whole
+from sugenet.reason.rule import parse_rule
+from sugenet.reason.rulebook import Rulebook, rulebook
+from sugenet.reason.rulebook_grid import Grid, places_of
+from tests.reason.small import raw_values
+
+CODINGS = [
+    bit(),
+    thermometer([1, 2, 3], 0, 4, True),
+    OneHot(("a", "b", "c")),
+    OneHot((1, 2, 3, 4)),
+    threshold(2, 0, 3, True),
+    thermometer([1.2, 1.5, 2.5], 0, 3, True),  # no whole number between two of the cuts
+    threshold(9, 0, 3, True),
+    unused(0, 1, True),
+]
+
+
+def random_network(rng, features=None, classes=None):
+    encoder = Encoder([CODINGS[k] for k in rng.integers(0, len(CODINGS), features or rng.integers(1, 6))])
+    layers, size = [], encoder.width
+    for _ in range(rng.integers(0, 3)):
+        m = int(rng.integers(1, 6))
+        weights = rng.integers(-1, 2, (m, size))
+        layers.append(DenseLayer(weights, [int(rng.integers(0, abs(row).sum() + 2)) for row in weights]))
+        size = m
+    classes = classes or int(rng.integers(2, 4))
+    bias = [Fraction(int(rng.integers(-4, 5)), 3) for _ in range(classes)]
+    return Network(encoder, layers, Head(rng.integers(-1, 2, (classes, size)), bias), [f"k{k}" for k in range(classes)])
+
+
+def everything(network):
+    """All raw samples and their classes by definition."""
+    rows = list(product(*map(raw_values, network.encoder.codings)))
+    X = np.empty((len(rows), network.encoder.features), dtype=object)
+    for number, row in enumerate(rows):
+        X[number] = row
+    return X, network.predict(X, engine="definition").tolist()
+
+
+def wider(grid, masks):
+    """Every box with one more place."""
+    for feature in grid.conditions(masks):
+        places = places_of(masks[feature])
+        options = (places[0] - 1, places[-1] + 1) if grid.is_number(feature) else range(grid.sizes[feature])
+        for place in options:
+            if 0 <= place < grid.sizes[feature] and place not in places:
+                yield (*masks[:feature], masks[feature] | 1 << place, *masks[feature + 1 :])
+
+
+def assert_true_and_prime(book, network):
+    grid, table = Grid(network), {}
+    X, y = everything(network)
+    places = grid.places(X)
+    for rule in book.rules:
+        table = np.array(y)
+        assert (table[grid.inside(rule.masks, places)] == rule.label).all()
+        assert rule.prime
+        for masks in wider(grid, rule.masks):
+            assert (table[grid.inside(masks, places)] != rule.label).any()
+        again = parse_rule(network, str(rule).replace("any input", ""))
+        near, same = again.box.of(network), rule.box.of(network)
+        assert {(m.feature, m.state) for m in near.moves} | set(enumerate(near.states)) == {(m.feature, m.state) for m in same.moves} | set(
+            enumerate(same.states)
+        )
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_complete_books_say_what_the_network_says(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    X, y = everything(network)
+    book = rulebook(network, seed=seed)
+    assert book.complete
+    assert book.predict(X) == y
+    assert_true_and_prime(book, network)
+    assert book.check().startswith(f"{len(book)} rules hold")
+    shares = [book.covered(k) for k in range(len(network.classes))]
+    assert all(share.exact for share in shares)
+    assert sum(share.value for share in shares) == 1
+    assert all(book._grid.union([rule.masks for rule in book.of(k)]) == shares[k] for k in range(len(shares)))
+    assert [rule.coverage for rule in book.rules] == sorted((rule.coverage for rule in book.rules), reverse=True)
+    for rule in book.rules:  # none is needless
+        others = [other.masks for other in book.of(rule.label) if other is not rule]
+        assert book._grid.union(others).value < shares[rule.label].value
+    one = rulebook(network, network.classes[-1])
+    assert one.predict(X) == [label if label == len(network.classes) - 1 else None for label in y]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_prime_rule(seed):
+    rng = np.random.default_rng(1000 + seed)
+    network = random_network(rng, features=int(rng.integers(1, 4)))
+    book = rulebook(network, every=True)
+    assert book.complete
+    assert_true_and_prime(book, network)
+    grid, (X, y) = Grid(network), everything(network)
+    places, labels = grid.places(X), np.array(y)
+    options = []
+    for f, size in enumerate(grid.sizes):
+        masks = [m for m in range(1, 1 << size) if not grid.is_number(f) or places_of(m)[-1] - places_of(m)[0] < m.bit_count()]
+        options.append(masks)
+    true = {}
+    for box in product(*options):
+        held = set(labels[grid.inside(box, places)].tolist())
+        if len(held) == 1:
+            true[box] = held.pop()
+    primes = {(box, label) for box, label in true.items() if all(true.get(w) != label for w in wider(grid, box))}
+    assert {(rule.masks, rule.label) for rule in book.rules} == primes
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_grown_rules(seed, monkeypatch):
+    """As in large networks: from samples, by asking the solver, or by the ladder of engines."""
+    monkeypatch.setattr(whole, "CODEWORDS", 0)
+    if seed % 3 == 0:
+        monkeypatch.setattr("sugenet.reason.rulebook_large._HEAVY_LAYERS", -1)
+    rng = np.random.default_rng(2000 + seed)
+    network = random_network(rng)
+    X, y = everything(network)
+    book = rulebook(network, X=X if seed % 2 else None, seed=seed)
+    assert not book.complete
+    assert_true_and_prime(book, network)
+    book.check()
+    said = book.predict(X)
+    assert all(a in (None, b) for a, b in zip(said, y, strict=True))
+    if seed % 2:
+        assert said == y
+    for k in range(len(network.classes)):
+        share = book.covered(k)
+        assert share.exact
+        monkeypatch.setattr("sugenet.reason.rulebook_grid._NODES", 0)
+        bound = book.covered(k)
+        monkeypatch.undo()
+        monkeypatch.setattr(whole, "CODEWORDS", 0)
+        assert bound.value <= share.value
+
+
+def clauses_of(text, kind):
+    lines = [line for line in text.splitlines() if not line.startswith("c")]
+    head, variables, count = lines[0].split()[1], *map(int, lines[0].split()[2:])
+    rows = [[int(word) for word in line.split()] for line in lines[1:]]
+    assert head == kind
+    assert len(rows) == count
+    assert all(row[-1] == 0 and all(1 <= abs(v) <= variables for v in row[:-1]) for row in rows)
+    return variables, [row[:-1] for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_exports_say_the_same(seed):
+    rng = np.random.default_rng(3000 + seed)
+    network = random_network(rng)
+    X, _ = everything(network)
+    book = rulebook(network, most=None if seed % 2 else 2)
+    said = book.predict(X)
+    bits = network.encoder.encode(X)
+    scope = {}
+    exec(book.to_python(), scope)
+    assert [scope["classify"](row) for row in X.tolist()] == [None if k is None else network.classes[k] for k in said]
+
+    for k in range(len(network.classes)):
+        _, terms = clauses_of(book.to_dnf(k), "dnf")
+        by_terms = [any(all(row[abs(v) - 1] == (v > 0) for v in term) for term in terms) for row in bits]
+        assert by_terms == [label == k for label in said]
+
+    variables, clauses = clauses_of(book.to_cnf_dimacs(), "cnf")
+    width = network.encoder.width
+    if variables <= 14:
+        models = {m for m in product([False, True], repeat=variables) if all(any(m[abs(v) - 1] == (v > 0) for v in c) for c in clauses)}
+        wanted = set()
+        for row, label in zip(bits.tolist(), said, strict=True):
+            for k in range(len(network.classes)):
+                if label in (None, k):
+                    wanted.add((*row, *(j == k for j in range(len(network.classes)))))
+        assert models == wanted
+
+    base = book.possibilistic_base()
+    for row, label in list(zip(bits.tolist(), said, strict=True))[:20]:
+        held = {s * (i + 1): int(on == (s > 0)) for i, on in enumerate(row) for s in (1, -1)}
+        for k in range(len(network.classes)):
+            sample = held | {f"class {name}": int(j == k) for j, name in enumerate(network.classes)}
+            assert base(sample) == int(label in (None, k))
+    assert width == network.encoder.width
+    assert type(base).from_text(base.to_text()) == base
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_json_and_back(seed):
+    rng = np.random.default_rng(4000 + seed)
+    network = random_network(rng)
+    book = rulebook(network)
+    data = json.loads(json.dumps(book.data()))
+    again = Rulebook.from_data(network, data)
+    assert again.data() == book.data()
+    assert again.text() == book.text()
+    assert again.check() == book.check()
+
+
+def steps_network():
+    encoder = Encoder([thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right", "top")), bit()], ["size", "side", "b"])
+    return Network(encoder, [DenseLayer([[1, 1, 1, -1, 0, 1, 1]], [3])], Head([[-1], [1]]), ["no", "yes"])
+
+
+def test_damage_is_found():
+    network = steps_network()
+    book = rulebook(network)
+    good = json.loads(json.dumps(book.data()))
+    with pytest.raises(CertificateError, match="is for the network"):
+        Rulebook.from_data(random_network(np.random.default_rng(0)), good)
+    with pytest.raises(CertificateError, match="no sugenet rulebook"):
+        Rulebook.from_data(network, {**good, "version": 7})
+    with pytest.raises(CertificateError, match="damaged"):
+        Rulebook.from_data(network, {key: value for key, value in good.items() if key != "rules"})
+    for states in ([[0, [0, 2]]], [[0, []]], [[0, [9]]], [[7, [0]]]):
+        bad = copy.deepcopy(good)
+        bad["rules"][0]["states"] = states
+        with pytest.raises(CertificateError, match="damaged"):
+            Rulebook.from_data(network, bad)
+    wide = copy.deepcopy(good)
+    wide["rules"][0]["states"] = []
+    with pytest.raises(CertificateError, match="not about the rule"):
+        Rulebook.from_data(network, wide).check()
+    wide["rules"][0]["certificate"]["question"]["where"] = []
+    with pytest.raises(CertificateError):
+        Rulebook.from_data(network, wide).check()
+    fewer = copy.deepcopy(good)
+    fewer["rules"].pop()
+    with pytest.raises(CertificateError, match="do not cover exactly"):
+        Rulebook.from_data(network, fewer).check()
+    with pytest.raises(CertificateError):
+        book.check(random_network(np.random.default_rng(1)))
+
+
+def test_what_is_left_out_is_counted():
+    network = steps_network()
+    book = rulebook(network)
+    short = rulebook(network, longest=2)
+    assert not short.complete
+    assert len(short) + short.left_out["too long"] == len(book)
+    assert max(map(len, short.rules)) <= 2
+    few = rulebook(network, most=1)
+    assert not few.complete
+    assert few.left_out["beyond most"] == len(book) - 1
+    assert few.rules[0].coverage == book.rules[0].coverage
+    assert "left out" in str(few)
+    assert not rulebook(network, time_limit=0).complete
+
+
+def test_wrong_questions_are_named():
+    network = steps_network()
+    with pytest.raises(QuestionError, match="there is no class"):
+        rulebook(network, "maybe")
+    with pytest.raises(QuestionError, match="most=-1"):
+        rulebook(network, most=-1)
+    with pytest.raises(QuestionError, match="Say which"):
+        rulebook(network).to_dnf()
+    with pytest.raises(QuestionError, match="too many for every rule"):
+        rulebook(sg.models.digits(), every=True)
+    many = Network.of_bits([], Head([[1] * 16, [-1] * 16]))
+    with pytest.raises(TooLargeError, match="every=False"):
+        rulebook(many, every=True)
+    odd = Network(Encoder([OneHot((object(), "b"))]), [], Head([[1, -1], [-1, 1]]))
+    with pytest.raises(QuestionError, match="Python code"):
+        rulebook(odd).to_python()
+
+
+def test_majority_has_all_its_focal_sets():
+    """Of a threshold every prime rule is needed: C(9, 5) for on, C(9, 5) for off."""
+    network = Network.of_bits([DenseLayer([[1] * 9], [5])], Head([[-1], [1]]))
+    book = rulebook(network)
+    assert len(book.of(0)) == len(book.of(1)) == 126
+    assert book.covered(1) == (Fraction(1, 2), True)
+
+
+def test_a_network_of_a_million_codewords():
+    rng = np.random.default_rng(5)
+    weights = np.zeros((3, 20), np.int64)
+    weights[:, :5], weights[0, 5:8] = rng.choice([-1, 1], (3, 5)), 1
+    network = Network.of_bits([DenseLayer(weights, [4, 3, 3])], Head([[1, -1, 1], [-1, 1, 1]]))
+    book = rulebook(network)
+    assert book.complete
+    X = rng.integers(0, 2, (500, 20))
+    assert book.predict(X) == network.predict(X).tolist()
+
+
+def test_many_features_that_do_nothing():
+    codings = [bit(), *[unused(0, 1, True)] * 80, Steps((2.0,), 0, 3, True)]
+    network = Network(Encoder(codings), [], Head([[1, 1], [-1, -1]]))
+    book = rulebook(network)
+    assert book.complete
+    assert book.check()
+
+
+def test_breast_cancer():
+    network = sg.models.breast_cancer()
+    X, _ = sg.models.samples("breast_cancer")
+    book = rulebook(network, X=X[:40])
+    said = book.predict(X)
+    assert all(a in (None, b) for a, b in zip(said, network.predict(X).tolist(), strict=True))
+    assert None not in said[:40]
+    assert all(rule.prime for rule in book.rules)
+    assert book.check() == f"{len(book)} rules hold"
+    for rule in book.rules[:3]:  # prime: each widening is refuted
+        for masks in wider(rule.grid, rule.masks):
+            assert not isinstance(verify(network, Always(rule.label, dict(rule.grid.limits(masks))), engine="cdcl"), Proved)
+    again = Rulebook.from_data(network, json.loads(json.dumps(book.data())))
+    assert again.predict(X) == said
+    scope = {}
+    exec(book.to_python(), scope)
+    assert [scope["classify"](row) for row in X.astype(np.float32)[:40]] != [None] * 40
+    assert [scope["classify"](row) for row in X] == [None if k is None else network.classes[k] for k in said]
+    only = rulebook(network, "malignant", most=3)
+    assert {rule.label for rule in only.rules} == {0}
+    assert len(only) == 3
+
+
+def test_digits():
+    network = sg.models.digits()
+    X, _ = sg.models.samples("digits")
+    book = rulebook(network, X=X, time_limit=3)
+    assert len(book)
+    assert book.check()
+    assert all(a in (None, b) for a, b in zip(book.predict(X), network.predict(X).tolist(), strict=True))
+    assert all(len(rule) > 20 for rule in book.rules)
+    assert not rulebook(network, X=X, longest=3, time_limit=1).rules

@@ -1,0 +1,80 @@
+"""Local search: what it finds is a violation, the same every time, and it finds what small networks have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sugenet.reason import judge
+from sugenet.reason.front import Front
+from sugenet.reason.goal import Goal, Votes, loses, wins
+from sugenet.reason.problem import Problem
+from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.reason.search import search
+from tests.reason.small import random_network, random_sample
+from tests.reason.test_flips import NEVER, folded, planted, wide
+from tests.reason.walked import expected
+
+REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), Anything()]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    x = random_sample(network, rng)
+    label = int(network.predict(np.array([x], object))[0])
+    for region in REGIONS:
+        for goal in (loses(network.head, label), wins(network.head, (label + 1) % 3)):
+            problem = Problem(region.around(network, x), goal)
+            bad = expected(problem, budget=problem.near.budget)[3]
+            found = search(problem.front, goal, restarts=4)
+            if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[0]:
+                continue  # the sample itself, which is asked before any search
+            assert (found is not None) == bool(bad)
+            if found is not None:
+                assert problem.replays(found)
+                assert sum(m.weight for m in found) == min(sum(m.weight for m in moves) for moves in bad)
+
+
+def test_the_seed_decides():
+    network, x = wide(70, features=40, depth=2, seed=4)
+    label = int(network.predict(np.array([x], object))[0])
+    problem = Problem(Anything().around(network, x), loses(network.head, label))
+    found = [search(problem.front, problem.goal, seed=seed) for seed in (1, 1, 2)]
+    assert found[0] == found[1]
+    assert all(problem.replays(moves) for moves in found)
+    quick = search(problem.front, problem.goal, light=False)
+    assert problem.replays(quick)
+    assert len(quick) >= len(found[0])
+
+
+@pytest.mark.parametrize("unrolled", [0, 1 << 22])
+def test_layers_that_are_not_dense(unrolled, monkeypatch):
+    monkeypatch.setattr(judge, "_UNROLLED", unrolled)
+    for seed in range(6):
+        network, x = folded(seed)
+        label = int(network.predict(np.array([x], object))[0])
+        problem = Problem(Anything().around(network, x), loses(network.head, label))
+        found = search(problem.front, problem.goal)
+        assert found is None or problem.replays(found)
+        assert found is not None or unrolled == 0 or not expected(problem)[3]
+
+
+def test_nothing_to_find_and_stopping():
+    network, x = wide(10)
+    problem = Problem(Hamming(2).around(network, x), NEVER)
+    assert search(problem.front, problem.goal) is None
+    network = planted(40, [5])
+    problem = Problem(Hamming(1).around(network, [0] * 40), loses(network.head, 0))
+    assert [m.feature for m in search(problem.front, problem.goal)] == [5]
+    assert search(problem.front, problem.goal, stop=lambda: True) is None
+    assert search(Front.of(L0(0).around(network, [0] * 40)), problem.goal) is None
+
+
+def test_goals_of_large_numbers():
+    network, x = wide(20, seed=3)
+    big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
+    problem = Problem(Anything().around(network, x), big)
+    found = search(problem.front, big)
+    assert found is None or problem.replays(found)
