@@ -14,11 +14,13 @@ def main() -> None:
     given = np.load(sys.argv[1])
     names = [str(name) for name in given["names"]]
 
+    def matches(weights, bits):
+        return (np.maximum(weights, 0) @ bits.T - np.minimum(weights, 0) @ (~bits).T).T
+
     def predict(X):
         bits = np.asarray(X)[:, given["feature"]] >= given["cuts"]
-        counts = np.where(given["weights"] > 0, bits[:, None, :], ~bits[:, None, :]).sum(axis=2)
-        votes = np.where(given["head"] > 0, (counts >= given["tau"])[:, None, :], (counts < given["tau"])[:, None, :]).sum(axis=2)
-        return (given["scale"] * (2 * votes - given["head"].shape[1]) + given["bias"]).argmax(axis=1)
+        votes = matches(given["head"], matches(given["weights"], bits) >= given["tau"])
+        return (given["scale"] * (2 * votes - np.abs(given["head"]).sum(axis=1)) + given["bias"]).argmax(axis=1)
 
     explainer = AnchorTabular(predict, names)
     explainer.fit(given["train"], disc_perc=(25, 50, 75))

@@ -376,17 +376,28 @@ def _convert(options: argparse.Namespace) -> int:
 
 def _ready(options: argparse.Namespace) -> None:
     """What a question needs before work begins."""
-    from sugenet.bits import prepare
     from sugenet.io.texts import check_writable
-    from sugenet.reason.flips import prepare_flips
 
     _check_threads(options.threads)
     if options.time_limit is not None and not options.time_limit >= 0:
         raise SugenetError(f"--time-limit {options.time_limit} must be a number of seconds.")
     if options.output is not None:
         check_writable(options.output)
-    prepare(notify=_tell)
-    prepare_flips(notify=_tell)
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    """Options that all questions have."""
+    return {"time_limit": options.time_limit, "threads": options.threads, "seed": options.seed, "notify": _progress}
+
+
+def _announced(run: Callable[[], Any]) -> Any:
+    """Do something that may have to be compiled first, and say so then."""
+    from sugenet.reason.flip_kernels import prepare
+
+    found: list[Any] = []
+    prepare(_tell, lambda: found.append(run()))
+    _end_progress()
+    return found[0]
 
 
 def _keep_certificate(options: argparse.Namespace, answer: Any) -> None:
@@ -460,23 +471,21 @@ def _whatif(options: argparse.Namespace) -> int:
     target = None if options.to is None else _class(network, options.to, "--to")
     region = reason.Box(_where(options.where, network)) if options.where else None
     _ready(options)
-    answer = reason.whatif(
-        network,
-        x.tolist(),
-        cost,
-        target=target,
-        immutable=options.keep,
-        region=region,
-        limit=None if options.limit is None else _number(options.limit),
-        ties=options.ties,
-        n=options.n if options.n == "all" else int(options.n),
-        engine=options.engine,
-        time_limit=options.time_limit,
-        threads=options.threads,
-        seed=options.seed,
-        notify=_progress,
+    answer = _announced(
+        lambda: reason.whatif(
+            network,
+            x.tolist(),
+            cost,
+            target=target,
+            immutable=options.keep,
+            region=region,
+            limit=None if options.limit is None else _number(options.limit),
+            ties=options.ties,
+            n=options.n if options.n == "all" else int(options.n),
+            engine=options.engine,
+            **_how(options),
+        )
     )
-    _end_progress()
     _keep_certificate(options, answer)
     _say(str(answer), answer.data(), options.json)
     return 3 if isinstance(answer, reason.OpenCounterfactual) else 0
@@ -532,16 +541,7 @@ def _verify(options: argparse.Namespace) -> int:
 
         export(reason.problems_of(network, question)[0][0], options.export)
     _ready(options)
-    answer = reason.verify(
-        network,
-        question,
-        engine=options.engine,
-        time_limit=options.time_limit,
-        threads=options.threads,
-        seed=options.seed,
-        notify=_progress,
-    )
-    _end_progress()
+    answer = _announced(lambda: reason.verify(network, question, engine=options.engine, **_how(options)))
     _keep_certificate(options, answer)
     _say(str(answer), answer.data(), options.json)
     return {reason.Proved: 0, reason.Refuted: 1, reason.Undecided: 3}[type(answer)]
@@ -561,7 +561,8 @@ def _check(options: argparse.Namespace) -> int:
     from sugenet.reason import check
 
     other = None if options.other is None else _network(options.other)
-    said = check(read_json(options.certificate), _network(options.model), other)
+    network, certificate = _network(options.model), read_json(options.certificate)
+    said = _announced(lambda: check(certificate, network, other))
     return _say(f"the certificate holds: {said}", {"holds": True, "checked": said.split("; ")}, options.json)
 
 

@@ -98,7 +98,9 @@ def test_levels_and_large_weights():
 def test_scores_beyond_64_bits():
     rng = np.random.default_rng(6)
     layers = [DenseLayer(rng.choice([-1, 1], (9, 8)), [4] * 9)]
-    head = Head(rng.choice([-1, 1], (3, 9)), [Fraction(1, 3**30), Fraction(1, 7**20), 0], [1 + Fraction(1, 5**25), 1, Fraction(10**30 + 1, 10**30)])
+    head = Head(
+        rng.choice([-1, 1], (3, 9)), [Fraction(1, 3**30), Fraction(1, 7**20), 0], [1 + Fraction(1, 5**25), 1, Fraction(10**30 + 1, 10**30)]
+    )
     network = Network.of_bits(layers, head)
     for region in (Hamming(3), Anything()):
         want = brute(region.around(network, [1] * 8))
@@ -140,7 +142,11 @@ def test_constant_networks_and_idle_features():
         want = [sum(comb(31, k) for k in range(radius - level + 1)) for level in range(radius + 1)]
         counts = np.zeros(3, object)
         for level, times in enumerate(want):
-            ring = np.array(brute(Hamming(level).around(*_small(network, x)))) if level else np.array(brute(Hamming(0).around(*_small(network, x))))
+            ring = (
+                np.array(brute(Hamming(level).around(*_small(network, x))))
+                if level
+                else np.array(brute(Hamming(0).around(*_small(network, x))))
+            )
             inner = np.array(brute(Hamming(level - 1).around(*_small(network, x)))) if level else 0
             counts = counts + times * (ring - inner)
         for method in ("walk", "sums", "auto"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, thermometer, threshold, unused
+from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.reason import Always, Proved, verify
 from sugenet.reason import rulebook as whole
@@ -45,6 +45,13 @@ def random_network(rng, features=None, classes=None):
     return Network(encoder, layers, Head(rng.integers(-1, 2, (classes, size)), bias), [f"k{k}" for k in range(classes)])
 
 
+def with_levels(rng):
+    """A network whose first layer reads levels."""
+    encoder = Encoder([(CODINGS[1], CODINGS[4], CODINGS[5], integer(0, 5))[k] for k in rng.integers(0, 4, rng.integers(1, 5))])
+    first = LevelLayer(rng.integers(-2, 3, (4, encoder.features)), rng.integers(0, encoder.width + 1, 4), encoder.tops)
+    return Network(encoder, [first], Head(rng.integers(-1, 2, (3, 4)), [0, Fraction(1, 2), -1]), ["k0", "k1", "k2"])
+
+
 def everything(network):
     """All raw samples and their classes by definition."""
     rows = list(product(*map(raw_values, network.encoder.codings)))
@@ -65,15 +72,14 @@ def wider(grid, masks):
 
 
 def assert_true_and_prime(book, network):
-    grid, table = Grid(network), {}
+    grid = Grid(network)
     X, y = everything(network)
-    places = grid.places(X)
+    places, labels = grid.places(X), np.array(y)
     for rule in book.rules:
-        table = np.array(y)
-        assert (table[grid.inside(rule.masks, places)] == rule.label).all()
+        assert (labels[grid.inside(rule.masks, places)] == rule.label).all()
         assert rule.prime
         for masks in wider(grid, rule.masks):
-            assert (table[grid.inside(masks, places)] != rule.label).any()
+            assert (labels[grid.inside(masks, places)] != rule.label).any()
         again = parse_rule(network, str(rule).replace("any input", ""))
         near, same = again.box.of(network), rule.box.of(network)
         assert {(m.feature, m.state) for m in near.moves} | set(enumerate(near.states)) == {(m.feature, m.state) for m in same.moves} | set(
@@ -84,7 +90,7 @@ def assert_true_and_prime(book, network):
 @pytest.mark.parametrize("seed", range(120))
 def test_complete_books_say_what_the_network_says(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = with_levels(rng) if seed % 4 == 0 else random_network(rng)
     X, y = everything(network)
     book = rulebook(network, seed=seed)
     assert book.complete
@@ -132,7 +138,7 @@ def test_grown_rules(seed, monkeypatch):
     if seed % 3 == 0:
         monkeypatch.setattr("sugenet.reason.rulebook_large._HEAVY_LAYERS", -1)
     rng = np.random.default_rng(2000 + seed)
-    network = random_network(rng)
+    network = with_levels(rng) if seed % 4 == 0 else random_network(rng)
     X, y = everything(network)
     book = rulebook(network, X=X if seed % 2 else None, seed=seed)
     assert not book.complete
@@ -180,7 +186,6 @@ def test_exports_say_the_same(seed):
         assert by_terms == [label == k for label in said]
 
     variables, clauses = clauses_of(book.to_cnf_dimacs(), "cnf")
-    width = network.encoder.width
     if variables <= 14:
         models = {m for m in product([False, True], repeat=variables) if all(any(m[abs(v) - 1] == (v > 0) for v in c) for c in clauses)}
         wanted = set()
@@ -196,7 +201,6 @@ def test_exports_say_the_same(seed):
         for k in range(len(network.classes)):
             sample = held | {f"class {name}": int(j == k) for j, name in enumerate(network.classes)}
             assert base(sample) == int(label in (None, k))
-    assert width == network.encoder.width
     assert type(base).from_text(base.to_text()) == base
 
 

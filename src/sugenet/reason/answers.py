@@ -48,7 +48,7 @@ class Proved:
     @property
     def is_certified(self) -> bool:
         """Whether there is a proof to check; otherwise a solver is trusted."""
-        return self.certificate["proof"]["kind"] != "trust"
+        return bool(self.certificate["proof"]["kind"] != "trust")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -234,7 +234,7 @@ class NoCounterfactual:
     @property
     def is_certified(self) -> bool:
         """Whether there is a proof to check; otherwise a solver is trusted."""
-        return self.certificate["proof"]["kind"] != "trust"
+        return bool(self.certificate["proof"]["kind"] != "trust")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""

@@ -1,8 +1,8 @@
 """A problem as a cascade of thresholds over 0/1 variables: what solvers, exports and proofs speak of.
 
-Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each hidden layer; the inequalities
-of the goal. A feature with options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step for each option
-after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
+Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each hidden layer; the
+inequalities of the goal. A feature with options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step
+for each option after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ __all__ = ["Cascade", "Chain", "Thresholds"]
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Variables that are true iff a weighted sum of the true ones among those before is large enough: row j, ``weights[j] @ v >= least[j]``."""
+    """Variables that are true iff the weights of the true ones among those before sum to enough: ``weights[j] @ v >= least[j]``."""
 
     weights: Ints
     least: Ints
@@ -52,8 +53,8 @@ class Chain:
 class Cascade:
     """Chains of input steps, a budget, layers of thresholds, and the goal.
 
-    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron and inequality is true iff its
-    sum is large enough, and all inequalities of some case are true.
+    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron and inequality is true iff
+    its sum is large enough, and all inequalities of some case are true.
     """
 
     chains: tuple[Chain, ...]
@@ -83,8 +84,8 @@ class Cascade:
             weight = [0 if n is None else near.moves[n].weight for n in options]
             base = base + gain[0]
             used += weight[0]
-            columns += [after - before for before, after in zip(gain, gain[1:], strict=False)]
-            prices += [after - before for before, after in zip(weight, weight[1:], strict=False)]
+            columns += [after - before for before, after in pairwise(gain)]
+            prices += [after - before for before, after in pairwise(weight)]
             chains.append(Chain(feature, count, tuple(None if n is None else near.moves[n] for n in options)))
             count += len(options) - 1
         weights = np.array(columns, np.int64).reshape(count, first.outputs).T

@@ -80,25 +80,34 @@ def _matches(src, size, entries, first, end, count):
 
 
 @njit(nogil=True, cache=True)
-def classify(patterns, size, tail, work, count, best, labels):
-    """Classes of the first `size` patterns, by their places among those that can win. ``patterns[w, i]`` is word w of pattern i."""
+def _layer(src, size, tail, layer, dst, count):
+    """Activity of one layer behind the first."""
+    layers, ends, entries, least, _, _ = tail
+    many = layers[layer + 1] - layers[layer]
+    for w in range((many + 63) >> 6):
+        out = dst[w]
+        for i in range(size):
+            out[i] = 0
+        for q in range(64 * w, min(64 * w + 64, many)):
+            neuron = layers[layer] + q
+            _matches(src, size, entries, ends[neuron], ends[neuron + 1], count)
+            bound, bit = least[neuron], nb.uint64(1) << nb.uint64(q & 63)
+            for i in range(size):
+                out[i] |= bit if count[i] >= bound else nb.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def classify(patterns, size, tail, first, work, count, best, labels):
+    """Classes of the first `size` patterns, by their places among those that can win. ``patterns[w, i]`` is word w of pattern i.
+
+    The patterns are inputs of layer `first` behind the first layer of the network.
+    """
     layers, ends, entries, least, slope, ranks = tail
     src = patterns
     last = layers.shape[0] - 3
-    for layer in range(last):
-        dst = work[layer & 1]
-        many = layers[layer + 1] - layers[layer]
-        for w in range((many + 63) >> 6):
-            out = dst[w]
-            for i in range(size):
-                out[i] = 0
-            for q in range(64 * w, min(64 * w + 64, many)):
-                neuron = layers[layer] + q
-                _matches(src, size, entries, ends[neuron], ends[neuron + 1], count)
-                bound, bit = least[neuron], nb.uint64(1) << nb.uint64(q & 63)
-                for i in range(size):
-                    out[i] |= bit if count[i] >= bound else nb.uint64(0)
-        src = dst
+    for layer in range(first, last):
+        _layer(src, size, tail, layer, work[layer & 1], count)
+        src = work[layer & 1]
     for k in range(layers[last + 1] - layers[last]):
         q = layers[last] + k
         _matches(src, size, entries, ends[q], ends[q + 1], count)
@@ -176,12 +185,11 @@ def _folded(keys, i):
 
 
 @njit(nogil=True, cache=True)
-def _resolve(met, many, size, known, classes, sizes, tail, work, tally):
+def _resolve(met, many, size, first, known, classes, sizes, tail, work, tally):
     """Add up patterns by their class, each with how many it stands for: from memory, or judged and remembered."""
     words, mask = known.shape[1], nb.uint64(known.shape[0] - 1)
     fresh, fresh_many, count, best, labels, blocks = work
     new = 0
-    sizes[1] += size
     for i in range(size):
         place = _folded(met, i) & mask
         while True:
@@ -198,10 +206,9 @@ def _resolve(met, many, size, known, classes, sizes, tail, work, tally):
                 tally[classes[place]] += many[i]
                 break
             place = (place + nb.uint64(1)) & mask
-    sizes[2] += new
     if new == 0:
         return
-    classify(fresh, new, tail, blocks, count, best, labels)
+    classify(fresh, new, tail, first, blocks, count, best, labels)
     for i in range(new):
         tally[labels[i]] += fresh_many[i]
         if 2 * sizes[0] > known.shape[0]:
@@ -222,12 +229,23 @@ def _resolve(met, many, size, known, classes, sizes, tail, work, tally):
 
 
 @njit(nogil=True, cache=True)
+def _remember(size, memory, tail, work, tally):
+    """Add up patterns that were met, by what the second layer makes of them where there are several: far fewer patterns are left there."""
+    _, _, met, met_many, second, known, classes, sizes = memory
+    if second.shape[0] == 0:
+        _resolve(met, met_many, size, 0, known, classes, sizes, tail, work, tally)
+    else:
+        _layer(met, size, tail, 0, second, work[2])
+        _resolve(second, met_many, size, 1, known, classes, sizes, tail, work, tally)
+
+
+@njit(nogil=True, cache=True)
 def _flush(found, size, memory, tail, work, tally):
     """Add up found patterns by their class."""
-    recent, recent_many, met, met_many, known, classes, sizes = memory
+    recent, recent_many, met, met_many, _, known, _, _ = memory
     if known.shape[0] == 0:
         _, _, count, best, labels, blocks = work
-        classify(found, size, tail, blocks, count, best, labels)
+        classify(found, size, tail, 0, blocks, count, best, labels)
         for k in range(tally.shape[0]):
             total = 0
             for i in range(size):
@@ -260,13 +278,13 @@ def _flush(found, size, memory, tail, work, tally):
             met_many[n] = many
             recent_many[place] = 1 if differ != nb.uint64(0) else many + 1
             n += nb.uint64(differ != nb.uint64(0))
-    _resolve(met, met_many, nb.intp(n), known, classes, sizes, tail, work, tally)
+    _remember(nb.intp(n), memory, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)
 def _forget(memory, tail, work, tally):
     """Add up what is in the memory of recent patterns, and empty it."""
-    recent, recent_many, met, met_many, known, classes, sizes = memory
+    recent, recent_many, met, met_many, _, known, _, _ = memory
     if known.shape[0] == 0:
         return
     n = 0
@@ -278,7 +296,7 @@ def _forget(memory, tail, work, tally):
             recent_many[place] = 0
             n += 1
         if n == SIZE or place == recent.shape[1] - 1:
-            _resolve(met, met_many, n, known, classes, sizes, tail, work, tally)
+            _remember(n, memory, tail, work, tally)
             n = 0
 
 
@@ -303,7 +321,7 @@ def walk(
     acc[0] = root
     spent[0] = used
     following[0] = begin
-    room = max(SIZE, 64)
+    room = SIZE
     widest = words
     layers = tail[0]
     for layer in range(layers.shape[0] - 1):
@@ -311,7 +329,7 @@ def walk(
     found = np.empty((words, room), np.uint64)
     heavy, heavy_many, h = np.empty((words, room), np.uint64), np.empty(room, np.int64), 0
     work = (
-        np.empty((words, room), np.uint64),
+        np.empty((widest, room), np.uint64),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
@@ -345,7 +363,7 @@ def walk(
                 heavy_many[h] = size
                 h += 1
                 if h == room:
-                    classify(heavy, h, tail, work[5], work[2], work[3], work[4])
+                    classify(heavy, h, tail, 0, work[5], work[2], work[3], work[4])
                     for i in range(h):
                         tally[work[4][i]] += heavy_many[i]
                     h = 0
@@ -399,7 +417,7 @@ def walk(
             depth -= 1
     _flush(found, n, memory, tail, work, tally)
     _forget(memory, tail, work, tally)
-    classify(heavy, h, tail, work[5], work[2], work[3], work[4])
+    classify(heavy, h, tail, 0, work[5], work[2], work[3], work[4])
     for i in range(h):
         tally[work[4][i]] += heavy_many[i]
     return by_bounds

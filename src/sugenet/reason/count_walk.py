@@ -22,8 +22,8 @@ __all__ = ["Part", "Walked", "count_walk", "tail_arrays"]
 _PARTS = 64  # about so many of a region without a budget
 _LEAVES = 1 << 9
 _COSTLY = 160  # neurons behind the first layer from which on patterns are worth remembering
-_TABLE = int(__import__('os').environ.get('TB','4194304'))
-_RECENT = int(__import__('os').environ.get('RC','16384'))
+_TABLE = int(__import__("os").environ.get("TB", "4194304"))
+_RECENT = int(__import__("os").environ.get("RC", "16384"))
 _LEVELS = 64  # largest budget that is looked up in tables
 _DIGITS = 8  # of weights that are bounded
 _HEAVY = 1 << 60
@@ -293,14 +293,16 @@ class _Walk:
         words, costly = self.space.words, len(self.tail[1]) >= _COSTLY
         table = min(_TABLE, 1 << (2 * self.space.total).bit_length()) if costly else 0
         recent = min(_RECENT, max(table, 1))
+        second = -(-len(self.space.tail.layers[0][1]) // 64) if costly and len(self.space.tail.layers) > 1 else 0
         return (
             np.zeros((words, recent), np.uint64),
             np.zeros(recent, np.int64),
             np.zeros((words, SIZE + 1), np.uint64),
             np.zeros(SIZE + 1, np.int64),
-            np.zeros((table, words), np.uint64),
+            np.zeros((second, SIZE + 1), np.uint64),
+            np.zeros((table, second or words), np.uint64),
             np.full(table, -1, np.int16),
-            np.zeros(3, np.int64),
+            np.zeros(1, np.int64),
         )
 
 

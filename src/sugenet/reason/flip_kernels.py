@@ -483,7 +483,7 @@ class _Telling(event.Listener):
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
         if self.tell is not None:
-            self.tell("compiling the walk over changes, once for this machine (some seconds)")
+            self.tell("compiling, once for this machine (some seconds)")
             self.tell = None
 
     def on_end(self, event: Any) -> None:

@@ -51,12 +51,16 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
 
 
 def _map(grid: Grid) -> list[str]:
-    return [f"c {place + 1} {grid.network.encoder.words(place)}" for place in range(grid.network.encoder.width)]
+    return [f"c {place + 1} {_line(grid.network.encoder.words(place))}" for place in range(grid.network.encoder.width)]
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())
 
 
 def to_dnf(grid: Grid, rules: Sequence[Any], label: int) -> str:
     """The rules of one class as terms."""
-    lines = [f"c rules of class {grid.network.classes[label]}, one term each", *_map(grid)]
+    lines = [f"c rules of class {_line(grid.network.classes[label])}, one term each", *_map(grid)]
     lines.append(f"p dnf {grid.network.encoder.width} {len(rules)}")
     lines += [" ".join(map(str, [*literals_of(grid, rule.masks), 0])) for rule in rules]
     return "\n".join(lines) + "\n"
@@ -68,7 +72,7 @@ def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
     labels = [width + 1 + k for k in range(len(names))]
     clauses = [*legal_clauses(grid), labels, *([-a, -b] for a, b in combinations(labels, 2))]
     clauses += [[*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.label]] for rule in rules]
-    lines = [*_map(grid), *(f"c {label} class {name}" for label, name in zip(labels, names, strict=True))]
+    lines = [*_map(grid), *(f"c {label} class {_line(name)}" for label, name in zip(labels, names, strict=True))]
     lines.append(f"p cnf {labels[-1]} {len(clauses)}")
     lines += [" ".join(map(str, [*clause, 0])) for clause in clauses]
     return "\n".join(lines) + "\n"
@@ -95,7 +99,7 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
     ]
     for feature in used:
         read = f"sample[{feature}]" if isinstance(encoder.codings[feature], OneHot) else f"float(sample[{feature}])"
-        lines.append(f"    x{feature} = {read}  # {' '.join(encoder.names[feature].split())}")
+        lines.append(f"    x{feature} = {read}  # {_line(encoder.names[feature])}")
     for rule in rules:
         tests = " and ".join(_test(grid, feature, rule.masks[feature]) for feature in grid.conditions(rule.masks))
         lines += [f"    if {tests or 'True'}:", f"        return {classes[rule.label]!r}"]
