@@ -116,11 +116,19 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--limit", type=int, default=20, metavar="N", help="list at most N neurons (default 20)")
     made.add_argument("--prove", action="store_true", help="recompute every neuron as a Sugeno integral")
 
-    made = command("rules", _rules, "Print a neuron as rules", "sugenet rules digits --layer 1 --neuron 3")
+    made = command(
+        "rules",
+        _rules,
+        "Print a neuron as rules, or without --neuron the network; check a rule",
+        "sugenet rules digits --layer 1 --neuron 3",
+    )
     on_samples(made)
     made.add_argument("--layer", type=int, default=1, metavar="L", help="layer, from 1 (default 1)")
-    made.add_argument("--neuron", type=int, required=True, metavar="J", help="neuron, from 1")
-    made.add_argument("--limit", type=int, default=10, metavar="N", help="list at most N rules, shortest first (default 10)")
+    made.add_argument("--neuron", type=int, metavar="J", help="neuron, from 1; without it, rules of the network grown from samples")
+    made.add_argument("--limit", type=int, default=10, metavar="N", help="list at most N rules (default 10)")
+    made.add_argument("--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)")
+    made.add_argument("--check", metavar="RULE", help="decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers")
+    made.add_argument("--time-limit", type=float, metavar="SECONDS", help="give what is known after this time")
 
     made = command(
         "convert", _convert, "Read a trained network from elsewhere, or write one as ONNX", "sugenet convert net.onnx -o net.sugenet"
@@ -172,6 +180,30 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--agree", metavar="MODEL2", help="the other model gives the same classes")
     made.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
     made.add_argument("--export", metavar="FILE", help="write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps")
+
+    def on_regions(made: argparse.ArgumentParser) -> None:
+        for name, words in (("hamming", "R bits flipped"), ("l0", "R features changed"), ("l1", "a raw change of R in all")):
+            made.add_argument(f"--{name}", metavar="R", help=f"with up to {words}")
+        made.add_argument("--l2", metavar="R", help="within a raw distance of R")
+        made.add_argument("--linf", metavar="R", help="with every feature changed by up to R")
+        made.add_argument("--free", metavar="FEATURES", help="with these features free, commas between them")
+        made.add_argument("--anything", action="store_true", help="for any input (the default)")
+        made.add_argument("--where", action="append", default=[], metavar="FEATURE=LOW..HIGH", help="within these limits; may be repeated")
+
+    made = command("why", _why, "Find sets of features that suffice for a sample's class", "sugenet why digits --index 7 --hamming 3")
+    on_samples(made)
+    on_regions(made)
+    on_questions(made)
+    made.add_argument("--minimal", choices=["subset", "size"], default="subset", help="none can be left out, or none smaller exists")
+    made.add_argument("-n", default="1", metavar="N", help="how many reasons, shortest first; or all (default 1)")
+    made.add_argument("--chain", action="store_true", help="instead, the path through the layers as rules")
+    made.add_argument("--limit", type=int, default=12, metavar="N", help="with --chain, at most N lines below each (default 12)")
+
+    made = command("count", _count, "Count the inputs of each class in a region, exactly", "sugenet count digits --index 7 --hamming 3")
+    on_samples(made)
+    on_regions(made)
+    on_questions(made)
+    made.add_argument("--method", default="auto", metavar="NAME", help="auto, walk, sums or sample (default auto)")
 
     made = command("check", _check, "Check a certificate against a model", "sugenet check certificate.json digits")
     made.add_argument("certificate", metavar="CERTIFICATE")
@@ -333,10 +365,32 @@ def _rules(options: argparse.Namespace) -> int:
     if limit > MOST_RULES:
         raise SugenetError(f"--limit {options.limit} must be at most {MOST_RULES}.")
     network = _network(options.model)
+    if options.check is not None:
+        return _checked_rule(options, network)
+    if options.neuron is None:
+        return _book(options, network, limit)
     asked = options.samples is not None or options.index is not None
     sample = _one_sample(options, network) if asked else None
     view = view_neuron(network, options.layer, options.neuron, limit=limit, sample=sample)
     return _say(str(view), view.data(), options.json)
+
+
+def _checked_rule(options: argparse.Namespace, network: Network) -> int:
+    from sugenet import reason
+
+    found = _announced(lambda: reason.check_rule(network, options.check, time_limit=options.time_limit, notify=_progress))
+    _say(str(found), found.data(), options.json)
+    return {True: 0, False: 1, None: 3}[found.holds]
+
+
+def _book(options: argparse.Namespace, network: Network, limit: int) -> int:
+    from sugenet import reason
+
+    label = None if options.label is None else _class(network, options.label, "--class")
+    X = _samples(options, network)[0] if options.samples is not None or _is_shipped(options.model) else None
+    seconds = 30.0 if options.time_limit is None else options.time_limit
+    book = _announced(lambda: reason.rulebook(network, label, X=X, most=limit, time_limit=seconds, notify=_progress))
+    return _say(str(book), book.data(), options.json)
 
 
 def _inputs(text: str | None) -> Any:
@@ -519,16 +573,24 @@ def _question(options: argparse.Namespace, network: Network) -> Any:
             from sugenet.io import read_vnnlib
 
             return read_vnnlib(options.query)
-    x = _one_sample(options, network).tolist()
-    if where and kind != "where":
-        raise SugenetError(f"--where does not go with --{kind}: it is a region of its own around a sample.")
+    return reason.Robust(_one_sample(options, network).tolist(), _region(options, network), to, options.ties)
+
+
+def _region(options: argparse.Namespace, network: Network) -> Any:
+    """The region that the options name; any input where they name none."""
+    from sugenet import reason
+
+    asked = [name for name in _ABOUT_SAMPLES if getattr(options, name) not in (None, False)]
+    where = _where(options.where, network)
+    if len(asked) > 1 or (where and asked):
+        raise SugenetError(f"name one region, not --{' and --'.join([*asked, *(['where'] if where else [])])}.")
+    if where:
+        return reason.Box(where)
+    kind = asked[0] if asked else "anything"
     regions: dict[str, Any] = {"hamming": reason.Hamming, "l0": reason.L0, "l1": reason.L1, "l2": reason.L2, "linf": reason.Linf}
-    region: Any = reason.Anything() if kind == "anything" else reason.Box(where)
     if kind in regions:
-        region = regions[kind](_number(getattr(options, kind)))
-    elif kind == "free":
-        region = reason.Free(_named(options.free, network))
-    return reason.Robust(x, region, to, options.ties)
+        return regions[kind](_number(getattr(options, kind)))
+    return reason.Free(_named(options.free, network)) if kind == "free" else reason.Anything()
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -545,6 +607,48 @@ def _verify(options: argparse.Namespace) -> int:
     _keep_certificate(options, answer)
     _say(str(answer), answer.data(), options.json)
     return {reason.Proved: 0, reason.Refuted: 1, reason.Undecided: 3}[type(answer)]
+
+
+def _why(options: argparse.Namespace) -> int:
+    from sugenet import reason
+
+    network = _network(options.model)
+    x = _one_sample(options, network).tolist()
+    if options.chain:
+        chain = reason.chain_of(network, x)
+        return _say(chain.text(_limit(options.limit)), chain.data(), options.json)
+    if options.n != "all" and not options.n.isdecimal():
+        raise SugenetError(f"-n {options.n} must be a number, or all.")
+    region, to = _region(options, network), None if options.to is None else _class(network, options.to, "--to")
+    _ready(options)
+    n = options.n if options.n == "all" else int(options.n)
+    ask = {"minimal": options.minimal, "n": n, "target": to, "ties": options.ties}
+    found = _announced(lambda: reason.why(network, x, region, **ask, **_how(options)))
+    if options.output is not None and found.reasons:
+        from sugenet.io import write_text
+
+        write_text(options.output, json.dumps(found.reasons[0].certificate, indent=1) + "\n")
+    _say(str(found), found.data(), options.json)
+    return 0 if found.reasons and found.reasons[0].status != "unknown" else 3
+
+
+def _count(options: argparse.Namespace) -> int:
+    from sugenet import reason
+
+    network = _network(options.model)
+    around = options.samples is not None or options.index is not None
+    _ready(options)
+    if around:
+        x, region, where = _one_sample(options, network).tolist(), _region(options, network), None
+    else:
+        x, region, where = None, None, _where(options.where, network) or None
+    answer = _announced(lambda: reason.count(network, x, region, where=where, method=options.method, **_how(options)))
+    if options.output is not None:
+        if not isinstance(answer, reason.Counted):
+            raise SugenetError("there is no certificate to write: not everything was counted.")
+        _keep_certificate(options, answer)
+    _say(str(answer), answer.data(), options.json)
+    return 3 if isinstance(answer, reason.CountOpen) else 0
 
 
 def _number(text: str) -> Any:

@@ -13,6 +13,7 @@ from sugenet.reason.property import Keeps
 __all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "Proved", "Refuted", "Undecided", "engine_words", "show_cost"]
 
 _ENGINES = {
+    "evaluation": "evaluating one input",
     "bounds": "bounds through all layers",
     "search": "local search",
     "flips": "flip enumeration",
@@ -96,7 +97,14 @@ class Refuted:
 
     def __str__(self) -> str:
         found = " and ".join(self.labels)
-        return f"{self.claim}: refuted by {engine_words(self.engine)}. Class {found} with {_listed(self.changes) or 'the sample itself'}"
+        if self.changes:
+            shown = f"with {_listed(self.changes)}"
+        elif self.certificate["question"]["kind"] == "robust":
+            shown = "for the sample itself"
+        else:
+            pairs = list(zip(self.network.encoder.names, self.witness, strict=True))
+            shown = f"for {'; '.join(f'{name} = {value}' for name, value in pairs[:4])}" + ("; ..." if len(pairs) > 4 else "")
+        return f"{self.claim}: refuted by {engine_words(self.engine)}. Class {found} {shown}"
 
 
 @dataclass(frozen=True, eq=False)

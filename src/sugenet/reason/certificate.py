@@ -50,6 +50,10 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None)
             f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
         )
     question, answer = certificate["question"], certificate["answer"]
+    if question["kind"] == "count":
+        from sugenet.reason.check_count import check_count
+
+        return check_count(certificate, network)
     if question["kind"] == "reason":
         from sugenet.reason.check_reason import check_reason
 

@@ -177,16 +177,20 @@ def _around(question: dict[str, Any], network: Network) -> tuple[list[Any], dict
 def _roots(region: _Region, proof: dict[str, Any]) -> list[list[_Root]]:
     """What each part begins with; parts must not overlap, and make up the region."""
     names = [what for what, _ in proof["parts"]]
-    if names and isinstance(names[0], list):
+    if None not in names:
         return _by_states(region, names)
     order = proof["order"]
-    if len(set(order)) < len(order) or not set(order) <= set(region.features) or names != [None, *order]:
+    if len(set(order)) < len(order) or not set(order) <= set(region.features):
+        raise CertificateError("the order of the features names some twice, or some that cannot change.")
+    if names[0] is not None or [feature for name in names[1:] for feature in name] != order:
         raise CertificateError("the parts do not make up the region: they must be no change, then each feature in order.")
     idle = [feature for feature in region.features if feature not in set(order)]
     roots = [[_Root(region.plain.base, idle, region.plain.budget)]]
-    for number, feature in enumerate(order):
-        rest = [*order[number + 1 :], *idle]
-        roots.append([_changed(region.plain.base, [option], rest, region.plain.budget) for option in region.options(feature)])
+    for name in names[1:]:
+        roots.append([])
+        for feature in name:
+            rest = [*order[order.index(feature) + 1 :], *idle]
+            roots[-1] += [_changed(region.plain.base, [option], rest, region.plain.budget) for option in region.options(feature)]
     return roots
 
 

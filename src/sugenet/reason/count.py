@@ -269,14 +269,14 @@ def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | No
     before: dict[Any, tuple[int, ...]] = {}
     whole, order = True, tuple[int, ...]()
     for level in range(space.budget + 1):
-        walked = count_walk(space.only(live, level), threads, clock.stop, clock.step)
+        walked = count_walk(space.only(live, level), threads, clock.stop, clock.step, groups=0)
         whole, order = whole and walked.is_whole, walked.order
-        for what, row in walked.parts:
+        for what, row in ((None if what is None else tuple(what), row) for what, row in walked.parts):
             exactly = [max(0, many - old) for many, old in zip(row, before.get(what, (0,) * len(row)), strict=True)]
             total = found.setdefault(what, [0] * len(row))
             found[what] = [a + upto[space.budget - level] * b for a, b in zip(total, exactly, strict=True)]
             before[what] = row
         if not whole:
             break
-    parts: tuple[Part, ...] = tuple((what, tuple(row)) for what, row in found.items())
+    parts: tuple[Part, ...] = tuple((None if what is None else list(what), tuple(row)) for what, row in found.items())
     return Walked(order, parts, whole)

@@ -189,6 +189,7 @@ def _resolve(met, many, size, first, known, classes, sizes, tail, work, tally):
     """Add up patterns by their class, each with how many it stands for: from memory, or judged and remembered."""
     words, mask = known.shape[1], nb.uint64(known.shape[0] - 1)
     fresh, fresh_many, count, best, labels, blocks = work
+    fresh = fresh[:words]
     new = 0
     for i in range(size):
         place = _folded(met, i) & mask

@@ -29,7 +29,7 @@ _DIGITS = 8  # of weights that are bounded
 _HEAVY = 1 << 60
 
 Part = tuple[Any, tuple[int, ...]]
-"""What a part holds, and its counts by class: the first feature in order that changes (None: none does), or the states of some features."""
+"""What a part holds, and its counts by class: the features one of which is the first in order to change (None: none does), or the states of some features."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,16 @@ class Walked:
     is_whole: bool
 
 
-def count_walk(space: Space, threads: int | None, stop: Any, step: Callable[[float], None] = lambda _: None) -> Walked:
+def count_walk(
+    space: Space, threads: int | None, stop: Any, step: Callable[[float], None] = lambda _: None, *, groups: int = 128
+) -> Walked:
     """Count by walking through all combinations; `stop` is an array whose first byte, when set, ends the walk early.
 
-    `step` is told now and then which share of the parts is done.
+    `step` is told now and then which share of the parts is done. A region with a budget has about `groups` parts; 0: one for each feature.
     """
     if space.total >= _HEAVY:
         raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
-    return _Walk(space, threads, stop, step).run()
+    return _Walk(space, threads, stop, step, groups).run()
 
 
 def tail_arrays(tail: Tail) -> tuple[Any, ...]:
@@ -134,8 +136,8 @@ def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
 
 
 class _Walk:
-    def __init__(self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None]) -> None:
-        self.space, self.threads, self.stop, self.step = space, threads, stop, step
+    def __init__(self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None], groups: int) -> None:
+        self.space, self.threads, self.stop, self.step, self.groups = space, threads, stop, step, groups
         self.tail = tail_arrays(space.tail)
         self.winners, self.classes = space.tail.classes, space.near.network.head.outputs
         free = space.budget is None
@@ -187,10 +189,23 @@ class _Walk:
         alike = bool(len(flat)) and bool((flat == flat[0]).all())
         fixed = (rows, flat, after, lightest, rows, budget, alike, place, low, high, below)
         own = int(space.tail.labels(space.start[None] >= 0)[0])
-        tasks = [(int(first[k]), int(first[k + 1]), root, 0, False, *fixed) for k in range(len(sizes))]
+        groups = self._groups(below)
+        tasks = [(int(first[group.start]), int(first[group.stop]), root, 0, False, *fixed) for group in groups]
         counts = self._share(tasks)
         nothing = tuple(int(k == own) for k in range(self.classes))
-        return [(None, nothing), *((space.features[place], row) for place, row in zip(self.places, counts, strict=True))]
+        named = [[space.features[self.places[k]] for k in group] for group in groups]
+        return [(None, nothing), *zip(named, counts, strict=True)]
+
+    def _groups(self, below: Ints) -> list[range]:
+        """Features that begin a part, so that no part of several is more than a small share of all."""
+        most = int(below[0, -1]) // self.groups if self.groups else 0
+        groups: list[range] = []
+        for k in range(len(self.weights)):
+            if groups and int(below[groups[-1].start, -1] - below[k + 1, -1]) < most:
+                groups[-1] = range(groups[-1].start, k + 1)
+            else:
+                groups.append(range(k, k + 1))
+        return groups
 
     def _below(self, budget: int) -> tuple[Any, Any, Ints]:
         """By what is left of the budget, how far lanes can still go; and by feature too, how many sets there are that change something."""

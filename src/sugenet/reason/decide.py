@@ -74,7 +74,7 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     if engine != "auto" and engine not in ENGINES:
         raise QuestionError(f"engine={engine!r} is no engine. Choose auto, {', '.join(ENGINES)}.")
     if problem.replays(()):
-        return Fails("the sample itself", problem.near.sample)
+        return Fails("evaluation", problem.near.sample)
     if engine != "auto":
         return _tried(ENGINES[engine], problem, clock)
     tried: list[Open] = []

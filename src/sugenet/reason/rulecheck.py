@@ -1,0 +1,91 @@
+"""Is a rule true of a network, and how far does it reach: `check_rule`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.reason.answers import Proved, Refuted, Undecided
+from sugenet.reason.coverage import RuleFigures, coverage
+from sugenet.reason.questions import Always
+from sugenet.reason.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
+from sugenet.reason.verify import verify
+
+__all__ = ["CheckedRule", "check_rule"]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRule:
+    """A rule, whether it always holds, and its coverage and precision."""
+
+    rule: NetworkRule
+    verdict: Proved | Refuted | Undecided
+    figures: RuleFigures
+    """Over all inputs, each combination of feature states counting once."""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it is proved (True), refuted (False) or open (None)."""
+        return {Proved: True, Refuted: False, Undecided: None}[type(self.verdict)]
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {"rule": str(self.rule), "verdict": self.verdict.data(), "figures": self.figures.data()}
+
+    def __str__(self) -> str:
+        figures = self.figures
+        reach = f"covers {float(figures.coverage):.3g} of all inputs"
+        if figures.is_exact and figures.covered:
+            reach += f", and is right for {float(figures.precision):.4g} of those"
+        elif figures.covered:
+            low, high = figures.precision_bounds
+            reach += f", and is right for {float(low):.4g} to {float(high):.4g} of those"
+        return f"{self.verdict}\nit {reach}"
+
+
+def check_rule(
+    network: Network,
+    rule: Any,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> CheckedRule | list[CheckedRule]:
+    """Decide a rule, or each rule of a decision tree, and count what it covers.
+
+    Parameters
+    ----------
+    network
+        The network.
+    rule
+        Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an explanation by Anchors; or a
+        fitted decision tree of scikit-learn over the same raw features, for which a list is given.
+    time_limit, threads, seed, notify
+        As in `verify`; the time limit is for the decision and again for the count.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> print(check_rule(net, "x1 = 1 and x2 = 1 -> on"))
+    the class is on for x1 = 1 and x2 = 1: proved by bounds through all layers
+    it covers 0.25 of all inputs, and is right for 1 of those
+    """
+    if isinstance(rule, str):
+        rule = parse_rule(network, rule)
+    elif isinstance(rule, Mapping):
+        rule = rule_of_anchor(network, rule)
+    elif hasattr(rule, "tree_"):
+        options: dict[str, Any] = {"time_limit": time_limit, "threads": threads, "seed": seed, "notify": notify}
+        return [
+            found for one in rules_of_tree(network, rule) for found in [check_rule(network, one, **options)] if not isinstance(found, list)
+        ]
+    elif not isinstance(rule, NetworkRule):
+        raise QuestionError(f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, or a decision tree of scikit-learn.")
+    named = [(network.encoder.names[feature], limit) for feature, limit in rule.limits]
+    verdict = verify(network, Always(rule.label, dict(named)), time_limit=time_limit, threads=threads, seed=seed, notify=notify)
+    return CheckedRule(rule, verdict, coverage(network, rule, time_limit=time_limit, threads=threads, notify=notify))
