@@ -24,8 +24,8 @@ from sugenet.bits import prepare
 from sugenet.errors import CertificateError
 from sugenet.reason import Proved, Refuted
 
-QUICK = {"a": 4, "b": 1, "c": 2, "d": 1, "limit": 5.0, "cpsat": 4, "check": 2.0}
-FULL = {"a": 100, "b": 5, "c": 20, "d": 20, "limit": 60.0, "cpsat": 40, "check": None}
+QUICK = {"a": 3, "b": 1, "c": 2, "d": 1, "limit": 5.0, "cpsat": 4}
+FULL = {"a": 100, "b": 5, "c": 20, "d": 20, "limit": 60.0, "cpsat": 40}
 
 
 @dataclass
@@ -40,7 +40,7 @@ def cases(zoo, size, quick):
     found = []
     X, y = _zoo.mnist(zoo)
     network = _zoo.msakai(zoo)
-    regions = [sg.Linf(r) for r in (1, 2, 4)] + [sg.Hamming(r) for r in (1, 2, 3, 4)[: 3 if quick else 4]]
+    regions = [sg.Linf(r) for r in (1, 2, 4)] + [sg.Hamming(r) for r in range(1, size["radius"] + 1)]
     for number, x in enumerate(_zoo.right(network, X, y, size["a"])):
         found += [Case("a", f"mnist {number} {region}", network, sg.Robust(x.tolist(), region, ties="against")) for region in regions]
     for name, network, inputs in _zoo.quanalyst(zoo):
@@ -66,8 +66,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few images and short limits, within 50 s")
     parser.add_argument("--groups", default="abcde", help="which sets (default abcde)")
+    parser.add_argument("--images", type=int, metavar="N", help="images of (a) and (d)")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="of each query")
+    parser.add_argument("--radius", type=int, metavar="R", help="largest Hamming radius of (a) (default 3 with --quick, else 4)")
     options = parser.parse_args()
-    size = QUICK if options.quick else FULL
+    size = dict(QUICK if options.quick else FULL)
+    if options.images is not None:
+        size |= {"a": options.images, "d": min(size["d"], options.images)}
+    if options.limit is not None:
+        size["limit"] = options.limit
+    size["radius"] = options.radius or (3 if options.quick else 4)
     zoo = _zoo.folder()
     names = ("decided", "of", "median_s", "mean_s", "vs_cpsat_alone", "certified", "traffic_proved", "traffic_refuted")
     if zoo is None:

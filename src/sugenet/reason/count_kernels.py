@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
@@ -23,6 +24,7 @@ SIZE = 1024  # patterns that are judged together, at most
 _TRIES = 256  # tries of a bound before its worth is looked at
 
 _GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
+_WAITS = nb.uint64(1 << 32)
 
 
 @intrinsic
@@ -52,6 +54,22 @@ def _ones(_typing, word):  # noqa: ARG001 numba reads the names
 
     def emit(_context, b, _signature, arguments):
         return b.ctpop(arguments[0])
+
+    return signature, emit
+
+
+@intrinsic
+def _fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
+    """Ask for a place of a flat or other array to be brought into the cache."""
+    signature = types.void(words, types.intp)
+
+    def emit(context, b, signature, arguments):
+        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
+        kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
+        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
+        where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
+        b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
 
     return signature, emit
 
@@ -130,13 +148,13 @@ def classify(patterns, size, tail, first, work, count, best, labels):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _bounds(sure, open_, entries, first, end):
+def _bounds(sure, open_, here, entries, first, end):
     """How many literals hold in any case, and how many more may."""
     word, shift, flip, mask = entries
     fixed = free = nb.int64(0)
     for e in range(first, end):
-        unknown = open_[word[e]]
-        fixed += _ones((sure[word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
+        unknown = open_[here, word[e]]
+        fixed += _ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
         free += _ones(mask[e] & unknown) << shift[e]
     return fixed, free
 
@@ -153,7 +171,7 @@ def _settled(tail, sure, open_):
             sure[there, w] = open_[there, w] = 0
         for q in range(many):
             neuron = layers[layer] + q
-            fixed, free = _bounds(sure[here], open_[here], entries, ends[neuron], ends[neuron + 1])
+            fixed, free = _bounds(sure, open_, here, entries, ends[neuron], ends[neuron + 1])
             bit = nb.uint64(1) << nb.uint64(q & 63)
             if fixed >= least[neuron]:
                 sure[there, q >> 6] |= bit
@@ -164,13 +182,13 @@ def _settled(tail, sure, open_):
     winner, top = 0, nb.int64(0)
     for k in range(classes):  # a class that may win: the one with the best middle
         q = layers[last] + k
-        fixed, free = _bounds(sure[here], open_[here], entries, ends[q], ends[q + 1])
+        fixed, free = _bounds(sure, open_, here, entries, ends[q], ends[q + 1])
         score = slope[q] * (2 * fixed + free) + 2 * least[q]
         if k == 0 or score > top:
             winner, top = k, score
     for k in range(classes):
         q = layers[last + 1] + winner * classes + k
-        if k != winner and _bounds(sure[here], open_[here], entries, ends[q], ends[q + 1])[0] < least[q]:
+        if k != winner and _bounds(sure, open_, here, entries, ends[q], ends[q + 1])[0] < least[q]:
             return -1
     return winner
 
@@ -185,66 +203,84 @@ def _folded(keys, i):
 
 
 @njit(nogil=True, cache=True)
-def _resolve(met, many, size, first, known, classes, sizes, tail, work, tally):
-    """Add up patterns by their class, each with how many it stands for: from memory, or judged and remembered."""
-    words, mask = known.shape[1], nb.uint64(known.shape[0] - 1)
-    fresh, fresh_many, count, best, labels, blocks = work
-    fresh = fresh[:words]
-    new = 0
+def _judge(first, store, tail, work, tally):
+    """Judge the patterns that wait, add them up by class, and remember them."""
+    known, waiting, waiting_many, places, sizes = store
+    words = known.shape[1] - 1
+    _, _, count, best, labels, blocks = work
+    size = sizes[1]
+    classify(waiting, size, tail, first, blocks, count, best, labels)
     for i in range(size):
-        place = _folded(met, i) & mask
+        tally[labels[i]] += waiting_many[i]
+        if places[i] >= 0:
+            known[places[i], words] = nb.uint64(labels[i] + 1)
+    sizes[1] = 0
+
+
+@njit(nogil=True, cache=True)
+def _resolve(met, many, size, first, store, tail, work, tally):
+    """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of them wait to be judged.
+
+    A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that wait; 0: an empty place.
+    """
+    known, waiting, waiting_many, places, sizes = store
+    words, mask = known.shape[1] - 1, nb.uint64(known.shape[0] - 1)
+    best = work[3]
+    for i in range(size):
+        place = nb.intp(_folded(met, i) & mask)
+        best[i] = place
+        _fetch(known, place * (words + 1))
+    for i in range(size):
+        place = nb.uint64(best[i])
         while True:
-            if classes[place] < 0:
+            label = known[place, words]
+            if label == nb.uint64(0):
+                if sizes[1] == SIZE:
+                    _judge(first, store, tail, work, tally)
+                    best = work[3]
+                    for later in range(i + 1, size):
+                        best[later] = nb.intp(_folded(met, later) & mask)
+                n = sizes[1]
+                places[n] = -1
+                if 2 * sizes[0] <= known.shape[0]:
+                    sizes[0] += 1
+                    places[n] = nb.intp(place)
+                    known[place, words] = _WAITS + nb.uint64(n)
                 for w in range(words):
-                    fresh[w, new] = met[w, i]
-                fresh_many[new] = many[i]
-                new += 1
+                    waiting[w, n] = met[w, i]
+                    if places[n] >= 0:
+                        known[place, w] = met[w, i]
+                waiting_many[n] = many[i]
+                sizes[1] = n + 1
                 break
             differ = nb.uint64(0)
             for w in range(words):
                 differ |= known[place, w] ^ met[w, i]
             if differ == nb.uint64(0):
-                tally[classes[place]] += many[i]
+                if label >= _WAITS:
+                    waiting_many[label - _WAITS] += many[i]
+                else:
+                    tally[nb.intp(label) - 1] += many[i]
                 break
             place = (place + nb.uint64(1)) & mask
-    if new == 0:
-        return
-    classify(fresh, new, tail, first, blocks, count, best, labels)
-    for i in range(new):
-        tally[labels[i]] += fresh_many[i]
-        if 2 * sizes[0] > known.shape[0]:
-            continue
-        place = _folded(fresh, i) & mask
-        while classes[place] >= 0:
-            differ = nb.uint64(0)
-            for w in range(words):
-                differ |= known[place, w] ^ fresh[w, i]
-            if differ == nb.uint64(0):
-                break
-            place = (place + nb.uint64(1)) & mask
-        if classes[place] < 0:
-            sizes[0] += 1
-            classes[place] = labels[i]
-            for w in range(words):
-                known[place, w] = fresh[w, i]
 
 
 @njit(nogil=True, cache=True)
 def _remember(size, memory, tail, work, tally):
     """Add up patterns that were met, by what the second layer makes of them where there are several: far fewer patterns are left there."""
-    _, _, met, met_many, second, known, classes, sizes = memory
+    _, _, met, met_many, second, store = memory
     if second.shape[0] == 0:
-        _resolve(met, met_many, size, 0, known, classes, sizes, tail, work, tally)
+        _resolve(met, met_many, size, 0, store, tail, work, tally)
     else:
         _layer(met, size, tail, 0, second, work[2])
-        _resolve(second, met_many, size, 1, known, classes, sizes, tail, work, tally)
+        _resolve(second, met_many, size, 1, store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)
 def _flush(found, size, memory, tail, work, tally):
     """Add up found patterns by their class."""
-    recent, recent_many, met, met_many, _, known, _, _ = memory
-    if known.shape[0] == 0:
+    recent, recent_many, met, met_many, second, store = memory
+    if store[0].shape[0] == 0:
         _, _, count, best, labels, blocks = work
         classify(found, size, tail, 0, blocks, count, best, labels)
         for k in range(tally.shape[0]):
@@ -285,8 +321,8 @@ def _flush(found, size, memory, tail, work, tally):
 @njit(nogil=True, cache=True)
 def _forget(memory, tail, work, tally):
     """Add up what is in the memory of recent patterns, and empty it."""
-    recent, recent_many, met, met_many, _, known, _, _ = memory
-    if known.shape[0] == 0:
+    recent, recent_many, met, met_many, second, store = memory
+    if store[0].shape[0] == 0:
         return
     n = 0
     for place in range(recent.shape[1]):
@@ -299,6 +335,7 @@ def _forget(memory, tail, work, tally):
         if n == SIZE or place == recent.shape[1] - 1:
             _remember(n, memory, tail, work, tally)
             n = 0
+    _judge(0 if second.shape[0] == 0 else 1, store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)

@@ -22,14 +22,17 @@ __all__ = ["Part", "Walked", "count_walk", "tail_arrays"]
 _PARTS = 64  # about so many of a region without a budget
 _LEAVES = 1 << 9
 _COSTLY = 160  # neurons behind the first layer from which on patterns are worth remembering
-_TABLE = int(__import__("os").environ.get("TB", "4194304"))
-_RECENT = int(__import__("os").environ.get("RC", "16384"))
+_TABLE, _LARGEST = 1 << 16, 1 << 24  # places for patterns with their class
+_RECENT = 1 << 12  # patterns that repeat at once
 _LEVELS = 64  # largest budget that is looked up in tables
 _DIGITS = 8  # of weights that are bounded
 _HEAVY = 1 << 60
 
 Part = tuple[Any, tuple[int, ...]]
-"""What a part holds, and its counts by class: the features one of which is the first in order to change (None: none does), or the states of some features."""
+"""What a part holds, and its counts by class.
+
+Either features one of which is the first in order to change (None: none of any does), or the states of some features.
+"""
 
 
 @dataclass(frozen=True)
@@ -287,6 +290,7 @@ class _Walk:
                 task = mixed[k]
                 if not self.stop[0]:
                     walk(*tasks[task], self.tail, memory, tallies[task], self.stop)
+                    memory = _grown(memory)
                 with self.lock:
                     self.done += 1
                     self.step(self.done / len(tasks))
@@ -315,10 +319,21 @@ class _Walk:
             np.zeros((words, SIZE + 1), np.uint64),
             np.zeros(SIZE + 1, np.int64),
             np.zeros((second, SIZE + 1), np.uint64),
-            np.zeros((table, second or words), np.uint64),
-            np.full(table, -1, np.int16),
-            np.zeros(1, np.int64),
+            (
+                np.zeros((table, (second or words) + 1), np.uint64),  # patterns with their class
+                np.zeros((second or words, SIZE), np.uint64),  # those that wait to be judged
+                *np.zeros((2, SIZE), np.int64),
+                np.zeros(2, np.int64),
+            ),
         )
+
+
+def _grown(memory: Any) -> Any:
+    """More room for patterns where half of it is used; what was known is learned again."""
+    *rest, (known, *waiting, sizes) = memory
+    if 2 * sizes[0] <= len(known) or len(known) >= _LARGEST:
+        return memory
+    return (*rest, (np.zeros((4 * len(known), known.shape[1]), np.uint64), *waiting, 0 * sizes))
 
 
 def _fits(weights: Sequence[Ints], budget: int) -> int:

@@ -55,7 +55,7 @@ def verify(
     >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
     the class stays off, with up to 1 bit flipped: proved by bounds through all layers
     >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(2))))
-    the class stays off, with up to 2 bits flipped: refuted by local search. Class on with x1 from -1 to 1; x2 from -1 to 1
+    the class stays off, with up to 2 bits flipped: refuted by flip enumeration. Class on with x1 from -1 to 1; x2 from -1 to 1
     """
     if not isinstance(question, Question):
         raise QuestionError(

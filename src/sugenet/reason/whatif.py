@@ -88,7 +88,7 @@ def whatif(
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
     >>> print(whatif(net, [+1, -1, +1, -1], n="all"))
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
-    off becomes on with 1 feature changed, proved to be the least: x3 from 1 to -1
+    off becomes on with 1 feature changed, proved to be the least: x3 from 1 to 0
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
     if not isinstance(cost, Prices) and cost not in (L0, L1, L2, Linf, Hamming):
@@ -342,8 +342,14 @@ class _Hunt:
                 break
         if n == "all":
             found = [moves for moves in found if self._price(moves) == first.value]
-        others = [self._found(moves) for moves in found if self._changed(moves) != first.changed]
-        return replace(first, others=tuple(others if n == "all" else others[: n - 1]))
+        return self._together(first, found, n)
+
+    def _together(self, first: Counterfactual, found: list[tuple[Move, ...]], n: int | Literal["all"]) -> Counterfactual:
+        """One counterfactual with the others behind it."""
+        if not found or self._value(found[0]) != first.value:
+            return first
+        listed = [self._found(moves) for moves in (found if n == "all" else found[:n])]
+        return replace(listed[0], others=tuple(listed[1:]))
 
     def _several_by_radius(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
         assert self.best is not None
@@ -352,12 +358,7 @@ class _Hunt:
         listed = needed_changes(everything, self._weight(problem.near.moves), self.clock.up)
         if listed is None:
             return first
-        found = sorted(listed, key=lambda moves: (self._value(moves), len(moves)))
-        others = [self._found(moves) for moves in found if self._changed(moves) != first.changed]
-        return replace(first, others=tuple(others if n == "all" else others[: n - 1]))
-
-    def _changed(self, moves: tuple[Move, ...]) -> tuple[Any, ...]:
-        return self.whole.moved(moves)
+        return self._together(first, sorted(listed, key=lambda moves: (self._value(moves), len(moves))), n)
 
     def _certificate(self, answer: str, changed: list[Any] | None) -> dict[str, Any]:
         network = self.prop.network

@@ -1,0 +1,150 @@
+"""The questions on the command line: what is printed, exit codes, certificates that travel through files, kind refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import sugenet as sg
+from sugenet.cli import main
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--hamming", 1), 0, "the class stays 3, with up to 1 bit flipped: proved"),
+        (("--l0", 2), 1, "refuted by"),
+        (("--linf", 1), 0, "every feature changed by up to 1: proved"),
+        (("--l1", 2), 0, "raw changes of up to 2 in all: proved"),
+        (("--l2", "3/2"), 0, "within a distance of 3/2: proved"),
+        (("--free", "pixel (0,0)"), 0, "1 features free: proved"),
+        (("--where", "pixel (0,1)=0..9"), 0, "0 <= pixel (0,1) <= 9: proved"),
+        (("--anything",), 1, "refuted by"),
+        (("--hamming", 1, "--to", 8), 0, "the class does not become 8"),
+        (("--l0", 1, "--engine", "bounds"), 3, "undecided"),
+        (("--l0", 1, "--engine", "cpsat"), 0, "trusting OR-Tools"),
+    ],
+)
+def test_verify_a_sample(capsys, arguments, code, words):
+    found, out, _ = run(capsys, "verify", "digits", "--index", 7, *arguments)
+    assert (found, words in out) == (code, True), out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--always", "benign"), 1),
+        (("--never", "benign"), 1),
+        (("--monotone", "mean radius", "--to", "malignant"), 1),
+        (("--monotone", "mean radius", "--falling"), 1),
+        (("--fair", "mean radius,mean area"), 1),
+        (("--agree", "breast_cancer"), 0),
+        (("--always", "benign", "--where", "mean radius=..12", "--where", "worst area=100..200"), 1),
+    ],
+)
+def test_verify_all_inputs(capsys, arguments, code):
+    found, out, _ = run(capsys, "verify", "breast_cancer", *arguments, "--json")
+    assert found == code
+    assert json.loads(out)["outcome"] == {0: "proved", 1: "refuted"}[code]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "digits", "--index", 7, "--l0", 1),
+        ("verify", "digits", "--index", 7, "--l0", 2),
+        ("whatif", "digits", "--index", 7),
+        ("whatif", "breast_cancer", "--index", 3, "--price", "worst radius=2", "--price", "mean texture=1"),
+        ("why", "digits", "--index", 8, "--hamming", 3, "--minimal", "size"),
+        ("count", "digits", "--index", 7, "--hamming", 2),
+    ],
+)
+def test_certificates_travel_through_files(capsys, tmp_path, arguments):
+    path = tmp_path / "certificate.json"
+    run(capsys, *arguments, "-o", path)
+    code, out, _ = run(capsys, "check", path, arguments[1])
+    assert code == 0
+    assert out.startswith("the certificate holds: ")
+    damaged = json.loads(path.read_text())
+    damaged["network"] = "0" * 64
+    path.write_text(json.dumps(damaged))
+    code, _, err = run(capsys, "check", path, arguments[1])
+    assert code == 1
+    assert "is for the network 000000000000" in err
+
+
+def test_two_networks_in_files(capsys, tmp_path):
+    model, path = tmp_path / "simple.sugenet", tmp_path / "c.json"
+    sg.save(sg.simplify(sg.models.breast_cancer()), model)
+    assert run(capsys, "verify", "breast_cancer", "--agree", model, "-o", path)[0] == 0
+    assert run(capsys, "check", path, "breast_cancer", model)[0] == 0
+    code, _, err = run(capsys, "check", path, "breast_cancer")
+    assert (code, "give the other one too" in err) == (1, True)
+
+
+def test_a_query_of_a_file(capsys, tmp_path):
+    query = tmp_path / "q.vnnlib"
+    net = sg.models.digits()
+    X, _ = sg.models.samples("digits")
+    from sugenet.io import write_vnnlib
+    from sugenet.reason.query import Query
+
+    write_vnnlib(Query.around(X[7].tolist(), eps=1, label=3, outputs=10, low=0, high=16), query)
+    assert net.encoder.features == 64
+    assert run(capsys, "verify", "digits", "--query", query)[0] == 0
+
+
+def test_the_question_for_other_solvers(capsys, tmp_path):
+    path = tmp_path / "question.opb"
+    assert run(capsys, "verify", "digits", "--index", 7, "--l0", 1, "--export", path)[0] == 0
+    assert path.read_text().startswith("*")
+    assert (tmp_path / "question.opb.map.json").exists()
+
+
+def test_why_and_chain_and_rules(capsys):
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
+    assert (code, "proved minimal" in out) == (0, True)
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--chain", "--limit", 2)
+    assert (code, out.startswith("malignant, because these")) == (0, True)
+    code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 1, "--time-limit", 5)
+    assert (code, "rules grown from samples" in out) == (0, True)
+    code, out, _ = run(capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1)
+    assert (code, "refuted" in out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("verify", "digits", "--index", 7), "ask one question"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--linf", 1), "ask one question"),
+        (("verify", "digits", "--index", 7, "--hamming", "many"), "many is not a number"),
+        (("verify", "digits", "--index", 7, "--hamming", -1), "a radius is not negative"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--engine", "crystal ball"), "is no engine"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--to", "zebra"), "--to zebra is no class"),
+        (("verify", "digits", "--index", 7, "--where", "nose=1..2"), "FEATURE=LOW..HIGH"),
+        (("verify", "digits", "--index", 7, "--free", "nose"), "no feature 'nose'"),
+        (("verify", "digits", "--query", "nowhere.vnnlib"), "cannot be read"),
+        (("verify", "digits", "--always", "zebra"), "--always zebra is no class"),
+        (("verify", "digits", "--monotone", "nose"), "no feature 'nose'"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--threads", 0), "--threads 0"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "-o", "/nowhere/at/all.json"), "/nowhere/at/all.json"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--export", "question.doc"), "question.doc"),
+        (("whatif", "digits", "--index", 7, "-n", "some"), "-n some"),
+        (("whatif", "digits", "--index", 7, "--price", "nose=2"), "no feature 'nose'"),
+        (("why", "digits", "--index", 7, "-n", "few"), "-n few"),
+        (("rules", "digits", "--check", "pixel (0,0) >= 3"), "'->'"),
+        (("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"), "method='guess'"),
+    ],
+)
+def test_refusals_say_what_to_do(capsys, arguments, words):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert words in err, err
+    assert "Traceback" not in err
