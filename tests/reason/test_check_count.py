@@ -41,9 +41,9 @@ def test_larger_ones_and_some_parts():
     network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (70, 24)), [12] * 70)], Head(rng.choice([-1, 1], (4, 70))))
     x = rng.integers(0, 2, 24)
     ball = count(network, x, Hamming(5)).certificate
-    assert "55,455 inputs counted again in 25 parts" in check_count(ball, network)
+    assert "55,455 inputs counted again in" in check_count(ball, network)
     said = check_count(ball, network, parts=2, seed=3)
-    assert "2 of 25 parts counted again" in said
+    assert f"2 of {len(ball['proof']['parts'])} parts counted again" in said
     whole = count(network, x, Free(range(18))).certificate
     assert "262,144 inputs" in check_count(whole, network)
 

@@ -11,7 +11,7 @@ from sugenet.reason.rulebook import Rulebook, rulebook
 from sugenet.reason.rulecheck import CheckedRule, check_rule
 from sugenet.reason.verify import verify
 from sugenet.reason.whatif import whatif
-from sugenet.reason.why import why
+from sugenet.reason.why import each_reason, why
 
 __all__ = [
     "L0",
@@ -49,6 +49,7 @@ __all__ = [
     "check",
     "check_rule",
     "count",
+    "each_reason",
     "problems_of",
     "rulebook",
     "verify",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import lcm, prod
 from typing import Any
 
@@ -60,7 +61,7 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
     if any(len(row) != network.head.outputs for row in [*claimed, certificate["counts"]]):
         raise CertificateError(f"a part does not have {network.head.outputs} counts, one for each class.")
     for (what, _), row, rows in zip(proof["parts"], claimed, roots, strict=True):
-        size = sum(_size(region, root) for root in rows)
+        size = sum(root.size for root in rows)
         if sum(row) != size:
             raise CertificateError(f"part {what} has {size:,} inputs, but its counts sum to {sum(row):,}.")
     if [sum(column) for column in zip(*claimed, strict=True)] != certificate["counts"] or sum(certificate["counts"]) != certificate[
@@ -70,7 +71,7 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
     chosen = list(range(len(claimed)))
     if parts is not None and parts < len(claimed):
         chosen = sorted(random.Random(seed).sample(chosen, parts))
-    size = sum(_size(region, root) for number in chosen for root in roots[number])
+    size = sum(root.size for number in chosen for root in roots[number])
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(lambda number: _recount(region, roots[number], visit=size <= _VISITED), chosen))
@@ -104,6 +105,16 @@ class _Region:
     own: dict[int, int]
     """The states at the sample."""
 
+    @cached_property
+    def rows(self) -> dict[int, tuple[Ints, Ints]]:
+        """For each feature the weights and the gains of its options."""
+        width = len(self.plain.base)
+        found = {}
+        for feature, row in zip(self.features, self.plain.features, strict=True):
+            gains = np.array([gain for _, gain in row], np.int64).reshape(len(row), width)
+            found[feature] = np.array([weight for weight, _ in row], np.int64), gains
+        return found
+
     def options(self, feature: int) -> list[tuple[int, Ints]]:
         """Weight and gain of each option."""
         return self.plain.features[self.features.index(feature)]
@@ -116,6 +127,8 @@ class _Root:
     base: Ints
     rest: list[int]
     left: int | None
+    size: int
+    """How many inputs it has."""
 
 
 def _region(question: dict[str, Any], network: Network) -> _Region:
@@ -177,20 +190,22 @@ def _around(question: dict[str, Any], network: Network) -> tuple[list[Any], dict
 def _roots(region: _Region, proof: dict[str, Any]) -> list[list[_Root]]:
     """What each part begins with; parts must not overlap, and make up the region."""
     names = [what for what, _ in proof["parts"]]
+    if not names:
+        raise CertificateError("the certificate has no parts.")
     if None not in names:
         return _by_states(region, names)
     order = proof["order"]
     if len(set(order)) < len(order) or not set(order) <= set(region.features):
         raise CertificateError("the order of the features names some twice, or some that cannot change.")
-    if names[0] is not None or [feature for name in names[1:] for feature in name] != order:
+    if names[0] is not None or None in names[1:] or [feature for name in names[1:] for feature in name] != order:
         raise CertificateError("the parts do not make up the region: they must be no change, then each feature in order.")
     idle = [feature for feature in region.features if feature not in set(order)]
-    roots = [[_Root(region.plain.base, idle, region.plain.budget)]]
+    roots = [[_changed(region, [], idle)]]
     for name in names[1:]:
         roots.append([])
         for feature in name:
             rest = [*order[order.index(feature) + 1 :], *idle]
-            roots[-1] += [_changed(region.plain.base, [option], rest, region.plain.budget) for option in region.options(feature)]
+            roots[-1] += [_changed(region, [option], rest) for option in region.options(feature)]
     return roots
 
 
@@ -213,27 +228,30 @@ def _by_states(region: _Region, names: list[Any]) -> list[list[_Root]]:
             if state not in states:
                 raise CertificateError(f"feature {feature} cannot have state {state}.")
             chosen.append(region.options(feature)[states.index(state)])
-        roots.append([_changed(region.plain.base, chosen, rest, region.plain.budget)])
+        roots.append([_changed(region, chosen, rest)])
     return roots
 
 
-def _changed(base: Ints, chosen: Sequence[tuple[int, Ints]], rest: list[int], budget: int | None) -> _Root:
+def _changed(region: _Region, chosen: Sequence[tuple[int, Ints]], rest: list[int]) -> _Root:
+    """What is left after some options."""
+    base, budget = region.plain.base, region.plain.budget
     left = None if budget is None else budget - sum(weight for weight, _ in chosen)
-    return _Root(base + sum((gain for _, gain in chosen), np.zeros(len(base), np.int64)), rest, left)
+    size = _size([region.rows[feature][0].tolist() for feature in rest], left)
+    return _Root(base + sum((gain for _, gain in chosen), np.zeros(len(base), np.int64)), rest, left, size)
 
 
-def _size(region: _Region, root: _Root) -> int:
-    """How many inputs a part has."""
-    if root.left is None:
-        return prod(len(region.options(feature)) + 1 for feature in root.rest)
-    if root.left < 0:
+def _size(weights: list[list[int]], left: int | None) -> int:
+    """How many choices of at most one option a feature there are, with what is left of the budget."""
+    if left is None:
+        return prod(len(row) + 1 for row in weights)
+    if left < 0:
         return 0
     found = {0: 1}
-    for feature in root.rest:
+    for row in weights:
         more = dict(found)
-        for weight, _ in region.options(feature):
+        for weight in row:
             for used, many in found.items():
-                if used + weight <= root.left:
+                if used + weight <= left:
                     more[used + weight] = more.get(used + weight, 0) + many
         found = more
     return sum(found.values())
@@ -245,14 +263,13 @@ def _size(region: _Region, root: _Root) -> int:
 def _recount(region: _Region, roots: list[_Root], *, visit: bool) -> list[int]:
     counts = [0] * region.network.head.outputs
     for root in roots:
-        size = _size(region, root)
-        if size == 0:
+        if root.size == 0:
             continue
-        found = _by_sums(region, root) if size > _FEW else None
+        found = _by_sums(region, root) if root.size > _FEW else None
         if found is None:
             if not visit:
                 raise CertificateError(
-                    f"{size:,} inputs of one part are too many to count again, and have too many different sums. "
+                    f"{root.size:,} inputs of one part are too many to count again, and have too many different sums. "
                     "Count some parts: check_count(certificate, network, parts=2)."
                 )
             found = _by_visits(region, root)
@@ -298,28 +315,29 @@ def _by_sums(region: _Region, root: _Root) -> list[int] | None:
         for place, value in zip(where.reshape(-1).tolist(), times, strict=True):
             many[place] += value
         rows, used = both[:, :-1], both[:, -1]
-        if len(rows) > _SUMS or 64 * len(rows) > _size(region, root):
+        if len(rows) > _SUMS or 64 * len(rows) > root.size:
             return None
     return _classes(region, rows >= 0, many)
 
 
 def _by_visits(region: _Region, root: _Root) -> list[int]:
     """Every combination one by one."""
-    options = [region.options(feature) for feature in root.rest]
-    weights = np.array([weight for row in options for weight, _ in row], np.int64)
-    gains = np.array([gain for row in options for _, gain in row], np.int64).reshape(len(weights), len(root.base))
-    sizes = [len(row) for row in options]
+    tables = [region.rows[feature] for feature in root.rest]
+    weights = np.concatenate([np.zeros(0, np.int64), *(row for row, _ in tables)])
+    gains = np.concatenate([np.zeros((0, len(root.base)), np.int64), *(row for _, row in tables)])
+    sizes = [len(row) for row, _ in tables]
     behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
     left = int(weights.sum()) if root.left is None else root.left
     lightest = np.append(np.minimum.accumulate(weights[::-1])[::-1], 2**62)
     small = int(np.abs(root.base).max(initial=0)) + int(np.abs(gains).sum(axis=0).max(initial=0)) < 1 << 15
     kind = np.int16 if small else np.int64
     words = max(1, -(-len(root.base) // 64))
+    base, gains = root.base.astype(kind), gains.astype(kind)
     chosen, state = np.full(len(sizes) + 1, -1, np.int64), np.array([0], np.int64)
     chunk = np.zeros((_CHUNK, words), np.uint64)
     counts = [0] * region.network.head.outputs
     while state[0] >= 0:
-        size = _visit(state, chosen, root.base.astype(kind), gains.astype(kind), weights, behind, lightest, left, chunk)
+        size = _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk)
         keys = chunk[:size, 0] if words == 1 else np.ascontiguousarray(chunk[:size]).view(f"V{8 * words}").reshape(-1)
         found, many = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(found).view(np.uint64).reshape(len(found), words)

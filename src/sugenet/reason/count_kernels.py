@@ -279,7 +279,7 @@ def _remember(size, memory, tail, work, tally):
 @njit(nogil=True, cache=True)
 def _flush(found, size, memory, tail, work, tally):
     """Add up found patterns by their class."""
-    recent, recent_many, met, met_many, second, store = memory
+    recent, recent_many, met, met_many, _, store = memory
     if store[0].shape[0] == 0:
         _, _, count, best, labels, blocks = work
         classify(found, size, tail, 0, blocks, count, best, labels)

@@ -24,7 +24,7 @@ from sugenet.reason.regions import Anything, Region
 from sugenet.reason.search import search
 from sugenet.reason.solvers.hitting import HittingSets
 
-__all__ = ["why"]
+__all__ = ["each_reason", "why"]
 
 Minimal = Literal["subset", "size"]
 
@@ -83,6 +83,25 @@ def why(
     return _Search(Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n).run()
 
 
+def each_reason(network: Network, x: Any, region: Region | None = None, **options: Any) -> Iterator[Reason]:
+    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in `why`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> for reason in each_reason(net, [+1, +1, -1, -1]):
+    ...     print(reason)
+    x1 = +1 and x2 = +1
+    x1 = +1 and x3 = -1
+    x2 = +1 and x3 = -1
+    """
+    target, ties = options.pop("target", None), options.pop("ties", "lowest")
+    question = Robust(x, Anything() if region is None else region, target, ties)
+    prop, near = question.keeps(network), question.near(network)
+    yield from _Search(Oracle(Problem(near, prop.goal), Clock(**options)), question, "size", "all").each()
+
+
 class _Search:
     """One question on its way."""
 
@@ -128,11 +147,19 @@ class _Search:
             found = self._one()
             self.reasons.append(self._reason(found, self._needs(found)))
             return
-        for found, minimum in self._shortest_first():
-            self.reasons.append(self._reason(found, self._needs(found), minimum=minimum))
+        for _ in self.each(prepared=True):
             if self.n != "all" and len(self.reasons) >= self.n:
                 return
         self.complete = self.all_contrasts or not oracle.clock.up()
+
+    def each(self, *, prepared: bool = False) -> Iterator[Reason]:
+        """Reasons, shortest first."""
+        if not prepared:
+            self._singles()
+            self._list_contrasts()
+        for found, minimum in self._shortest_first():
+            self.reasons.append(self._reason(found, self._needs(found), minimum=minimum))
+            yield self.reasons[-1]
 
     # -- contrastive sets ------------------------------------------------------------------------------------------------------------
 
