@@ -80,7 +80,7 @@ def measure(zoo: Path, figures: dict[str, float | None], *, quick: bool) -> None
                         figures[figure] = max(seconds, figures[figure] or 0.0)
     for x in images:
         for radius in (2, 3) if quick else (2, 3, 4):
-            seconds = timed("mnist 784-200-100^3", deep, x, sg.Hamming(radius), f"radius {radius}", "", check=radius < 3)
+            seconds = timed("mnist 784-200-100^3", deep, x, sg.Hamming(radius), f"radius {radius}", "", check=radius < 3 and not quick)
             if radius > 2:
                 figures[f"mnist_r{radius}_s"] = max(seconds, figures[f"mnist_r{radius}_s"] or 0.0)
 

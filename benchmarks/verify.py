@@ -24,7 +24,7 @@ from sugenet.bits import prepare
 from sugenet.errors import CertificateError
 from sugenet.reason import Proved, Refuted
 
-QUICK = {"a": 3, "b": 1, "c": 2, "d": 1, "limit": 5.0, "cpsat": 4}
+QUICK = {"a": 2, "b": 1, "c": 2, "d": 1, "limit": 5.0, "cpsat": 4}
 FULL = {"a": 100, "b": 5, "c": 20, "d": 20, "limit": 60.0, "cpsat": 40}
 
 

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.property import Keeps
 
 __all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "Proved", "Refuted", "Undecided", "engine_words", "show_cost"]
@@ -180,6 +181,8 @@ class Counterfactual:
     certificate: dict[str, Any]
     others: tuple[Counterfactual, ...] = field(default=())
     """Further counterfactuals, cheapest first, where several were asked for."""
+    all_listed: bool = True
+    """False where several were asked for, but time or the number of sets did not allow to list them."""
 
     @property
     def is_minimum(self) -> bool:
@@ -195,7 +198,7 @@ class Counterfactual:
     @property
     def label(self) -> int:
         """Class of the changed sample."""
-        return self.prop.network.trace(list(self.changed)).predicted
+        return int(self.prop.network.predict(row_of(self.changed), engine="definition")[0])
 
     def changes(self) -> dict[str, tuple[Any, Any]]:
         """What changed, by feature: before and after."""
@@ -215,6 +218,8 @@ class Counterfactual:
             "engine": engine_words(self.engine, self.certificate["proof"]),
             "certificate": self.certificate,
         }
+        if not self.all_listed:
+            found["all_listed"] = False
         return found | ({"others": [other.data() for other in self.others]} if self.others else {})
 
     def __str__(self) -> str:
@@ -225,7 +230,8 @@ class Counterfactual:
         tie = " (a tie)" if self.label == self.prop.label else ""
         shown = _listed(self.changes())
         text = f"{names[self.prop.label]} becomes {names[self.label]}{tie} with {show_cost(self.cost, self.value)}, {proof}: {shown}"
-        return "\n".join([text, *(str(other) for other in self.others)])
+        missing = [] if self.all_listed else ["others were not listed: there are too many sets of changes, or the time was up"]
+        return "\n".join([text, *(str(other) for other in self.others), *missing])
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,8 @@ __all__ = ["Core", "Found", "Solver", "Stopped", "facts_of", "solve"]
 _SLICE = 8_000_000
 _LOG = 1 << 20
 _LARGEST_LOG = 1 << 28
+_FITS = 3 << 59
+"""Sizes of rows that the proof's checker still takes."""
 _PLAIN = 2000
 
 
@@ -134,11 +136,13 @@ class Solver:
                 yes = _Half(2 * (first + row), -layer.weights[row], -least)
                 no = _Half(2 * (first + row) + 1, layer.weights[row], least - 1)
                 halves += [yes] if goal else [yes, no]
+            if any(half.size >= _FITS for half in halves):
+                raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 60 bits.")
             if number == 0 and cascade.budget is not None:
-                budget = _reduced(_Half(-1, cascade.budget[0], cascade.budget[1]))
-                if budget.size >= 1 << 62:
-                    raise TooLargeError("the costs are too finely divided: as whole numbers they leave 62 bits.")
-                halves = [budget, *(_reduced(half) for half in halves), *self._cuts(halves, cascade.budget)]
+                budget = _Half(-1, cascade.budget[0], cascade.budget[1])
+                if budget.size >= _FITS:
+                    raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
+                halves = [_reduced(budget), *(_reduced(half) for half in halves), *self._cuts(halves, cascade.budget)]
             else:
                 halves = [_reduced(half) for half in halves]
             blocks.append(halves)
@@ -150,10 +154,10 @@ class Solver:
             share = _multiplier(half.weights, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
-                cut = _reduced(_Half(half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit))
-                if cut.size < 1 << 62:
+                cut = _Half(half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit)
+                if cut.size < _FITS:
                     self.cuts.append((half.literal >> 1, half.literal & 1, q, p))
-                    yield cut
+                    yield _reduced(cut)
 
     def _build(self, seed: int) -> None:
         from sugenet.reason import cdcl_kernels as kernels

@@ -15,6 +15,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 from zlib import decompressobj
+from zlib import error as ZlibError
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def check_drup(proof: dict[str, Any], plain: Plain) -> str:
         lemmas, steps = _read(str(proof["data"]), len(clauses), variables)
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, ZlibError) as error:
         raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
     state, _, _ = propagate_all(*flat([*clauses, *lemmas]), len(clauses), steps, variables, False)
     if state >= 0:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from math import lcm
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -515,9 +515,11 @@ def _beside(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 def _whole(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
     """An inequality over whole numbers in whole numbers, without a common factor."""
+    if not any(factors):
+        return [0] * len(factors), int(least > 0)
     unit = lcm(1, *(f.denominator for f in factors))
     row = [int(f * unit) for f in factors]
-    common = int(np.gcd.reduce(np.array(row, dtype=object))) if any(row) else 1
+    common = gcd(*row)
     return [f // common for f in row], (least * unit / common).__ceil__()
 
 

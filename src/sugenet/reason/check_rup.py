@@ -26,7 +26,7 @@ from sugenet.errors import CertificateError
 __all__ = ["Plain", "check_rup"]
 
 _TEXT = 1 << 30
-_LARGE = 1 << 60
+_LARGE = 1 << 61
 _CHUNK = 200
 
 
@@ -190,7 +190,7 @@ def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[i
         prices, limit = np.array(plain.budget[0], dtype=object), int(plain.budget[1])
         layers[0].append(_Implication(0, -prices, -limit))
         for guard, q, p in cuts:
-            if guard not in of or q < 0 or p < 0:
+            if type(q) is not int or type(p) is not int or guard not in of or q < 0 or p < 0:
                 raise CertificateError(f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more.")
             row = of[guard]
             layers[0].append(_Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * limit))

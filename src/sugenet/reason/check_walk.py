@@ -109,7 +109,7 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
     weights = [int(weight) for options in used for weight, _ in options]
     if any(weight < 0 for weight in weights):
         raise ValueError("an option has a negative weight.")
-    if sum(weights) >= _TOO_HEAVY >> 2:
+    if sum(weights) >= _TOO_HEAVY:
         raise TooLargeError("the costs are too finely divided to walk through again.")
     if budget is not None and budget < 0:
         raise ValueError(f"a budget of {budget} does not even allow the empty set.")

@@ -39,7 +39,9 @@ class Votes:
     def of(cls, factors: Iterable[int], least: int) -> Votes:
         """Divide by the common factor and round the bound up, which changes nothing for whole numbers."""
         row = tuple(int(value) for value in factors)
-        common = gcd(*row) or 1
+        common = gcd(*row)
+        if not common:  # always or never
+            return cls(row, int(least > 0))
         return cls(tuple(value // common for value in row), -(-int(least) // common))
 
 

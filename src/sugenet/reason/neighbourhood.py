@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network
+from sugenet.bnn import Network, Steps
 from sugenet.errors import EncodingError, QuestionError
 
 __all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
@@ -116,9 +116,12 @@ def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movab
             move = coding.move(values[feature], state) if state != states[feature] else None
             if move is None:
                 continue
-            weight = weigh(feature, move.distance, coding.flips(states[feature], state))
+            here = values[feature]  # a fraction that no float is, or a large number, is taken exactly
+            exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
+            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
+            weight = weigh(feature, distance, coding.flips(states[feature], state))
             if weight is not None:
-                found.append((feature, state, move.value, move.distance, weight))
+                found.append((feature, state, move.value, distance, weight))
     scale = whole_weights([weight for *_, weight in found])
     limit = None if budget is None else floor(Fraction(budget) * scale)
     moves = (Move(f, s, v, d, w, floor(w * scale)) for f, s, v, d, w in found)

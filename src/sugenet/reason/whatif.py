@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
+from math import floor
 from typing import Any, Literal
 
 import numpy as np
@@ -209,7 +210,8 @@ class _Hunt:
                     break
         while not self.clock.up() and not self._ended(top):
             budget = self._within(top, top)
-            found = decide(self.problem(budget), self.clock, self.engine)
+            problem = self.problem(budget) if self.best is not None else self._everything(top)
+            found = decide(problem, self.clock, self.engine)
             if isinstance(found, Holds):
                 self._proved(budget, found)
             elif isinstance(found, Fails):
@@ -219,6 +221,12 @@ class _Hunt:
                     break
             else:
                 break
+
+    def _everything(self, top: int) -> Problem:
+        """All that is asked about while nothing is known: as the certificate says it, without a budget where there is no limit."""
+        if self.most is not None:
+            return self.problem(floor(self.most / self.whole.unit))
+        return self.problem(top) if self.engine == "flips" else Problem(self.whole, self.prop.goal)
 
     def _within(self, level: int, top: int) -> int:
         """A level, or just below the best that is known."""
@@ -242,7 +250,8 @@ class _Hunt:
         if found.violation is not None:
             before = None if self.best is None else self._price(self.best)
             self._take(found.violation)
-            assert self.best is not None
+            if self.best is None:  # beyond the limit by less than rounding
+                return False
             return before is None or self._price(self.best) < before
         self.clock.tell(f"none of the {found.sets:,} changes up to {float(level * self.whole.unit):.6g} changes the answer")
         record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
@@ -289,6 +298,7 @@ class _Hunt:
         """Double the radius until something is found, then close in on the least radius; what is open in between stays open."""
         radii = sorted({move.price for move in self.whole.moves if self.most is None or move.price <= self.most})
         low, high, at = -1, len(radii), 0
+        self._reached(radii, low)
         while low + 1 < high and not self.clock.up():
             place = min(at, high - 1) if high == len(radii) else (low + high) // 2
             self.clock.tell(f"radius {float(radii[place]):.6g} ...")
@@ -296,16 +306,29 @@ class _Hunt:
             if isinstance(found, Holds):
                 low = place
                 self.proof, self.how = found.proof, found.engine
+                self._reached(radii, low)
             elif isinstance(found, Fails):
-                self.best = self._moves_to(found.witness)
+                self.best = self._thinned(self._moves_to(found.witness))
                 high = radii.index(self._value(self.best))
             elif high < len(radii) or place == len(radii) - 1:
                 break
             at = min(2 * place + 2, len(radii) - 1)
+
+    def _reached(self, radii: list[Fraction], low: int) -> None:
+        """Up to this radius there is nothing."""
         self._radii_done = low == len(radii) - 1
         self.lower = radii[low + 1] if low + 1 < len(radii) else Fraction(0)
         if low == -1:  # below the smallest move there is nothing
             self.proof, self.how = {"kind": "bounds"}, "bounds"
+
+    def _thinned(self, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+        """Leave out what is not needed, largest changes first."""
+        problem = Problem(replace(self.whole, budget=None), self.prop.goal)
+        for move in sorted(moves, key=lambda m: -m.price):
+            fewer = tuple(m for m in moves if m is not move)
+            if problem.replays(fewer):
+                moves = fewer
+        return moves
 
     # -- answers ---------------------------------------------------------------------------------------------------------------
 
@@ -331,18 +354,20 @@ class _Hunt:
         if n == 1 or not self.best or self.cost is Linf:
             return self._several_by_radius(first, n) if self.cost is Linf and n != 1 and self.best else first
         found: list[tuple[Move, ...]] = []
+        complete = True
         budgets = [self._weight(self.best)] if n == "all" else [s for s in self._steps(self._top()) if s >= self._weight(self.best)]
         for budget in budgets:
             problem = self.problem(budget)
             listed = needed_changes(Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock.up)
             if listed is None or self.clock.up():
+                complete = False
                 break
             found = listed
             if n == "all" or len(found) >= n:
                 break
         if n == "all":
             found = [moves for moves in found if self._price(moves) == first.value]
-        return self._together(first, found, n)
+        return replace(self._together(first, found, n), all_listed=complete)
 
     def _together(self, first: Counterfactual, found: list[tuple[Move, ...]], n: int | Literal["all"]) -> Counterfactual:
         """One counterfactual with the others behind it."""
@@ -353,12 +378,21 @@ class _Hunt:
 
     def _several_by_radius(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
         assert self.best is not None
-        problem = self.ball(self._value(self.best))
-        everything = Problem(replace(problem.near, budget=self._weight(problem.near.moves), limit=None), problem.goal)
-        listed = needed_changes(everything, self._weight(problem.near.moves), self.clock.up)
-        if listed is None:
-            return first
-        return self._together(first, sorted(listed, key=lambda moves: (self._value(moves), len(moves))), n)
+        found: list[tuple[Move, ...]] = []
+        complete = True
+        radii = {move.price for move in self.whole.moves if self.most is None or move.price <= self.most}
+        for radius in [first.value] if n == "all" else sorted(radius for radius in radii if radius >= first.value):
+            problem = self.ball(radius)
+            everything = Problem(replace(problem.near, budget=self._weight(problem.near.moves), limit=None), problem.goal)
+            listed = needed_changes(everything, self._weight(problem.near.moves), self.clock.up)
+            if listed is None or self.clock.up():
+                complete = False
+                break
+            found = listed
+            if n == "all" or len(found) >= n:
+                break
+        ordered = sorted(found, key=lambda moves: (self._value(moves), len(moves)))
+        return replace(self._together(first, ordered, n), all_listed=complete)
 
     def _certificate(self, answer: str, changed: list[Any] | None) -> dict[str, Any]:
         network = self.prop.network

@@ -14,7 +14,8 @@ from sugenet.reason.solvers.outcome import never, out_of_time, replayed, trusted
 
 __all__ = ["solve"]
 
-_LARGEST = 1 << 61  # sums must stay within 63 bits
+_LARGEST = 1 << 31
+"""The solver scales and rounds in floats: from about 36 bits on it has called feasible sums infeasible, so larger ones are not given to it."""
 
 
 def solve(
@@ -27,7 +28,7 @@ def solve(
     late = out_of_time(time_limit, stop)
     formula = Formula.of(problem)
     if any(row.total + abs(row.least) > _LARGEST for row in (*formula.sums, *(gate.sum for gate in formula.gates))):
-        return Open(engine, "its sums must fit into 61 bits, and these do not", {})
+        return Open(engine, "it errs on sums beyond 31 bits, and these are larger", {})
     model = cp_model.CpModel()
     variables = [model.new_bool_var(f"x{number}") for number in range(1, formula.variables + 1)]
 
