@@ -221,7 +221,7 @@ def test_finely_divided_prices_need_more_digits():
         assert isinstance(solver.solve(), expected)
         if expected is Core:
             check_rup(solver.proof(), plain(cascade))
-    with pytest.raises(TooLargeError, match="62 bits"):
+    with pytest.raises(TooLargeError, match="60 bits"):
         Solver(Cascade(chains, (prices * 10**9 + 1, 10**21), layers, ((0,),)))
 
 

@@ -138,7 +138,10 @@ class Undecided:
         }
 
     def __str__(self) -> str:
-        known = f" Proved so far: it holds up to {self.facts['proved_up_to']}." if "proved_up_to" in self.facts else ""
+        known = ""
+        if "proved_up_to" in self.facts:
+            kind = self.certificate["question"]["region"]["kind"]
+            known = f" Proved so far: it holds up to {show_cost(kind, Fraction(self.facts['proved_up_to']))}."
         if "open_cases" in self.facts:
             known += f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} ways to violate it."
         return f"{self.claim}: undecided ({self.reason}).{known} Allow more time, or ask about a smaller region."
@@ -207,7 +210,7 @@ class Counterfactual:
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        found = {
+        found: dict[str, Any] = {
             "outcome": "minimum" if self.is_minimum else "found",
             "property": str(self.prop),
             "cost": self.cost,

@@ -17,6 +17,7 @@ from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_bounds import check_bounds
+from sugenet.reason.check_form import check_form, exact
 from sugenet.reason.check_question import Plain, as_steps, meets, plain_problems, raw, scores, settings_of
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
@@ -38,6 +39,8 @@ def check(certificate: dict[str, Any], network: Network, other: Network | None =
         return _check(certificate, network, other)
     except CertificateError:
         raise
+    except RecursionError:
+        raise CertificateError("the certificate is nested too deeply.") from None
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
         raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
 
@@ -54,6 +57,7 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None)
         from sugenet.reason.check_count import check_count
 
         return check_count(certificate, network)
+    check_form(question, network)
     if question["kind"] == "reason":
         from sugenet.reason.check_reason import check_reason
 
@@ -68,11 +72,12 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None)
     if answer == "undecided":
         if certificate.get("proved_up_to") is None:
             return "nothing is claimed, so there is nothing to check"
-        region = {**question["region"], "total": certificate["proved_up_to"]}
-        if question["region"].get("radius") is None or question["region"]["kind"] == "Linf":
+        if question["kind"] != "robust" or question["region"]["kind"] not in ("Hamming", "L0", "L1", "L2"):
             raise CertificateError("a part of a region is claimed that has no parts.")
+        region = {**question["region"], "total": exact(certificate["proved_up_to"], least=0)}
         said = _check_none({**question, "region": region}, certificate["proof"], network, other)
-        return f"up to {certificate['proved_up_to']}: {said}; the rest is not decided"
+        what = "a sum of squares of " if region["kind"] == "L2" else ""
+        return f"up to {what}{certificate['proved_up_to']}: {said}; the rest is not decided"
     raise CertificateError(f"unknown answer {answer!r}.")
 
 
@@ -115,13 +120,17 @@ def _check_proof(proof: dict[str, Any], plain: Plain) -> str:
 
 
 def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
-    from sugenet.reason.check_walk import walk
+    from sugenet.reason.check_walk import MOST_SETS, walk
 
     plain = _never_empty(plain)
-    found = walk(plain.base, plain.features, plain.budget, plain.layers, plain.head, plain.violates)
+    if type(proof["sets"]) is not int or not 0 < proof["sets"] <= MOST_SETS:
+        raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
+    found = walk(plain.base, plain.features, plain.budget, plain.layers, plain.head, plain.violates, most=proof["sets"])
     if found.bad:
         raise CertificateError("a change that the certificate excludes is a violation.")
     claimed = (proof["sets"], proof["patterns"], proof["digest"])
+    if found.sets > proof["sets"]:
+        raise CertificateError(f"there are more than the {proof['sets']:,} sets of changes that the certificate says.")
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
             f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, but the certificate says {claimed}."
@@ -321,7 +330,7 @@ def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, 
         bound, strict = question["limit"], False
     else:
         raise CertificateError(f"unknown answer {answer!r}.")
-    if strict and Fraction(bound) <= 0:
+    if strict and exact(bound, least=0) == 0:
         return "; ".join(said)
     within = {**cost, "features": question["movable"], "region": question["region"], "strict": strict}
     if bound is not None:
@@ -338,9 +347,9 @@ def _check_counterfactual(question: dict[str, Any], certificate: dict[str, Any],
     if stray:
         raise CertificateError(f"the witness changes feature {stray[0]}, which must stay.")
     price = _price(question["cost"], changes)
-    if price != Fraction(certificate["value"]):
+    if price != exact(certificate["value"]):
         raise CertificateError(f"the witness costs {price}, not {certificate['value']}.")
-    if Fraction(certificate["lower"]) > price:
+    if exact(certificate["lower"]) > price:
         raise CertificateError("the lower bound is above the cost of the witness.")
     if question["limit"] is not None and price > Fraction(question["limit"]):
         raise CertificateError(f"the witness costs {price}, above the limit of {question['limit']}.")

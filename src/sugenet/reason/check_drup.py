@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 from zlib import decompressobj
-from zlib import error as ZlibError
+from zlib import error as zlib_error
 
 import numpy as np
 import numpy.typing as npt
@@ -48,14 +48,14 @@ def check_drup(proof: dict[str, Any], plain: Plain) -> str:
         Where the proof is damaged, is of another question, or does not hold.
     """
     try:
-        variables, clauses = clauses_of(plain)
+        variables, clauses = clauses_of(plain, int(proof["clauses"]))
         digest = sha256(b"".join(np.array([*clause, 0], "<i4").tobytes() for clause in clauses)).hexdigest()
         if (proof["variables"], proof["clauses"], proof["cnf"]) != (variables, len(clauses), digest):
             raise CertificateError("the proof is of other clauses than this question has.")
         lemmas, steps = _read(str(proof["data"]), len(clauses), variables)
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, ZlibError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, zlib_error) as error:
         raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
     state, _, _ = propagate_all(*flat([*clauses, *lemmas]), len(clauses), steps, variables, False)
     if state >= 0:
@@ -101,6 +101,7 @@ class _Clauses(list[Clause]):
     """Clauses written down so far, and the number of the last variable."""
 
     last = 0
+    most = _CLAUSES
 
     def threshold(self, root: int, start: int, gains: list[list[int]], avoid: list[list[Clause]], most: int | None) -> int:
         """`root` is true iff start plus one gain of each group is 0 or more. 1 or 0: it always or never is; -1: it depends."""
@@ -135,14 +136,15 @@ class _Clauses(list[Clause]):
             here = list(names.items())
             for (_, low), (_, high) in pairwise(here):
                 self.append((-low, high))
-            if len(self) > _CLAUSES:
-                raise CertificateError(f"the question takes more than {_CLAUSES:,} clauses.")
+            if len(self) > self.most:
+                raise CertificateError(f"the proof is of other clauses: the question takes more than {self.most:,}.")
         return -1
 
 
-def clauses_of(plain: Plain) -> tuple[int, list[Clause]]:
-    """Number of variables and the canonical clauses of a question."""
+def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
+    """Number of variables and the canonical clauses of a question, which must not be too many."""
     out = _Clauses()
+    out.most = min(room, _CLAUSES)
     avoid: list[list[Clause]] = []
     offered = []  # price and gain of every option of a feature, staying as it is among them
     for options, stay in zip(plain.features, plain.stays, strict=True):

@@ -21,6 +21,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_form import exact
 
 __all__ = ["Option", "Plain", "Setting", "as_steps", "meets", "plain_problems", "raw", "rows_of", "scores", "settings_of", "violates"]
 
@@ -85,10 +86,10 @@ class Plain:
 
 def raw(network: Network, values: Sequence[Any]) -> tuple[Any, ...]:
     """A raw sample of a certificate; fractions are written as text."""
-    if len(values) != network.encoder.features:
+    if not isinstance(values, list | tuple) or len(values) != network.encoder.features:
         raise CertificateError(f"a sample has {len(values)} values, but the network reads {network.encoder.features} features.")
     pairs = zip(network.encoder.codings, values, strict=True)
-    return tuple(Fraction(value) if isinstance(coding, Steps) and isinstance(value, str) else value for coding, value in pairs)
+    return tuple(exact(value) if isinstance(coding, Steps) and isinstance(value, str) else value for coding, value in pairs)
 
 
 def rows_of(rows: Sequence[Sequence[Any]]) -> npt.NDArray[Any]:
@@ -223,6 +224,8 @@ def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, 
         case "Box":
             assert region is not None
             limits = {int(f): limit for f, limit in region["limits"]}
+            if isinstance(coding, Steps) and isinstance(limits.get(feature), dict):
+                raise CertificateError("a counterfactual's region limits numbers by bounds, not by lists.")
             return feature in limits and meets(coding, value, limits[feature])
     raise CertificateError(f"unknown region {region!r}.")
 

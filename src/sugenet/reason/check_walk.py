@@ -20,11 +20,12 @@ import numpy.typing as npt
 from sugenet.bnn.layers import Ints
 from sugenet.errors import TooLargeError
 
-__all__ = ["Walked", "walk"]
+__all__ = ["MOST_SETS", "Walked", "walk"]
 
 _CHUNK = 1 << 20
 _BATCH = 1 << 14
 _TOO_HEAVY = 1 << 60
+MOST_SETS = 10**13
 _RECENT = 1 << 16  # patterns that a thread remembers before it looks them up
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
 
@@ -53,6 +54,7 @@ def walk(
     head: Ints,
     violates: Callable[[Ints], npt.NDArray[np.bool_]],
     threads: int | None = None,
+    most: int = MOST_SETS,
 ) -> Walked:
     """Walk every set with at most one option a feature, weights summing to at most the budget, and judge every pattern.
 
@@ -72,6 +74,8 @@ def walk(
         From match counts of the classes, one row a pattern, to whether they are a violation; called from several threads.
     threads
         How many may work at once; one per core when None.
+    most
+        Stop once there are more sets than this.
     """
     used = [list(options) for options in features if len(options)]
     weight, limit = _weights(used, budget)
@@ -89,7 +93,7 @@ def walk(
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
     judged = _Later(np.asarray(base) >= 0, loose, [(np.asarray(w), np.asarray(t)) for w, t in layers], np.asarray(head))
     with ThreadPoolExecutor(count) as pool:
-        shares = list(pool.map(lambda turn: _share(start, rows, weight, behind, lightest, limit, turn, count), range(count)))
+        shares = list(pool.map(lambda turn: _share(start, rows, weight, behind, lightest, limit, turn, count, most), range(count)))
         _, known, size = shares[0]
         for _, others, many in shares[1:]:
             known, size = _with(known, size, _listed(others, many))
@@ -128,7 +132,7 @@ def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: 
 
 
 def _share(
-    start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int
+    start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int, most: int
 ) -> tuple[int, _Patterns, int]:
     """One thread's share of the sets: how many, a table of their different patterns but the empty one, and its size."""
     words = len(start)
@@ -137,7 +141,7 @@ def _share(
     chunk, recent, known = np.zeros((_CHUNK, words), np.uint64), np.zeros((_RECENT, words), np.uint64), np.zeros((64, words), np.uint64)
     size, more = 0, True
     while more:
-        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk)
+        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, most)
         known, size = _with(known, size, chunk[:found])
     return int(state[2]), known, size
 
@@ -207,8 +211,10 @@ def _mix(patterns, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk):  # type: ignore[no-untyped-def]
+def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, most):  # type: ignore[no-untyped-def]
     """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns, until the chunk is full.
+
+    It ends early once there are more than `most` sets.
 
     A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED` options and what they begin
     belong to the threads in turn, smaller ones to the first.
@@ -238,6 +244,8 @@ def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, tu
             if size == len(chunk):
                 state[0], chosen[depth] = depth, k - 1
                 return True, size
+            if state[2] > most:
+                return False, size
             if depth + 1 == _SHARED:
                 state[1] += 1
             mine = (state[1] % turns if depth + 1 >= _SHARED else 0) == turn

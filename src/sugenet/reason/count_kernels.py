@@ -74,7 +74,7 @@ def _fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
     return signature, emit
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def _matches(src, size, entries, first, end, count):
     """Sum over some entries of the literals that hold, for every pattern."""
     word, shift, flip, mask = entries
@@ -147,7 +147,7 @@ def classify(patterns, size, tail, first, work, count, best, labels):
                 labels[i] = k if better else labels[i]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def _bounds(sure, open_, here, entries, first, end):
     """How many literals hold in any case, and how many more may."""
     word, shift, flip, mask = entries
@@ -193,7 +193,7 @@ def _settled(tail, sure, open_):
     return winner
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def _folded(keys, i):
     h = keys[0, i]
     for w in range(1, keys.shape[0]):
@@ -269,11 +269,12 @@ def _resolve(met, many, size, first, store, tail, work, tally):
 def _remember(size, memory, tail, work, tally):
     """Add up patterns that were met, by what the second layer makes of them where there are several: far fewer patterns are left there."""
     _, _, met, met_many, second, store = memory
+    zero = tail[0][0]
     if second.shape[0] == 0:
-        _resolve(met, met_many, size, 0, store, tail, work, tally)
+        _resolve(met, met_many, size, zero, store, tail, work, tally)
     else:
-        _layer(met, size, tail, 0, second, work[2])
-        _resolve(second, met_many, size, 1, store, tail, work, tally)
+        _layer(met, size, tail, zero, second, work[2])
+        _resolve(second, met_many, size, zero + 1, store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)
@@ -282,7 +283,7 @@ def _flush(found, size, memory, tail, work, tally):
     recent, recent_many, met, met_many, _, store = memory
     if store[0].shape[0] == 0:
         _, _, count, best, labels, blocks = work
-        classify(found, size, tail, 0, blocks, count, best, labels)
+        classify(found, size, tail, tail[0][0], blocks, count, best, labels)
         for k in range(tally.shape[0]):
             total = 0
             for i in range(size):
@@ -324,7 +325,7 @@ def _forget(memory, tail, work, tally):
     recent, recent_many, met, met_many, second, store = memory
     if store[0].shape[0] == 0:
         return
-    n = 0
+    n = tail[0][0]
     for place in range(recent.shape[1]):
         if recent_many[place] > 0:
             for w in range(recent.shape[0]):
@@ -334,8 +335,8 @@ def _forget(memory, tail, work, tally):
             n += 1
         if n == SIZE or place == recent.shape[1] - 1:
             _remember(n, memory, tail, work, tally)
-            n = 0
-    _judge(0 if second.shape[0] == 0 else 1, store, tail, work, tally)
+            n = tail[0][0]
+    _judge(tail[0][0] + (second.shape[0] > 0), store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)
@@ -356,7 +357,8 @@ def walk(
     acc = np.empty((most + 1, lanes), rows.dtype)
     spent = np.zeros(most + 1, np.int64)
     following = np.zeros(most + 1, np.int64)
-    acc[0] = root
+    for lane in range(lanes):
+        acc[0, lane] = root[lane]
     spent[0] = used
     following[0] = begin
     room = SIZE
@@ -365,7 +367,8 @@ def walk(
     for layer in range(layers.shape[0] - 1):
         widest = max(widest, (layers[layer + 1] - layers[layer] + 63) >> 6)
     found = np.empty((words, room), np.uint64)
-    heavy, heavy_many, h = np.empty((words, room), np.uint64), np.empty(room, np.int64), 0
+    zero = layers[0]  # not a constant, for which everything below would be compiled once more
+    heavy, heavy_many, h = np.empty((words, room), np.uint64), np.empty(room, np.int64), zero
     work = (
         np.empty((widest, room), np.uint64),
         np.empty(room, np.int64),
@@ -378,7 +381,7 @@ def walk(
     tries, gained = np.zeros(low.shape[0], np.int64), np.zeros(low.shape[0], np.int64)
     cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
     pairs = layers[layers.shape[0] - 1] > layers[layers.shape[0] - 2]
-    n = depth = by_bounds = 0
+    n = depth = by_bounds = zero
     while depth >= 0 and stop[0] == 0:
         first = following[depth]
         last = end if depth == 0 and not free else count
@@ -401,10 +404,10 @@ def walk(
                 heavy_many[h] = size
                 h += 1
                 if h == room:
-                    classify(heavy, h, tail, 0, work[5], work[2], work[3], work[4])
+                    classify(heavy, h, tail, zero, work[5], work[2], work[3], work[4])
                     for i in range(h):
                         tally[work[4][i]] += heavy_many[i]
-                    h = 0
+                    h = zero
             elif pairs and size > cost and (tries[where] < _TRIES or gained[where] > tries[where] * cost):
                 label = _settled(tail, sure, open_)
                 tries[where] += 1
@@ -421,7 +424,7 @@ def walk(
                 part = min(start + CHUNK, over)
                 if n + CHUNK > room:
                     _flush(found, n, memory, tail, work, tally)
-                    n = 0
+                    n = zero
                 if alike or free:
                     for w in range(words):
                         row, at = found[w], depth * lanes + w * LANES
@@ -455,7 +458,7 @@ def walk(
             depth -= 1
     _flush(found, n, memory, tail, work, tally)
     _forget(memory, tail, work, tally)
-    classify(heavy, h, tail, 0, work[5], work[2], work[3], work[4])
+    classify(heavy, h, tail, zero, work[5], work[2], work[3], work[4])
     for i in range(h):
         tally[work[4][i]] += heavy_many[i]
     return by_bounds

@@ -87,7 +87,7 @@ class _Annealer:
         self.later = None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
         work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
-        self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors), default=1))
+        self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors if factor), default=1))
 
     def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left of moves found before."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.bnn import Network
+from sugenet.bnn import Network, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
@@ -134,6 +134,12 @@ class _Hunt:
             return near
         inside = {(m.feature, m.state, m.value) for m in self.region.around(self.prop.network, self.values).moves}
         if isinstance(self.region, Box):  # a box has values of its own; those of the cost must lie in it too
+            codings = self.prop.network.encoder.codings
+            if any(
+                not isinstance(limit, tuple) and isinstance(codings[place_of(self.prop.network, f)], Steps)
+                for f, limit in self.region.limits
+            ):
+                raise QuestionError("region= limits a number by values. Give bounds (low, high); only categories are listed one by one.")
             limits = {place_of(self.prop.network, feature): Box({feature: limit}) for feature, limit in self.region.limits}
             kept = [m for m in near.moves if m.feature in limits and self._stays(limits[m.feature], m)]
         else:

@@ -14,8 +14,9 @@ from sugenet.reason.solvers.outcome import never, out_of_time, replayed, trusted
 
 __all__ = ["solve"]
 
-_LARGEST = 1 << 31
-"""The solver scales and rounds in floats: from about 36 bits on it has called feasible sums infeasible, so larger ones are not given to it."""
+_LARGEST = 1 << 61  # sums must stay within 63 bits
+_BELIEVED = 1 << 31
+"""The solver works in floats inside: with coefficients of 36 bits it has called feasible models infeasible."""
 
 
 def solve(
@@ -27,8 +28,9 @@ def solve(
     engine = f"OR-Tools CP-SAT {version('ortools')}"
     late = out_of_time(time_limit, stop)
     formula = Formula.of(problem)
-    if any(row.total + abs(row.least) > _LARGEST for row in (*formula.sums, *(gate.sum for gate in formula.gates))):
-        return Open(engine, "it errs on sums beyond 31 bits, and these are larger", {})
+    largest = max((row.total + abs(row.least) for row in (*formula.sums, *(gate.sum for gate in formula.gates))), default=0)
+    if largest > _LARGEST:
+        return Open(engine, "its sums must fit into 61 bits, and these do not", {})
     model = cp_model.CpModel()
     variables = [model.new_bool_var(f"x{number}") for number in range(1, formula.variables + 1)]
 
@@ -62,6 +64,8 @@ def solve(
     status = search.result()
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return replayed(problem, engine, [solver.boolean_value(variable) for variable in variables[: formula.cascade.steps]])
+    if status == cp_model.INFEASIBLE and largest > _BELIEVED:
+        return Open(engine, "it says that there is no violation, but it errs on sums beyond 31 bits, as these are", {})
     if status == cp_model.INFEASIBLE:
         return trusted(engine, variables=formula.variables, constraints=len(list(formula.constraints())))
     return Open(engine, reason or f"it gave up: {solver.status_name(status)}", {})
