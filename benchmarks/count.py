@@ -45,7 +45,7 @@ def timed(name: str, network: Network, x: Any, region: Any, label: str, peer: st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one input each up to radius 5, and nothing that takes minutes")
+    parser.add_argument("--quick", action="store_true", help="one input each, radius 6 as long as there is time, within 50 s")
     quick = parser.parse_args().quick
     figures: dict[str, float | None] = dict.fromkeys([*WORST, "full_2^25_s", "mnist_r3_s", "mnist_r4_s"])
     zoo = _zoo.folder()
@@ -55,6 +55,7 @@ def main() -> None:
 
 
 def measure(zoo: Path, figures: dict[str, float | None], *, quick: bool) -> None:
+    begun = time.perf_counter()
     networks = _zoo.quanalyst(zoo)
     deep = _zoo.msakai(zoo)
     images = _zoo.right(deep, *_zoo.mnist(zoo), 1 if quick else 2)
@@ -78,6 +79,11 @@ def measure(zoo: Path, figures: dict[str, float | None], *, quick: bool) -> None
                 for figure, at in WORST.items():
                     if at == radius:
                         figures[figure] = max(seconds, figures[figure] or 0.0)
+    if quick:  # radius 6 as long as there is time
+        for name, network, inputs in networks:
+            if network.encoder.features == 100 and time.perf_counter() - begun < 22:
+                seconds = timed(name, network, inputs[0], sg.Hamming(6), "radius 6", "", check=False)
+                figures["r6_worst_s"] = max(seconds, figures["r6_worst_s"] or 0.0)
     for x in images:
         for radius in (2, 3) if quick else (2, 3, 4):
             seconds = timed("mnist 784-200-100^3", deep, x, sg.Hamming(radius), f"radius {radius}", "", check=radius < 3 and not quick)

@@ -142,14 +142,20 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
     made.add_argument("--json", action="store_true", help="write the report as JSON")
 
-    def on_questions(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--to", metavar="CLASS", help="the class to reach, by name (default: any other)")
-        made.add_argument("--ties", choices=["lowest", "against"], default="lowest", help="whether a tie counts as a change (against)")
-        made.add_argument("--engine", default="auto", metavar="NAME", help="one engine by name (default: cheapest first)")
+    def on_work(made: argparse.ArgumentParser) -> None:
         made.add_argument("--time-limit", type=float, metavar="SECONDS", help="give what is known after this time")
         made.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
         made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
         made.add_argument("-o", "--output", metavar="FILE", help="write the certificate here")
+
+    def on_classes(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--to", metavar="CLASS", help="the class to reach, by name (default: any other)")
+        made.add_argument("--ties", choices=["lowest", "against"], default="lowest", help="whether a tie counts as a change (against)")
+        on_work(made)
+
+    def on_questions(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--engine", default="auto", metavar="NAME", help="one engine by name (default: cheapest first)")
+        on_classes(made)
 
     made = command("whatif", _whatif, "Find the cheapest change of a sample that changes its class", "sugenet whatif digits --index 7")
     on_samples(made)
@@ -193,7 +199,7 @@ def _parser() -> argparse.ArgumentParser:
     made = command("why", _why, "Find sets of features that suffice for a sample's class", "sugenet why digits --index 7 --hamming 3")
     on_samples(made)
     on_regions(made)
-    on_questions(made)
+    on_classes(made)
     made.add_argument("--minimal", choices=["subset", "size"], default="subset", help="none can be left out, or none smaller exists")
     made.add_argument("-n", default="1", metavar="N", help="how many reasons, shortest first; or all (default 1)")
     made.add_argument("--chain", action="store_true", help="instead, the path through the layers as rules")
@@ -202,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     made = command("count", _count, "Count the inputs of each class in a region, exactly", "sugenet count digits --index 7 --hamming 3")
     on_samples(made)
     on_regions(made)
-    on_questions(made)
+    on_work(made)
     made.add_argument("--method", default="auto", metavar="NAME", help="auto, walk, sums or sample (default auto)")
 
     made = command("check", _check, "Check a certificate against a model", "sugenet check certificate.json digits")
@@ -433,6 +439,8 @@ def _ready(options: argparse.Namespace) -> None:
     from sugenet.io.texts import check_writable
 
     _check_threads(options.threads)
+    if options.seed < 0:
+        raise SugenetError(f"--seed {options.seed} must not be negative.")
     if options.time_limit is not None and not options.time_limit >= 0:
         raise SugenetError(f"--time-limit {options.time_limit} must be a number of seconds.")
     if options.output is not None:
@@ -497,6 +505,8 @@ def _where(parts: list[str], network: Network) -> dict[str, Any]:
         name, equals, limit = part.rpartition("=")
         if not equals or name not in network.encoder.names:
             raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature.")
+        if name in limits:
+            raise SugenetError(f"--where {part}: {name} has limits already. Give what both allow.")
         coding = network.encoder.codings[network.encoder.names.index(name)]
         if isinstance(coding, OneHot):
             known = {str(category): category for category in coding.categories}
@@ -506,6 +516,8 @@ def _where(parts: list[str], network: Network) -> dict[str, Any]:
             limits[name] = {known[value] for value in limit.split("|")}
         else:
             low, dots, high = limit.partition("..")
+            if not limit.strip():
+                raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds.")
             ends = (low, high) if dots else (low, low)
             limits[name] = tuple(None if not end.strip() else _number(end) for end in ends)
     return limits
@@ -519,7 +531,10 @@ def _whatif(options: argparse.Namespace) -> int:
     cost: Any = getattr(reason, options.cost)
     if options.price:
         pairs = [part.rpartition("=") for part in options.price]
-        cost = reason.Prices({name: _number(price) for name, _, price in pairs})
+        wrong = next((part for part in options.price if "=" not in part), None)
+        if wrong is not None:
+            raise SugenetError(f"--price {wrong} must be FEATURE=PRICE.")
+        cost = reason.Prices([(name, _number(price)) for name, _, price in pairs])
     if options.n != "all" and not options.n.isdecimal():
         raise SugenetError(f"-n {options.n} must be a number, or all.")
     target = None if options.to is None else _class(network, options.to, "--to")
@@ -601,7 +616,10 @@ def _verify(options: argparse.Namespace) -> int:
     if options.export is not None:
         from sugenet.io import export
 
-        export(reason.problems_of(network, question)[0][0], options.export)
+        problems, _ = reason.problems_of(network, question)
+        if len(problems) != 1:
+            raise SugenetError(f"--export writes one box at a time, but the query has {len(problems)}. Split it, one file for each box.")
+        export(problems[0], options.export)
     _ready(options)
     answer = _announced(lambda: reason.verify(network, question, engine=options.engine, **_how(options)))
     _keep_certificate(options, answer)
@@ -629,7 +647,8 @@ def _why(options: argparse.Namespace) -> int:
 
         write_text(options.output, json.dumps(found.reasons[0].certificate, indent=1) + "\n")
     _say(str(found), found.data(), options.json)
-    return 0 if found.reasons and found.reasons[0].status != "unknown" else 3
+    wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
+    return 0 if found.reasons and found.reasons[0].status in wanted else 3
 
 
 def _count(options: argparse.Namespace) -> int:
@@ -652,8 +671,12 @@ def _count(options: argparse.Namespace) -> int:
 
 
 def _number(text: str) -> Any:
+    import re
     from fractions import Fraction
 
+    power = re.search(r"e([+-]?[0-9_]+)\s*$", text, re.IGNORECASE)
+    if len(text) > 1000 or (power and (len(power[1]) > 5 or abs(int(power[1])) > 400)):
+        raise SugenetError(f"{text[:40]} is a larger or finer number than can be meant.")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):

@@ -266,6 +266,9 @@ class NoCounterfactual:
 
     def __str__(self) -> str:
         within = "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
+        question = self.certificate["question"]
+        if question["region"] or len(question["movable"]) < len(question["sample"]) or self.cost == "Prices":
+            within += " of what may change"
         end = "proved" if self.is_certified else engine_words(self.engine, self.certificate["proof"])
         return f"{self.prop}, {within}: {end}"
 

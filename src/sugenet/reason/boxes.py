@@ -42,10 +42,20 @@ class Box:
         given = limits.items() if isinstance(limits, Mapping) else limits
         object.__setattr__(self, "limits", tuple((feature, _frozen(limit)) for feature, limit in given))
 
+    def placed(self, network: Network) -> dict[int, Any]:
+        """Limits by number of the feature."""
+        found: dict[int, Any] = {}
+        for feature, limit in self.limits:
+            place = place_of(network, feature)
+            if place in found:
+                raise QuestionError(f"feature {network.encoder.names[place]} has limits twice. Give what both allow.")
+            found[place] = limit
+        return found
+
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample, which must lie in the box itself."""
         values = np.asarray(x, dtype=object).reshape(-1).tolist()
-        allowed = {place_of(network, feature): limit for feature, limit in self.limits}
+        allowed = self.placed(network)
         for feature, limit in allowed.items():
             if feature < len(values) and not _meets(network.encoder.codings[feature], values[feature], limit):
                 name = network.encoder.names[feature]
@@ -54,7 +64,7 @@ class Box:
 
     def of(self, network: Network) -> Neighbourhood:
         """All samples of the box, with features that are not named free."""
-        allowed = {place_of(network, feature): limit for feature, limit in self.limits}
+        allowed = self.placed(network)
         whole = {feature: allowed.get(feature, (None, None)) for feature in range(network.encoder.features)}
         values = []
         for feature, (name, coding) in enumerate(zip(network.encoder.names, network.encoder.codings, strict=True)):
@@ -93,6 +103,8 @@ def _limit_words(name: str, limit: Any) -> str:
     low, high = limit
     if low is None and high is None:
         return f"{name} anything"
+    if low == high:
+        return f"{name} = {low}"
     if low is None or high is None:
         return f"{name} <= {high}" if low is None else f"{name} >= {low}"
     return f"{low} <= {name} <= {high}"
@@ -147,7 +159,11 @@ def _inside(ends: tuple[float, float], low: Fraction | None, high: Fraction | No
     value = min(max(wanted, least), most)
     if whole:
         return int(value)
-    for candidate in (float(value), nextafter(float(value), inf), nextafter(float(value), -inf)):
+    try:
+        nearest = float(value)
+    except OverflowError:  # beyond all floats, which are what can occur
+        return None
+    for candidate in (nearest, nextafter(nearest, inf), nextafter(nearest, -inf)):
         if least <= candidate <= most and abs(candidate) != inf:
             return candidate
     return value

@@ -61,6 +61,8 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None)
     if question["kind"] == "reason":
         from sugenet.reason.check_reason import check_reason
 
+        if answer == "unknown" and certificate["proof"] is None:
+            return "nothing is claimed, so there is nothing to check"
         proved = _check_none(question, certificate["proof"], network, other)
         return check_reason(certificate, network, proved)
     if question["kind"] == "whatif":

@@ -25,6 +25,8 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, exact
+from sugenet.reason.check_form import _region as _check_region
 from sugenet.reason.check_question import Option, Plain, Setting, plain_problems, raw, scores, settings_of
 
 __all__ = ["check_count"]
@@ -33,6 +35,7 @@ _VISITED = 1 << 30  # combinations that are visited one by one
 _FEW = 1 << 16  # combinations for which nothing else is tried
 _SUMS = 1 << 17  # different sums
 _CHUNK = 1 << 16
+_BUDGETS = 1 << 20  # different sums of weights, where inputs within a budget are numbered
 
 
 def check_count(certificate: dict[str, Any], network: Network, parts: int | None = None, seed: int = 0) -> str:
@@ -50,15 +53,28 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
     CertificateError
         Where a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
+    if not isinstance(certificate, dict):
+        raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
+    try:
+        return _check_count(certificate, network, parts, seed)
+    except CertificateError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
+        raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
+
+
+def _check_count(certificate: dict[str, Any], network: Network, parts: int | None, seed: int) -> str:
     if certificate.get("network") != network.fingerprint:
         raise CertificateError(f"the certificate is for another network than {network.fingerprint[:12]}.")
     if certificate.get("answer") != "counted" or certificate["question"]["kind"] != "count" or certificate["proof"]["kind"] != "partition":
         raise CertificateError("this is no certificate of a count.")
+    _check_form(certificate["question"], network)
     region = _region(certificate["question"], network)
     proof = certificate["proof"]
     roots = _roots(region, proof)
     claimed = [[_whole(many) for many in row] for _, row in proof["parts"]]
-    if any(len(row) != network.head.outputs for row in [*claimed, certificate["counts"]]):
+    _whole(certificate["total"])
+    if any(len(row) != network.head.outputs for row in [*claimed, [_whole(many) for many in certificate["counts"]]]):
         raise CertificateError(f"a part does not have {network.head.outputs} counts, one for each class.")
     for (what, _), row, rows in zip(proof["parts"], claimed, roots, strict=True):
         size = sum(root.size for root in rows)
@@ -82,6 +98,30 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
         named = ", ".join(str(proof["parts"][number][0]) for number in chosen)
         return f"the parts make up {certificate['total']:,} inputs; {len(chosen)} of {len(claimed)} parts counted again: {named}"
     return f"{certificate['total']:,} inputs counted again in {len(claimed)} parts"
+
+
+def _check_form(question: dict[str, Any], network: Network) -> None:
+    """See that a question has the fields of a count and no others, which could narrow the region without anybody noticing."""
+    _fields(question, {"sample": _sample, "region": _check_region, "where": _limits}, "the question count")
+    _limits(question["where"], network)
+    region = question["region"]
+    if question["sample"] is None:
+        if region is not None:
+            raise CertificateError("there is a region, but no sample that it is around.")
+        return
+    _sample(question["sample"], network)
+    if region["kind"] != "Moves":
+        _check_region(region, network)
+        return
+    _fields(region, {"moves": _limits, "budget": _limits}, "the region Moves")
+    for row in _list(region["moves"], "moves"):
+        if len(_list(row, "a move")) != 4:
+            raise CertificateError("a move is a feature, a state, a value and a weight.")
+        _place(row[0], network.encoder.features, "a feature")
+        _place(row[1], network.encoder.codings[row[0]].states, "a state")
+        _whole(row[3])
+    if region["budget"] is not None:
+        exact(_whole(region["budget"]))
 
 
 def _whole(value: Any) -> int:
@@ -254,6 +294,8 @@ def _size(weights: list[list[int]], left: int | None) -> int:
                 if used + weight <= left:
                     more[used + weight] = more.get(used + weight, 0) + many
         found = more
+        if len(found) > _BUDGETS:
+            raise CertificateError("the costs have too many different sums to count again.")
     return sum(found.values())
 
 

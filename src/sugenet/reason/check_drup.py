@@ -189,12 +189,12 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     if named:
         for number, row in enumerate(rows, start=last_row + 1):
             out += [(-number, variable) for variable in row]
-            out.append((*(-variable for variable in row), number))
+            out.append((*dict.fromkeys(-variable for variable in row), number))
         out.append(tuple(range(last_row + 1, last_row + 1 + len(rows))))
     elif len(rows) == 1:
         out += [(variable,) for variable in rows[0]]
     else:
-        out.append(tuple(row[0] for row in rows))
+        out.append(tuple(dict.fromkeys(row[0] for row in rows)))
     return out.last, list(out)
 
 

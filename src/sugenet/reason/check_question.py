@@ -224,7 +224,7 @@ def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, 
         case "Box":
             assert region is not None
             limits = {int(f): limit for f, limit in region["limits"]}
-            if isinstance(coding, Steps) and isinstance(limits.get(feature), dict):
+            if isinstance(coding, Steps) and isinstance(limits.get(feature), dict) and len(limits[feature]["one of"]) > 1:
                 raise CertificateError("a counterfactual's region limits numbers by bounds, not by lists.")
             return feature in limits and meets(coding, value, limits[feature])
     raise CertificateError(f"unknown region {region!r}.")
@@ -428,7 +428,7 @@ def _merged(plain: Plain) -> Plain:
     """
     low = plain.base + sum((np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in plain.features for g in [row[0][1]]), 0)
     high = plain.base + sum((np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in plain.features for g in [row[0][1]]), 0)
-    gains = np.array([gain for row in plain.features for _, gain in row]).reshape(-1, len(plain.base))
+    gains = np.array([gain for row in plain.features for _, gain in row]).reshape(sum(map(len, plain.features)), len(plain.base))
     looks = [(-int(plain.base[j]), *gains[:, j].tolist()) for j in range(len(plain.base))]
     values: list[bool | None] = [True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))]
     firsts, place = _first_of_each(looks, values)

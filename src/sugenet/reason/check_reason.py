@@ -10,7 +10,10 @@ from sugenet.reason.check_question import raw, scores
 
 __all__ = ["check_reason", "hitting_set_within"]
 
-_STEPS = 5_000_000
+_WORK = 100_000_000
+"""Sets that are looked at in the search for a smaller reason."""
+_MANY = 3000
+"""Sets up to which those that contain another are left out first."""
 
 
 def check_reason(certificate: dict[str, Any], network: Network, proved: str) -> str:
@@ -61,23 +64,23 @@ def hitting_set_within(sets: list[set[int]], size: int) -> bool:
     >>> hitting_set_within([{1, 2}, {2, 3}, {4}], 2), hitting_set_within([{1, 2}, {2, 3}, {4}], 1)
     (True, False)
     """
-    steps = 0
+    work = 0
 
-    def search(left: list[set[int]], room: int, banned: frozenset[int]) -> bool:
-        nonlocal steps
-        steps += 1
-        if steps > _STEPS:
+    def search(left: list[frozenset[int]], room: int, banned: frozenset[int]) -> bool:
+        nonlocal work
+        work += len(left) + 1
+        if work > _WORK:
             raise CertificateError("there are too many counterexamples to see again that no smaller reason exists.")
         if not left:
             return True
         open_sets = sorted((row - banned for row in left), key=len)
         apart: set[int] = set()
-        needed = 0
+        least = 0
         for row in open_sets:
             if not row & apart:
-                needed += 1
+                least += 1
                 apart |= row
-        if needed > room or not open_sets[0]:
+        if least > room or not open_sets[0]:
             return False
         tried = banned
         for element in sorted(open_sets[0]):
@@ -86,4 +89,8 @@ def hitting_set_within(sets: list[set[int]], size: int) -> bool:
             tried = tried | {element}
         return False
 
-    return search([set(row) for row in sets], size, frozenset())
+    needed: list[frozenset[int]] = []  # whoever meets a set meets those that contain it
+    for row in sorted(set(map(frozenset, sets)), key=lambda row: (len(row), sorted(row))):
+        if len(needed) > _MANY or not any(smaller <= row for smaller in needed):
+            needed.append(row)
+    return search(needed, size, frozenset())

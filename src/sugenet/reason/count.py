@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 from threading import Timer
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from sugenet.reason.count_sample import interval, sample_classes
 from sugenet.reason.count_space import Space, ways
 from sugenet.reason.count_sums import count_sums
 from sugenet.reason.count_walk import Part, Walked, count_walk
+from sugenet.reason.decide import Clock
 from sugenet.reason.neighbourhood import Neighbourhood, row_of
 from sugenet.reason.questions import plain, region_data
 from sugenet.reason.regions import Region, place_of
@@ -84,6 +86,11 @@ def count(
     """
     if method not in ("auto", "walk", "sums", "sample"):
         raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
+    Clock(time_limit, threads, seed)  # says what is wrong with them
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
+        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
     begin = time.perf_counter()
     near, sample, question, words = _asked(network, x, region, where)
     if near is None:
@@ -92,8 +99,6 @@ def count(
     space = Space.of(near)
     if method == "sample":
         drawn = _SAMPLES if samples is None else samples
-        if drawn < 1 or not 0 < confidence < 1:
-            raise QuestionError(f"samples={samples} must be 1 or more, and confidence={confidence} between 0 and 1.")
         hits = sample_classes(space, drawn, seed)
         ends = tuple(interval(many, drawn, confidence) for many in hits)
         return CountSampled(network, words, hits, ends, confidence, space.total, seed, time.perf_counter() - begin)

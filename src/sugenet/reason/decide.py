@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, prod
+from numbers import Integral, Real
 from time import monotonic
 from typing import Any
 
@@ -16,7 +17,7 @@ from sugenet.errors import NetworkError, QuestionError, SoundnessError, TooLarge
 from sugenet.reason.bounds import by_bounds
 from sugenet.reason.exhaust import exhaust
 from sugenet.reason.flips import flip_level
-from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
+from sugenet.reason.outcomes import Fails, Holds, Interrupted, Open, Outcome
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import Move, Neighbourhood
 from sugenet.reason.search import search
@@ -44,6 +45,16 @@ class Clock:
     seed: int = 0
     notify: Callable[[str], None] | None = None
     start: float = field(default_factory=monotonic)
+
+    def __post_init__(self) -> None:
+        given: list[tuple[str, Any, Any]] = [("time_limit", self.time_limit, Real), ("threads", self.threads, Integral)]
+        for name, value, kinds in (*given, ("seed", self.seed, Integral)):
+            if value is None and name != "seed":
+                continue
+            least = {"threads": 1, "seed": 0}.get(name, -inf)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
+                kind = "a number of seconds, or None" if name == "time_limit" else f"a whole number, at least {least}"
+                raise QuestionError(f"{name}={value!r} must be {kind}.")
 
     def left(self) -> float | None:
         """Seconds that are left; None without a limit."""
@@ -82,16 +93,23 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
         if clock.up():
             break
         clock.tell(f"{name} ...")
-        found = _tried(run, problem, clock)
+        try:
+            found = _tried(run, problem, clock)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(_facts(tried) | getattr(stop, "facts", {})) from None
         if not isinstance(found, Open):
             return found
         clock.tell(f"{name}: {found.reason}")
         tried.append(found)
+    why = "the time was up" if clock.up() else "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
+    return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, _facts(tried))
+
+
+def _facts(tried: list[Open]) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for attempt in tried:
         facts |= attempt.facts
-    why = "the time was up" if clock.up() else "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
-    return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, facts)
+    return facts
 
 
 def _ladder(problem: Problem) -> list[tuple[str, Any]]:
@@ -145,7 +163,10 @@ def _flips(problem: Problem, clock: Clock) -> Outcome:
         return Open("flips", "flip enumeration needs a budget, and the region has none", {})
     proved: dict[str, Any] = {}
     for level in _levels(problem.near):
-        found = flip_level(problem, 0, level, threads=clock.threads, stop=clock.up)
+        try:
+            found = flip_level(problem, 0, level, threads=clock.threads, stop=clock.up)
+        except KeyboardInterrupt:
+            raise Interrupted(proved) from None
         if found is None:
             return Open("flips", f"the time was up on the way to {level * problem.near.unit}", proved)
         if found.violation is not None:

@@ -207,11 +207,11 @@ def goal_clauses(cascade: Cascade) -> tuple[list[tuple[int, ...]], int]:
     if len(cases) == 1:
         return [(row,) for row in cases[0]], 0
     if all(len(case) == 1 for case in cases):
-        return [tuple(case[0] for case in cases)], 0
+        return [tuple(dict.fromkeys(case[0] for case in cases))], 0
     clauses: list[tuple[int, ...]] = []
     for number, case in enumerate(cases):
         clauses += [(-(after + number), row) for row in case]
-        clauses.append((*(-row for row in case), after + number))
+        clauses.append((*dict.fromkeys(-row for row in case), after + number))
     clauses.append(tuple(after + number for number in range(len(cases))))
     return clauses, len(cases)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["Fails", "Holds", "Open", "Outcome"]
+__all__ = ["Fails", "Holds", "Interrupted", "Open", "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,14 @@ class Open:
     engine: str
     reason: str
     facts: dict[str, Any]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with the facts that were known then."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        super().__init__("interrupted")
+        self.facts = facts
 
 
 Outcome: TypeAlias = Holds | Fails | Open

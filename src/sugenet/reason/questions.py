@@ -43,6 +43,11 @@ def class_of(network: Network, label: Any) -> int:
     return int(label)
 
 
+def _places(network: Network, features: Iterable[Any]) -> list[int]:
+    """Numbers of features, each once."""
+    return list(dict.fromkeys(place_of(network, feature) for feature in features))
+
+
 def _limits(where: Any) -> Box:
     return where if isinstance(where, Box) else Box(where or {})
 
@@ -54,7 +59,7 @@ def _limit_data(limit: Any) -> Any:
 
 
 def _box_data(network: Network, box: Box) -> list[Any]:
-    return [[place_of(network, feature), _limit_data(limit)] for feature, limit in box.limits]
+    return [[place, _limit_data(limit)] for place, limit in box.placed(network).items()]
 
 
 def region_data(network: Network, region: Region) -> dict[str, Any]:
@@ -65,7 +70,7 @@ def region_data(network: Network, region: Region) -> dict[str, Any]:
     if isinstance(region, Box):
         return {"kind": kind, "limits": _box_data(network, region)}
     if hasattr(region, "features"):
-        return {"kind": kind, "features": [place_of(network, feature) for feature in region.features]}
+        return {"kind": kind, "features": _places(network, region.features)}
     return {"kind": kind, "radius": str(Fraction(region.radius) if not isinstance(region.radius, str) else region.radius)}
 
 
@@ -230,7 +235,7 @@ class Fair:
         """The question as JSON."""
         return {
             "kind": "fair",
-            "protected": [place_of(network, feature) for feature in self.protected],
+            "protected": _places(network, self.protected),
             "where": _box_data(network, _limits(self.where)),
         }
 
@@ -286,7 +291,7 @@ def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
 
 def _two_sided(joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal) -> tuple[tuple[Problem, ...], Joint]:
     """All joint inputs whose shared features meet the limits; those of `free` are limited by their pairs already."""
-    limits = {place_of(network, feature): limit for feature, limit in box.limits}
+    limits = box.placed(network)
     near = Box({feature: limit for feature, limit in limits.items() if feature not in free}).of(joint.network)
     return (merged(near, goal),), joint
 
@@ -308,7 +313,7 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
 
 
 def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]:
-    features, box = [place_of(network, feature) for feature in question.protected], _limits(question.where)
+    features, box = _places(network, question.protected), _limits(question.where)
     if not features:
         raise QuestionError("no feature is protected. Name at least one.")
     pairs = {}

@@ -206,12 +206,15 @@ class Prices:
 
     def exact(self, network: Network) -> dict[int, Fraction]:
         """Prices by number of the feature."""
-        found = {}
+        found: dict[int, Fraction] = {}
         for feature, price in self.prices:
             value = Fraction(exact_number(price, f"price of {feature}"))
             if value < 0:
                 raise QuestionError(f"the price of {feature} is {price}, but a price is not negative.")
-            found[place_of(network, feature)] = value
+            place = place_of(network, feature)
+            if place in found:
+                raise QuestionError(f"feature {network.encoder.names[place]} has two prices. Give one.")
+            found[place] = value
         return found
 
     def weigher(self, network: Network) -> Weigh:

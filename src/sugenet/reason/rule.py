@@ -1,15 +1,16 @@
 """Rules about a network, from anywhere: typed, from Anchors, from a decision tree; each is proved or gets a counterexample.
 
 A rule is written ``mean radius >= 14 and side = left -> malignant``. Conditions compare a feature with a number (``<``, ``<=``, ``>``,
-``>=``, ``=``, also ``2 < x <= 5``) or name categories (``=``, ``!=``, ``in {a, b}``).
+``>=``, ``=``, also ``2 < x <= 5``) or name categories (``=``, ``!=``, ``in {a, b}``). A bit is
+compared as 0 or 1; -1 is another spelling of 0.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, inf, nextafter
+from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
@@ -55,14 +56,11 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     >>> print(parse_rule(net, "2 < size <= 5 and side != left -> a"))
     3 <= size <= 5 and side one of right -> a
     """
-    body, arrow, label = text.rpartition("->")
-    if not arrow:
-        raise RuleSyntaxError(f"the rule {text!r} has no '->' in front of its class.")
+    body, label = _sides(network, text)
     limits: dict[int, Any] = {}
-    for part in filter(None, (piece.strip() for piece in _AND.split(body.strip()))):
-        for feature, limit in _condition(network, part):
-            limits[feature] = _both(network, feature, limits.get(feature), limit)
-    return NetworkRule(network, tuple(sorted(limits.items())), class_of(network, label.strip()))
+    for feature, limit in _conditions(network, body):
+        limits[feature] = _both(network, feature, limits.get(feature), limit)
+    return NetworkRule(network, tuple(sorted(limits.items())), label)
 
 
 def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkRule:
@@ -71,18 +69,26 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
         data = explanation["data"]
         prediction = data["raw"]["prediction"]
         label = prediction[0] if isinstance(prediction, list | tuple) else prediction
-        conditions = list(data["anchor"])
+        conditions = data["anchor"]
     except (KeyError, TypeError, IndexError) as error:
         raise RuleSyntaxError(f"this is no explanation of Anchors: {error!r} is missing.") from error
-    return parse_rule(network, f"{' and '.join(conditions)} -> {network.classes[int(label)]}")
+    if not isinstance(conditions, list | tuple) or not all(isinstance(part, str) for part in conditions):
+        raise RuleSyntaxError(f"this is no explanation of Anchors: its anchor is {conditions!r}, not a list of conditions.")
+    limits: dict[int, Any] = {}
+    for part in conditions:
+        for feature, limit in _conditions(network, part):
+            limits[feature] = _both(network, feature, limits.get(feature), limit)
+    return NetworkRule(network, tuple(sorted(limits.items())), class_of(network, label))
 
 
 def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
-    """The paths of a fitted decision tree of scikit-learn over the network's raw features, one rule a leaf.
+    """The paths of a fitted decision tree of scikit-learn over the network's raw features, one rule a leaf that some input can reach.
 
-    Its classes must be numbers or names of the network's classes.
+    Its classes must be numbers or names of the network's classes. scikit-learn itself rounds inputs to 32 bits before it compares them.
     """
     inner = tree.tree_
+    if not hasattr(tree, "classes_"):
+        raise QuestionError("the tree has no classes: it must be a classifier.")
     if inner.n_features != network.encoder.features:
         raise QuestionError(f"the tree reads {inner.n_features} features, the network {network.encoder.features}.")
     found: list[NetworkRule] = []
@@ -95,34 +101,119 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             return
         feature, cut = int(inner.feature[node]), float(inner.threshold[node])
         for child, sign in ((inner.children_left[node], "<="), (inner.children_right[node], ">")):
-            limit = _compared(network, feature, sign, cut)
-            walk(int(child), {**limits, feature: _both(network, feature, limits.get(feature), limit)})
+            limit, coding = _compared(network, feature, sign, cut), network.encoder.codings[feature]
+            try:
+                low, high = both = _both(network, feature, limits.get(feature), limit)
+            except RuleSyntaxError:  # nothing goes this way
+                continue
+            if isinstance(coding, Steps) and (low is None or low <= coding.high) and (high is None or high >= coding.low):
+                walk(int(child), {**limits, feature: both})
 
     walk(0, {})
     return found
 
 
-def _condition(network: Network, part: str) -> Iterable[tuple[int, Any]]:
+def _sides(network: Network, text: str) -> tuple[str, int]:
+    """The conditions and the class of a rule; the class may have an arrow in its name."""
+    arrows = [found.start() for found in re.finditer("->", text)]
+    if not arrows:
+        raise RuleSyntaxError(f"the rule {text!r} has no '->' in front of its class.")
+    for place in arrows:
+        if text[place + 2 :].strip() in network.classes:
+            return text[:place], class_of(network, text[place + 2 :].strip())
+    label = text[arrows[-1] + 2 :].strip()
+    return text[: arrows[-1]], class_of(network, int(label) if re.fullmatch("[0-9]{1,9}", label) else label)
+
+
+def _conditions(network: Network, body: str) -> list[tuple[int, Any]]:
+    """The features and limits that conditions name, joined by "and", which names and categories may have in them too."""
+    if body.strip() in ("", "any input"):
+        return []
+    words = [
+        *network.encoder.names,
+        *(str(c) for coding in network.encoder.codings if isinstance(coding, OneHot) for c in coding.categories),
+    ]
+    joined = any(_AND.search(word) for word in words)
+    return [found for row in _grouped(body.strip(), _AND, lambda part: _condition(network, part), joined=joined) for found in row]
+
+
+def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], *, joined: bool) -> list[Any]:
+    """Read the parts between separators, the shortest that can be read first; `joined`: a separator may also be inside a part."""
+    cuts = list(separator.finditer(text))
+    starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
+    after: dict[int, list[Any] | RuleSyntaxError] = {len(starts): []}
+    for first in range(len(starts) - 1, -1, -1):
+        wrong: RuleSyntaxError | None = None
+        for last in range(first, len(starts) if joined else first + 1):
+            try:
+                one = read(text[starts[first] : ends[last]].strip())
+            except RuleSyntaxError as error:
+                wrong = wrong or error
+                continue
+            rest = after[last + 1]
+            if not isinstance(rest, RuleSyntaxError):
+                after[first] = [one, *rest]
+                break
+            wrong = rest
+        else:
+            assert wrong is not None
+            after[first] = wrong
+    found = after[0]
+    if isinstance(found, RuleSyntaxError):
+        raise found
+    return found
+
+
+def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
     """The features and limits that one condition names."""
-    inside = re.fullmatch(r"(.+?)\s+in\s+[{\[(](.*)[}\])]", part, re.IGNORECASE)
-    if inside and inside[1].strip() in network.encoder.names:
-        feature = network.encoder.names.index(inside[1].strip())
-        return [(feature, frozenset(_category(network, feature, word.strip()) for word in inside[2].split(",")))]
-    pieces = [piece.strip() for piece in re.split(_SIGN, part)]
-    places = [k for k, piece in enumerate(pieces) if piece in network.encoder.names and k % 2 == 0]
-    if len(places) != 1 or len(pieces) not in (3, 5):
-        known = ", ".join(network.encoder.names[:5])
-        raise RuleSyntaxError(f"the condition {part!r} must compare one feature with a value; features are {known}, ...")
-    place = places[0]
-    feature = network.encoder.names.index(pieces[place])
+    found: list[list[tuple[int, Any]]] = []
+    wrong: RuleSyntaxError | None = None
+    for feature, name in enumerate(network.encoder.names):
+        place = part.find(name)
+        while place >= 0:
+            sides = _around(part[:place].strip(), part[place + len(name) :].strip())
+            place = part.find(name, place + 1)
+            if sides is None:
+                continue
+            try:
+                found.append(_limits(network, feature, *sides, part))
+            except RuleSyntaxError as error:
+                wrong = error
+    if len(found) == 1:
+        return found[0]
+    if wrong is not None and not found:
+        raise wrong
+    known = ", ".join(network.encoder.names[:5]) + (", ..." if len(network.encoder.names) > 5 else "")
+    raise RuleSyntaxError(f"the condition {part!r} must compare one feature with a value; features are {known}")
+
+
+def _around(left: str, right: str) -> tuple[tuple[str, str] | None, tuple[str, str] | None] | None:
+    """Sign and value in front of a feature's name, and behind it; None where something else stands there."""
+    before = re.fullmatch(rf"(.*?)\s*{_SIGN}", left)
+    several = re.fullmatch(r"in\s*[{\[(](.*)[}\])]", right, re.IGNORECASE) or re.fullmatch(r"one\s+of\s+(.*)", right, re.IGNORECASE)
+    after = re.fullmatch(rf"{_SIGN}\s*(.*)", right)
+    if (left and not before) or (right and not after and not several) or (several and left) or not (left or right):
+        return None
+    behind = ("in", several[1]) if several else (after[1], after[2]) if after else None
+    return (before[2], before[1]) if before else None, behind
+
+
+def _limits(
+    network: Network, feature: int, before: tuple[str, str] | None, behind: tuple[str, str] | None, part: str
+) -> list[tuple[int, Any]]:
+    """The limits of one feature from what stands in front of its name and behind it."""
     found = []
-    if place + 1 < len(pieces):
-        found.append((feature, _limit(network, feature, pieces[place + 1], pieces[place + 2], part)))
-    if place > 0:
-        sign = _SAME.get(pieces[place - 1], pieces[place - 1])
+    if behind is not None and behind[0] == "in":
+        comma = any("," in str(c) for c in getattr(network.encoder.codings[feature], "categories", ()))
+        words = _grouped(behind[1], re.compile(r"\s*,\s*"), lambda word: _category(network, feature, word), joined=comma)
+        return [(feature, frozenset(words))]
+    if behind is not None:
+        found.append((feature, _limit(network, feature, *behind, part)))
+    if before is not None:
+        sign = _SAME.get(before[0], before[0])
         if sign not in _TURNED:
             raise RuleSyntaxError(f"the condition {part!r} cannot be read: {sign} must stand behind the feature.")
-        found.append((feature, _limit(network, feature, _TURNED[sign], pieces[place - 2], part)))
+        found.append((feature, _limit(network, feature, _TURNED[sign], before[1], part)))
     return found
 
 
@@ -159,6 +250,7 @@ def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[
         value = 0.0  # -1 is another spelling of 0
     match sign:
         case "=":
+            value = int(value) if coding.whole and value == value // 1 else value
             return value, value
         case ">=":
             return (ceil(value) if coding.whole else value), None
@@ -171,9 +263,12 @@ def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[
 
 def _number(word: str) -> float:
     try:
-        return float(word)
+        number = float(word.replace("_", "?"))
     except ValueError:
         raise RuleSyntaxError(f"{word!r} is not a number.") from None
+    if not isfinite(number):
+        raise RuleSyntaxError(f"{word!r} is not a finite number.")
+    return int(word) if abs(number) >= 2.0**53 and re.fullmatch("[+-]?[0-9]+", word) else number
 
 
 def _both(network: Network, feature: int, a: Any, b: Any) -> Any:

@@ -70,8 +70,8 @@ def verify(
         else:
             problems, joint = problems_of(network, question)
             found = _all(problems, clock, engine)
-    except KeyboardInterrupt:
-        found = Open("", "interrupted", {})
+    except KeyboardInterrupt as stop:
+        found = Open("", "interrupted", getattr(stop, "facts", {}))
     certificate = certificate_of(network, question)
     if isinstance(found, Holds):
         return Proved(network, claim, found.engine, clock.seconds, certificate | {"answer": "proved", "proof": found.proof})

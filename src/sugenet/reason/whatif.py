@@ -17,7 +17,7 @@ from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounter
 from sugenet.reason.decide import Clock, decide, sets_within
 from sugenet.reason.flips import flip_level
 from sugenet.reason.listing import needed_changes
-from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of, row_of
+from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
 from sugenet.reason.outcomes import Fails, Holds, Outcome
 from sugenet.reason.problem import Problem
 from sugenet.reason.property import Keeps, Ties
@@ -136,7 +136,7 @@ class _Hunt:
         if isinstance(self.region, Box):  # a box has values of its own; those of the cost must lie in it too
             codings = self.prop.network.encoder.codings
             if any(
-                not isinstance(limit, tuple) and isinstance(codings[place_of(self.prop.network, f)], Steps)
+                isinstance(limit, frozenset) and len(limit) > 1 and isinstance(codings[place_of(self.prop.network, f)], Steps)
                 for f, limit in self.region.limits
             ):
                 raise QuestionError("region= limits a number by values. Give bounds (low, high); only categories are listed one by one.")
@@ -144,7 +144,9 @@ class _Hunt:
             kept = [m for m in near.moves if m.feature in limits and self._stays(limits[m.feature], m)]
         else:
             kept = [m for m in near.moves if (m.feature, m.state, m.value) in inside]
-        return replace(near, moves=tuple(kept))
+        scale = whole_weights([move.price for move in kept])
+        moves = tuple(replace(move, weight=floor(move.price * scale)) for move in kept)
+        return replace(near, moves=moves, unit=Fraction(1, scale))
 
     def _stays(self, box: Box, move: Move) -> bool:
         changed = list(self.values)

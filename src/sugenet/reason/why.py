@@ -84,7 +84,7 @@ def why(
 
 
 def each_reason(network: Network, x: Any, region: Region | None = None, **options: Any) -> Iterator[Reason]:
-    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in `why`.
+    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in `why`, but `minimal` and `n`.
 
     Examples
     --------
@@ -96,6 +96,9 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
     x1 = +1 and x3 = -1
     x2 = +1 and x3 = -1
     """
+    unknown = sorted(set(options) - {"target", "ties", "time_limit", "threads", "seed", "notify"})
+    if unknown:
+        raise QuestionError(f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first.")
     target, ties = options.pop("target", None), options.pop("ties", "lowest")
     question = Robust(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
@@ -111,6 +114,8 @@ class _Search:
         self.complete = False
         """Whether all minimal reasons are listed."""
         self.all_contrasts = False
+        self.exhausted = False
+        """Whether no further set can be a minimal reason."""
         self.lower = 0
         """No reason is smaller."""
         self.order = "features are freed from the least to the most important: by what they bring to neurons near their threshold"
@@ -138,11 +143,7 @@ class _Search:
         )
 
     def _find(self) -> None:
-        oracle = self.oracle
-        if oracle.problem.replays(()):
-            raise QuestionError("the sample itself is a tie at the top, so with ties='against' there is no answer to give reasons for.")
-        self._singles()
-        self._list_contrasts()
+        self._prepare()
         if self.n == 1 and self.minimal != "size" and not self.all_contrasts:
             found = self._one()
             self.reasons.append(self._reason(found, self._needs(found)))
@@ -150,13 +151,19 @@ class _Search:
         for _ in self.each(prepared=True):
             if self.n != "all" and len(self.reasons) >= self.n:
                 return
-        self.complete = self.all_contrasts or not oracle.clock.up()
+        self.complete = self.exhausted
+
+    def _prepare(self) -> None:
+        """See that there is something to explain, and find what can be found of contrastive sets at once."""
+        if self.oracle.problem.replays(()):
+            raise QuestionError("the sample itself is a tie at the top, so with ties='against' there is no answer to give reasons for.")
+        self._singles()
+        self._list_contrasts()
 
     def each(self, *, prepared: bool = False) -> Iterator[Reason]:
         """Reasons, shortest first."""
         if not prepared:
-            self._singles()
-            self._list_contrasts()
+            self._prepare()
         for found, minimum in self._shortest_first():
             self.reasons.append(self._reason(found, self._needs(found), minimum=minimum))
             yield self.reasons[-1]
@@ -253,10 +260,12 @@ class _Search:
     def _shortest_first(self) -> Iterator[tuple[Features, bool]]:
         """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a new one until it suffices."""
         oracle = self.oracle
+        spare = self._in_reserve()
         sets = HittingSets(c.features for c in oracle.contrasts)
         while not oracle.clock.up():
             candidate = sets.smallest()
             if candidate is None:
+                self.exhausted = True
                 return
             if not self.reasons:
                 self.lower = max(self.lower, len(candidate))
@@ -273,8 +282,20 @@ class _Search:
             self._more_contrasts(candidate, sets)
             oracle.clock.tell(f"every reason has at least {self.lower} features")
         if not self.reasons:  # nothing proved to be the smallest: one that is minimal, or at least enough
-            found = self._one()
+            found = self._one() if spare is None else oracle.enough(spare)
             yield found, False
+
+    def _in_reserve(self) -> Features | None:
+        """Under a time limit: a reason that is given when none is proved to be the smallest in time; half of the time is for it."""
+        oracle, clock = self.oracle, self.oracle.clock
+        left = clock.left()
+        if left is None or self.all_contrasts:
+            return None
+        oracle.clock = clock.within(left / 2)
+        try:
+            return self._one()
+        finally:
+            oracle.clock = clock
 
     def _more_contrasts(self, candidate: Features, sets: HittingSets) -> None:
         """Further contrastive sets apart from the ones just found, while they come easily."""

@@ -44,7 +44,12 @@ def solve(
         answer, reason = None, None
         while answer is None and reason is None:
             solver.conf_budget(_CONFLICTS)
-            answer = solver.solve_limited()
+            try:
+                answer = solver.solve_limited()
+            except Exception as error:
+                if "keyboard interrupt" in str(error).lower():  # python-sat takes Ctrl-C itself
+                    raise KeyboardInterrupt from None
+                raise
             reason = late()
         if answer is None:
             return Open(engine, str(reason), {"clauses": len(cnf.clauses)})
