@@ -125,8 +125,10 @@ class _Search:
         oracle = self.oracle
         try:
             self._find()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
             oracle.clock.tell("interrupted")
+            if not self.reasons and oracle.sufficient:
+                self.reasons.append(self._reason(min(oracle.sufficient, key=len), None))
         return Reasons(
             question=self.question,
             network=oracle.problem.near.network,
