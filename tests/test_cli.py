@@ -248,7 +248,7 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
 
 def test_usage_errors_and_help_leave_with_their_codes(capsys):
     with pytest.raises(SystemExit) as caught:
-        main(["rules", "digits"])
+        main(["predict", "digits", "--limit", "many"])
     assert caught.value.code == 2
     with pytest.raises(SystemExit) as caught:
         main(["--help"])

@@ -68,6 +68,11 @@ def check(network, X):
     return content
 
 
+def test_bits_written_as_minus_one_are_level_0():
+    network = Network(Encoder.of_bits(2), [LevelLayer([[1, -1]], [0], [1, 1])], Head([[0], [1]]))
+    check(network, raw([(-1, 1), (1, -1), (-1, -1), (0, 1)]))
+
+
 @given(st.data())
 @settings(max_examples=60)
 def test_dense_and_level_networks_of_every_coding(data):

@@ -145,7 +145,7 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
     steps = all(
         coding.whole and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1)) for coding in codings if coding.whole
     )
-    if steps and all(coding.whole for coding in codings):
+    if steps and all(coding.whole and not coding.bipolar for coding in codings):  # a bit may be written as -1
         lows = _shortest(np.array([coding.low for coding in codings], np.float64))
         whole = graph.add("Sub", "x", graph.constant(lows)) if lows.any() else "x"
         return graph.add("Cast", whole, to=1)
