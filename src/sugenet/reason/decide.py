@@ -26,6 +26,8 @@ __all__ = ["ENGINES", "Clock", "combinations_of", "decide", "sets_within"]
 
 _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
+_SETTLED = 2.0**24
+"""Sets that a walk settles so soon that a long search does not pay."""
 _WALK = 3e8
 """Sets of moves that are walked through before a solver is asked."""
 _WALK_LATE = 1e11
@@ -153,7 +155,8 @@ def _bounds(problem: Problem, clock: Clock) -> Outcome:  # noqa: ARG001
 
 
 def _search(problem: Problem, clock: Clock) -> Outcome:
-    moves = search(problem.front, problem.goal, seed=clock.seed, light=False, stop=clock.up)
+    few = min(sets_within(problem.near), combinations_of(problem.near)) <= _SETTLED
+    moves = search(problem.front, problem.goal, seed=clock.seed, restarts=4 if few else 16, light=False, stop=clock.up)
     return Open("search", "local search found nothing", {}) if moves is None else _found(problem, moves, "search")
 
 

@@ -146,16 +146,15 @@ class Oracle:
     def _thinned(self, moves: list[Move]) -> list[Move]:
         """Drop changes one after another as long as the rest still changes the class."""
         front, goal = self.problem.front, self.problem.goal
-        number = {move: place for place, move in enumerate(self.problem.near.moves)}
-        dropped = True
-        while dropped and len(moves) > 1:
-            rows = [[number[m] for m in moves if m is not left_out] for left_out in moves]
-            after = np.array([front.margins + front.deltas[row].sum(axis=0) >= 0 for row in rows])
-            bad = goal.violates(front.scores(after))
-            dropped = bool(bad.any())
-            if dropped:
-                moves = [m for place, m in enumerate(moves) if place != int(np.argmax(bad))]
-        return moves
+        number = {(move.feature, move.state): place for place, move in enumerate(self.problem.near.moves)}
+        places = [number[move.feature, move.state] for move in moves]
+        while len(places) > 1:
+            total = front.margins + front.deltas[places].sum(axis=0)
+            bad = goal.violates(front.scores(total - front.deltas[places] >= 0))
+            if not bad.any():
+                break
+            places.pop(int(np.argmax(bad)))
+        return [self.problem.near.moves[place] for place in places]
 
     def enough(self, fixed: Features) -> Features:
         """The smallest set known to be sufficient inside a sufficient one."""

@@ -28,7 +28,7 @@ __all__ = ["each_reason", "why"]
 
 Minimal = Literal["subset", "size"]
 
-_EXAMPLES = 40
+_EXAMPLES = 80
 """Counterexamples by which features are ordered behind several hidden layers."""
 
 
