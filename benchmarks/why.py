@@ -48,7 +48,7 @@ def main() -> None:
     zoo = _zoo.folder()
     if zoo is not None:
         mnist = _zoo.msakai(zoo)
-        images = _zoo.right(mnist, *_zoo.mnist(zoo), 2 if quick else 20)
+        images = _zoo.right(mnist, *_zoo.mnist(zoo), 3 if quick else 20)
         limit = 25.0 if quick else 120.0
         balls = {"L-inf 1": sg.Linf(1), "Hamming 2": sg.Hamming(2)}
         times = [series(f"msakai mnist, {name}", mnist, images, ball, checked, time_limit=limit) for name, ball in balls.items()]
