@@ -9,10 +9,10 @@ demo: .venv/core
 	@$(BIN)/sugenet demo
 
 test: install check
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n logical --dist worksteal
 
 test-all: install check
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --dist worksteal
 
 check: install
 	$(BIN)/ruff check .
