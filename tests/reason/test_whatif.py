@@ -11,44 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.errors import CertificateError, EncodingError, QuestionError
 from sugenet.reason import L0, L1, L2, Counterfactual, Free, Hamming, Linf, NoCounterfactual, OpenCounterfactual, Prices, check, whatif
 from sugenet.reason.regions import surroundings
+from tests.reason.small import random_network, random_sample, raw_values
 
 COSTS = [L0, L1, L2, Linf, Hamming]
-CODINGS = [
-    bit(),
-    thermometer([1, 2, 3], 0, 4, True),
-    OneHot(("a", "b", "c")),
-    threshold(2, 0, 3, True),
-    integer(0, 2),
-    threshold(9, 0, 3, True),
-]
 
 
 @st.composite
 def questions(draw):
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    encoder = Encoder([CODINGS[k] for k in rng.integers(0, len(CODINGS), rng.integers(1, 4))])
-    layers, width = [], encoder.width
-    if encoder.tops is not None and rng.random() < 0.3:
-        layers.append(LevelLayer(rng.integers(-1, 2, (4, encoder.features)), rng.integers(0, width + 1, 4), encoder.tops))
-        width = 4
-    for _ in range(rng.integers(0, 3)):
-        m = int(rng.integers(1, 6))
-        layers.append(DenseLayer(rng.integers(-1, 2, (m, width)), rng.integers(0, width + 1, m)))
-        width = m
-    network = Network(encoder, layers, Head(rng.integers(-1, 2, (3, width)), rng.integers(-1, 2, 3)))
-    x = [
-        c.categories[rng.integers(0, 3)] if isinstance(c, OneHot) else int(rng.integers(int(c.low), int(c.high) + 1))
-        for c in encoder.codings
-    ]
-    return network, x
-
-
-def raw_values(coding):
-    return list(coding.categories) if isinstance(coding, OneHot) else list(range(int(coding.low), int(coding.high) + 1))
+    network = random_network(rng, features=int(rng.integers(1, 4)))
+    return network, random_sample(network, rng)
 
 
 def price(network, x, y, cost):
