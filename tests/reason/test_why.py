@@ -189,3 +189,12 @@ def test_the_features_of_a_chain_suffice(seed):
     assert any(reason <= set(found.features) for reason in reasons)
     assert network.classes[found.label] in str(found)
     json.dumps(found.data())
+
+
+@pytest.mark.parametrize("n", [1, 3, "all"])
+def test_each_reason_is_told_when_it_is_proved(n):
+    network = Network.of_bits([DenseLayer([[+1, +1, -1, +1, +1]], [3])], Head([[-1], [+1]]), classes=["off", "on"])
+    told = []
+    found = why(network, [1, 1, -1, 1, -1], n=n, minimal="size", each=told.append)
+    assert told == list(found.reasons)
+    assert told

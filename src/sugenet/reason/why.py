@@ -45,6 +45,7 @@ def why(
     threads: int | None = None,
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
+    each: Callable[[Reason], None] | None = None,
 ) -> Reasons:
     """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do inside the region.
 
@@ -66,6 +67,8 @@ def why(
         Seconds after which what is known so far is given.
     threads, seed, notify
         As in `verify`. The answer is the same for the same seed.
+    each
+        Called with each reason as soon as it is proved.
 
     Examples
     --------
@@ -80,7 +83,7 @@ def why(
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
     question = Robust(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
-    return _Search(Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n).run()
+    return _Search(Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each).run()
 
 
 def each_reason(network: Network, x: Any, region: Region | None = None, **options: Any) -> Iterator[Reason]:
@@ -108,8 +111,15 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
 class _Search:
     """One question on its way."""
 
-    def __init__(self, oracle: Oracle, question: Robust, minimal: Minimal | None, n: int | Literal["all"]) -> None:
-        self.oracle, self.question, self.minimal, self.n = oracle, question, minimal, n
+    def __init__(
+        self,
+        oracle: Oracle,
+        question: Robust,
+        minimal: Minimal | None,
+        n: int | Literal["all"],
+        tell: Callable[[Reason], None] | None = None,
+    ) -> None:
+        self.oracle, self.question, self.minimal, self.n, self.tell = oracle, question, minimal, n, tell
         self.reasons: list[Reason] = []
         self.complete = False
         """Whether all minimal reasons are listed."""
@@ -128,7 +138,7 @@ class _Search:
         except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
             oracle.clock.tell("interrupted")
             if not self.reasons and oracle.sufficient:
-                self.reasons.append(self._reason(min(oracle.sufficient, key=len), None))
+                self._found(self._reason(min(oracle.sufficient, key=len), None))
         return Reasons(
             question=self.question,
             network=oracle.problem.near.network,
@@ -148,12 +158,17 @@ class _Search:
         self._prepare()
         if self.n == 1 and self.minimal != "size" and not self.all_contrasts:
             found = self._one()
-            self.reasons.append(self._reason(found, self._needs(found)))
+            self._found(self._reason(found, self._needs(found)))
             return
         for _ in self.each(prepared=True):
             if self.n != "all" and len(self.reasons) >= self.n:
                 return
         self.complete = self.exhausted
+
+    def _found(self, reason: Reason) -> None:
+        self.reasons.append(reason)
+        if self.tell is not None:
+            self.tell(reason)
 
     def _prepare(self) -> None:
         """See that there is something to explain, and find what can be found of contrastive sets at once."""
@@ -167,7 +182,7 @@ class _Search:
         if not prepared:
             self._prepare()
         for found, minimum in self._shortest_first():
-            self.reasons.append(self._reason(found, self._needs(found), minimum=minimum))
+            self._found(self._reason(found, self._needs(found), minimum=minimum))
             yield self.reasons[-1]
 
     # -- contrastive sets ------------------------------------------------------------------------------------------------------------
