@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Point", "Watch", "cactus", "machine", "roofline", "take_turns"]
+__all__ = ["Point", "Watch", "machine", "roofline", "take_turns"]
 
 _PAUSE = 0.02  # seconds between two systems: thread pools that spin after their work would otherwise slow the next system
 
@@ -151,51 +151,6 @@ def roofline(points: Sequence[Point], peak: float, bandwidth: float) -> str:
         out += [_mark(_SHAPES[k], left, low - 4, _COLOURS[k]), f'<text x="{left + 14}" y="{low}">{name}</text>']
     out.append(f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 40}" text-anchor="middle">products per byte moved</text>')
     out.append(f'<text x="{_LEFT - 60}" y="{_TOP - 16}">products per second</text>')
-    return "\n".join([*out, "</svg>", ""])
-
-
-def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> str:
-    """Return an SVG picture: how many questions were settled within how many seconds each, one line a series.
-
-    Parameters
-    ----------
-    series : mapping of name to seconds
-        Times of the questions that were settled.
-    of : int
-        How many there were.
-    title : str
-        What they were.
-    """
-    times = [t for row in series.values() for t in row]
-    low = math.floor(math.log10(max(min(times, default=0.01), 1e-3)))
-    high = max(low + 1, math.ceil(math.log10(max(times, default=1.0))))
-
-    def x(count: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * count / of
-
-    def y(seconds: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * (math.log10(max(seconds, 10.0**low)) - low) / (high - low)
-
-    out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 560" font-family="sans-serif" font-size="13" fill="#222">',
-        f"<title>{title}</title>",
-        '<rect width="780" height="560" fill="#fff"/>',
-    ]
-    for k in range(low, high + 1):
-        out.append(f'<line x1="{_LEFT}" y1="{y(10.0**k):.1f}" x2="{_RIGHT}" y2="{y(10.0**k):.1f}" stroke="#e4e4e4"/>')
-        out.append(f'<text x="{_LEFT - 8}" y="{y(10.0**k) + 4:.1f}" text-anchor="end">{10.0**k:g} s</text>')
-    for k in range(0, of + 1, max(1, of // 10)):
-        out.append(f'<text x="{x(k):.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{k}</text>')
-    for k, (name, row) in enumerate(series.items()):
-        points = " ".join(f"{x(number):.1f},{y(t):.1f}" for number, t in enumerate(sorted(row), start=1))
-        out.append(f'<polyline points="{points}" fill="none" stroke="{_COLOURS[k]}" stroke-width="2"/>')
-        for number, t in enumerate(sorted(row), start=1):
-            if number % max(1, of // 20) == 0 or number == len(row):
-                out.append(_mark(_SHAPES[k], x(number), y(t), _COLOURS[k]))
-        left = _LEFT + 340 * (k % 2)
-        out += [_mark(_SHAPES[k], left, _BOTTOM + 68, _COLOURS[k]), f'<text x="{left + 14}" y="{_BOTTOM + 72}">{name}: {len(row)}</text>']
-    out.append(f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 40}" text-anchor="middle">{title}: settled of {of}</text>')
-    out.append(f'<text x="{_LEFT - 60}" y="{_TOP - 16}">seconds each</text>')
     return "\n".join([*out, "</svg>", ""])
 
 

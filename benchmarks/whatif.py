@@ -17,8 +17,8 @@ from PIL import Image
 
 import sugenet as sg
 from benchmarks import _zoo
-from benchmarks._measure import cactus
 from sugenet.bits import prepare
+from sugenet.show import cactus, svg
 
 LIMIT = 10.0  # seconds for each of the many images
 
@@ -83,7 +83,8 @@ def many(zoo: Path, images: int) -> dict:
                 found[name].append(spent)
             print(f"image {number:<4}{name:<7}{str(answer)[:90]:<92}{spent:>8.2f} s", flush=True)
     picture = Path(__file__).parent.parent / "docs/img/whatif.svg"
-    picture.write_text(cactus(found, images, "minimum counterfactuals of MNIST images, 784-200-100-100-100-10"))
+    title = "minimum counterfactuals of MNIST images, 784-200-100-100-100-10"
+    picture.write_text(svg(cactus(found, images, title)) + "\n", encoding="utf-8")
     print(f"cactus plot written to docs/img/{picture.name}")
     return {f"mnist_{name.lower().replace('-', '')}_proved": f"{len(row)} of {images}" for name, row in found.items()}
 

@@ -22,6 +22,7 @@ from sugenet.bnn.layers import Bits, Ints, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed
 from sugenet.bnn.trace import Trace, trace
+from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 
 __all__ = ["EngineChoice", "Network"]
@@ -31,7 +32,7 @@ CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Drawn):
     """A binarized network over raw features.
 
     Parameters
@@ -130,6 +131,11 @@ class Network:
     def reads_levels(self) -> bool:
         """Whether the first layer reads levels instead of bits."""
         return bool(self.layers) and tops_of(self.layers[0]) is not None
+
+    @property
+    def reads_reals(self) -> bool:
+        """Whether the first layer knows its thresholds as real numbers, so that inputs between the levels have a meaning too."""
+        return bool(self.layers) and getattr(self.layers[0], "theta", None) is not None
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[Bits]:
         """Activity of every hidden layer, by definition unless another engine is asked for."""

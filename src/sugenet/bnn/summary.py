@@ -9,6 +9,7 @@ import numpy as np
 from sugenet.bnn.conv import ConvLayer, PoolLayer, tops_of
 from sugenet.bnn.layers import Bits, DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
+from sugenet.drawn import Drawn
 
 __all__ = ["LayerSummary", "Summary", "summary"]
 
@@ -40,7 +41,7 @@ class LayerSummary:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Drawn):
     """All layers of a network; prints as a table with totals."""
 
     title: str

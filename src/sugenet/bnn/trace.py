@@ -13,6 +13,7 @@ from sugenet.bnn.layers import Bits, Ints
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
+from sugenet.drawn import Drawn
 from sugenet.errors import EncodingError, SoundnessError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class LayerTrace:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Drawn):
     """One sample's way through a network. Prints as a table; `prove` recomputes every neuron as a Sugeno integral."""
 
     network: Network

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.property import Keeps
 
@@ -38,7 +39,7 @@ def engine_words(engine: str, proof: dict[str, Any] | None = None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Proved:
+class Proved(Drawn):
     """The claim holds."""
 
     network: Network
@@ -63,7 +64,7 @@ class Proved:
 
 
 @dataclass(frozen=True, eq=False)
-class Refuted:
+class Refuted(Drawn):
     """The claim does not hold: here is an input, or a pair of inputs, against it."""
 
     network: Network
@@ -109,7 +110,7 @@ class Refuted:
 
 
 @dataclass(frozen=True, eq=False)
-class Undecided:
+class Undecided(Drawn):
     """Neither shown: what was tried, and what is known so far."""
 
     network: Network
@@ -169,7 +170,7 @@ def show_cost(cost: str, value: Fraction) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counterfactual:
+class Counterfactual(Drawn):
     """A changed sample that violates the property, with what is proved about its cost."""
 
     prop: Keeps
@@ -238,7 +239,7 @@ class Counterfactual:
 
 
 @dataclass(frozen=True, eq=False)
-class NoCounterfactual:
+class NoCounterfactual(Drawn):
     """Nothing allowed violates the property: proved."""
 
     prop: Keeps
@@ -274,7 +275,7 @@ class NoCounterfactual:
 
 
 @dataclass(frozen=True, eq=False)
-class OpenCounterfactual:
+class OpenCounterfactual(Drawn):
     """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
 
     prop: Keeps

@@ -306,7 +306,7 @@ def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: 
 
 def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: Network) -> str:
     query = _query(question)
-    if network.layers and getattr(network.layers[0], "theta", None) is not None:
+    if network.reads_reals:
         from sugenet.reason.check_patches import check_patches_witness
 
         return check_patches_witness(x, network, query)

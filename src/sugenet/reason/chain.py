@@ -16,6 +16,7 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 
 __all__ = ["Chain", "Link", "chain_of"]
@@ -37,7 +38,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class Chain(Drawn):
     """From a prediction down to raw features."""
 
     network: Network
@@ -145,12 +146,12 @@ def chain_of(network: Network, x: Any) -> Chain:
             links |= _level_links(network, wanted, inputs, below)
         else:
             dense = dense_of(layer)
+            matches = dense.match_counts(inputs[None, :])[0].tolist()
             for literal in wanted:
                 j = abs(literal) - 1
                 chosen = _focal(dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage)
                 usage[[abs(c) - 1 for c in chosen]] += 1
-                matches = int(dense.match_counts(inputs[None, :])[0, j])
-                links[number, j + 1] = Link(number, j + 1, bool(hidden[number - 1][j]), matches, int(dense.tau[j]), tuple(chosen))
+                links[number, j + 1] = Link(number, j + 1, bool(hidden[number - 1][j]), matches[j], int(dense.tau[j]), tuple(chosen))
                 below |= dict.fromkeys(chosen)
         wanted = sorted(below, key=abs)
     places = {abs(literal) - 1 for literal in wanted}

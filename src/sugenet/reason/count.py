@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
-from threading import Timer
+from threading import Timer, current_thread, main_thread
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,13 +105,14 @@ def count(
         return CountSampled(network, words, hits, ends, confidence, space.total, seed, time.perf_counter() - begin)
     clock = _Clock(time_limit, notify, space.total)
     try:
-        used, walked = _prepared(notify, lambda: _counted(space, method, threads, clock))
+        used, walked = _prepared(notify, lambda: _interruptible(lambda: _counted(space, method, threads, clock), clock))
     finally:
         clock.end()
     lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [0] * network.head.outputs
     seconds = time.perf_counter() - begin
     if not walked.is_whole:
-        reason = f"stopped after {seconds:.1f} s" if clock.stop[0] else "too many to go through, and too many different sums"
+        stopped = "interrupted" if clock.is_interrupted else "stopped"
+        reason = f"{stopped} after {seconds:.1f} s" if clock.stop[0] else "too many to go through, and too many different sums"
         return CountOpen(network, words, tuple(lower), space.total, reason, seconds)
     assert sum(lower) == space.total, f"{sum(lower)} counted of {space.total}: a bug in sugenet, please report it"
     certificate = {
@@ -208,6 +210,7 @@ class _Clock:
 
     def __init__(self, limit: float | None, notify: Callable[[str], None] | None, total: int) -> None:
         self.stop, self.notify, self.total, self.told = np.zeros(1, np.uint8), notify, total, time.perf_counter()
+        self.is_interrupted = False
         self.timer = None if limit is None else Timer(max(0.0, limit), self._ring)
         if self.timer is not None:
             self.timer.daemon = True
@@ -215,6 +218,10 @@ class _Clock:
 
     def _ring(self) -> None:
         self.stop[0] = 1
+
+    def interrupt(self) -> None:
+        self.is_interrupted = True
+        self._ring()
 
     def end(self) -> None:
         if self.timer is not None:
@@ -236,6 +243,19 @@ def _prepared(notify: Callable[[str], None] | None, run: Callable[[], tuple[str,
     found: list[tuple[str, Walked]] = []
     prepare(notify, lambda: found.append(run()))
     return found[0]
+
+
+def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tuple[str, Walked]:
+    """Run beside the main thread, which hears Ctrl-C while compiled code runs; what is counted until then is given."""
+    if current_thread() is not main_thread():
+        return run()
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(run)
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            clock.interrupt()
+            return found.result()
 
 
 def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> tuple[str, Walked]:

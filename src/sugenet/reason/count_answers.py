@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.reason.questions import class_of
 
@@ -36,7 +37,7 @@ def _percent(part: int, total: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class Counted(Drawn):
     """How many inputs of each class there are: exact. An input is a combination of legal states of the features, each state once."""
 
     network: Network
@@ -95,7 +96,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class CountOpen:
+class CountOpen(Drawn):
     """Not all could be counted: how many of each class there are at least, of how many in all."""
 
     network: Network
@@ -137,7 +138,7 @@ class CountOpen:
 
 
 @dataclass(frozen=True, eq=False)
-class CountSampled:
+class CountSampled(Drawn):
     """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is exact but the total.
 
     The true share of a class lies in its interval of Clopper and Pearson, except in at most ``1 - confidence`` of all draws.

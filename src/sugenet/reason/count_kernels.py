@@ -3,7 +3,7 @@
 Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero gives 64 bits of a pattern in a
 few instructions. Patterns are collected and judged 256 and more at a time, one neuron after another. Where that is costly, patterns that
 came by before are remembered with their class. A subtree in which no neuron, or no class, can change is counted by a table of sizes.
-All of it is in this file, since the cache on disk is renewed when *this* file changes.
+What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -11,40 +11,18 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from sugenet.reason.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
 
-LANES = 64
 CHUNK = 256  # patterns between two looks at whether there is room
 SIZE = 1024  # patterns that are judged together, at most
 _TRIES = 256  # tries of a bound before its worth is looked at
 
-_GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
 _WAITS = nb.uint64(1 << 32)
-
-
-@intrinsic
-def _turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
-    signature = types.uint64(lanes, types.intp, rows, types.intp)
-
-    def emit(context, b, signature, arguments):
-        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), LANES)
-
-        def load(array):
-            data = context.make_array(signature.args[array])(context, b, arguments[array]).data
-            value = b.load(b.bitcast(b.gep(data, [arguments[array + 1]]), vector.as_pointer()))
-            value.align = 1
-            return value
-
-        bits = b.icmp_signed(">=", b.add(load(0), load(2)), ir.Constant(vector, [0] * LANES))
-        return b.bitcast(bits, ir.IntType(64))
-
-    return signature, emit
 
 
 @intrinsic
@@ -54,22 +32,6 @@ def _ones(_typing, word):  # noqa: ARG001 numba reads the names
 
     def emit(_context, b, _signature, arguments):
         return b.ctpop(arguments[0])
-
-    return signature, emit
-
-
-@intrinsic
-def _fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
-    """Ask for a place of a flat or other array to be brought into the cache."""
-    signature = types.void(words, types.intp)
-
-    def emit(context, b, signature, arguments):
-        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
-        kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
-        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
-        where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
-        b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (0, 3, 1))])
-        return context.get_dummy_value()
 
     return signature, emit
 
@@ -197,8 +159,8 @@ def _settled(tail, sure, open_):
 def _folded(keys, i):
     h = keys[0, i]
     for w in range(1, keys.shape[0]):
-        h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ keys[w, i]
-    h *= _GOLDEN
+        h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ keys[w, i]
+    h *= GOLDEN
     return h ^ (h >> nb.uint64(32))
 
 
@@ -229,7 +191,7 @@ def _resolve(met, many, size, first, store, tail, work, tally):
     for i in range(size):
         place = nb.intp(_folded(met, i) & mask)
         best[i] = place
-        _fetch(known, place * (words + 1))
+        fetch(known, place * (words + 1))
     for i in range(size):
         place = nb.uint64(best[i])
         while True:
@@ -296,7 +258,7 @@ def _flush(found, size, memory, tail, work, tally):
         row, old, out = found[0], recent[0], met[0]
         for i in range(size):
             key = row[i]
-            place = ((key * _GOLDEN) >> nb.uint64(40)) & mask
+            place = ((key * GOLDEN) >> nb.uint64(40)) & mask
             before, many = old[place], recent_many[place]
             other = before != key
             out[n], met_many[n] = before, many
@@ -393,8 +355,8 @@ def walk(
             differ = nb.uint64(0)
             for w in range(words):
                 at = w * LANES
-                sure[0, w] = _turned(acc, depth * lanes + at, low, where * lanes + at)
-                open_[0, w] = _turned(acc, depth * lanes + at, high, where * lanes + at) ^ sure[0, w]
+                sure[0, w] = turned(acc, depth * lanes + at, low, where * lanes + at)
+                open_[0, w] = turned(acc, depth * lanes + at, high, where * lanes + at) ^ sure[0, w]
                 differ |= open_[0, w]
             if differ == nb.uint64(0):
                 settled = True
@@ -429,12 +391,12 @@ def walk(
                     for w in range(words):
                         row, at = found[w], depth * lanes + w * LANES
                         for k in range(start, part):
-                            row[n + k - start] = _turned(acc, at, leaves, k * lanes + w * LANES)
+                            row[n + k - start] = turned(acc, at, leaves, k * lanes + w * LANES)
                     n += part - start
                 else:
                     for k in range(start, part):
                         for w in range(words):
-                            found[w, n] = _turned(acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES)
+                            found[w, n] = turned(acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES)
                         n += weight[k] <= left
                 start = part
         else:
@@ -474,8 +436,8 @@ def merge(rows, table, where):
     for i in range(rows.shape[0]):
         h = nb.uint64(0)
         for w in range(words):
-            h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ rows[i, w]
-        h *= _GOLDEN
+            h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ rows[i, w]
+        h *= GOLDEN
         at = (h ^ (h >> nb.uint64(32))) & mask
         while True:
             number = table[at]

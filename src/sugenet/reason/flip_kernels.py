@@ -3,7 +3,8 @@
 A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold how far each neuron is past its
 turn, so that adding a move and comparing with zero gives 64 bits of pattern in a few instructions. Patterns repeat a great deal: a small
 memory of recent ones drops most repeats without a branch, the rest go into *parts* by their hash, and each part has a table of its own
-that stays in the cache. All of it is in this file, since the cache on disk is renewed when *this* file changes.
+that stays in the cache. What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this*
+file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -14,10 +15,10 @@ from typing import Any
 
 import numba as nb
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils, event
-from numba.extending import intrinsic
+from numba import njit
+from numba.core import event
+
+from sugenet.reason.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = [
     "AHEAD",
@@ -38,7 +39,6 @@ __all__ = [
     "walk_sets",
 ]
 
-LANES = 64
 CHUNK = 256  # sets between two looks at whether there is room
 RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
 AHEAD = 16  # patterns between asking for a place of a table and looking at it
@@ -46,49 +46,10 @@ DEPTH, LEAF, SETS, WALKER, HEAD = 0, 1, 2, 3, 4  # a walk's state: moves chosen,
 _FOUND, _DONE = -2, -1
 
 
-@intrinsic
-def _turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
-    signature = types.uint64(lanes, types.intp, rows, types.intp)
-
-    def emit(context, b, signature, arguments):
-        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), LANES)
-
-        def load(array):
-            data = context.make_array(signature.args[array])(context, b, arguments[array]).data
-            value = b.load(b.bitcast(b.gep(data, [arguments[array + 1]]), vector.as_pointer()))
-            value.align = 1
-            return value
-
-        bits = b.icmp_signed(">=", b.add(load(0), load(2)), ir.Constant(vector, [0] * LANES))
-        return b.bitcast(bits, ir.IntType(64))
-
-    return signature, emit
-
-
-_GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
-
-
-@intrinsic
-def _fetch(_typing, words, place):  # noqa: ARG001
-    """Ask for a place of an array, taken as flat, to be brought into the cache."""
-    signature = types.void(words, types.intp)
-
-    def emit(context, b, signature, arguments):
-        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
-        kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
-        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
-        where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
-        b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))])
-        return context.get_dummy_value()
-
-    return signature, emit
-
-
 @njit(nogil=True, cache=True, inline="always")
 def _mixed(key):
     """A hash all of whose bits are good."""
-    h = key * _GOLDEN
+    h = key * GOLDEN
     h = (h ^ (h >> nb.uint64(32))) * nb.uint64(0xD6E8FEB86659FD93)
     return h ^ (h >> nb.uint64(32))
 
@@ -98,7 +59,7 @@ def _folded(keys, row):
     """One word of a pattern's words."""
     h = keys[row, 0]
     for w in range(1, keys.shape[1]):
-        h = (h ^ (h >> nb.uint64(29))) * _GOLDEN ^ keys[row, w]
+        h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ keys[row, w]
     return h
 
 
@@ -113,21 +74,21 @@ def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
     n = sets = nb.uint64(0)
     if words == 1:
         for k in range(first, end):
-            line[sets, 0] = _turned(acc, here, rows, k * lanes)
+            line[sets, 0] = turned(acc, here, rows, k * lanes)
             sets += nb.uint64(low < weight[k] <= high)
         for i in range(nb.intp(sets)):
             key = line[nb.uint64(i), 0]
-            place = ((key * _GOLDEN) >> nb.uint64(40)) & mask
+            place = ((key * GOLDEN) >> nb.uint64(40)) & mask
             line[n, 0] = key
             n += nb.uint64(recent[place, 0] != key)
             recent[place, 0] = key
         return nb.intp(n), nb.intp(sets)
     for k in range(first, end):
         for w in range(words):
-            line[sets, nb.uint64(w)] = _turned(acc, here + w * LANES, rows, k * lanes + w * LANES)
+            line[sets, nb.uint64(w)] = turned(acc, here + w * LANES, rows, k * lanes + w * LANES)
         sets += nb.uint64(low < weight[k] <= high)
     for i in range(nb.intp(sets)):
-        place = ((_folded(line, nb.uint64(i)) * _GOLDEN) >> nb.uint64(40)) & mask
+        place = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(40)) & mask
         differ = nb.uint64(0)
         for w in range(words):
             key = line[nb.uint64(i), nb.uint64(w)]
@@ -143,7 +104,7 @@ def _spread(line, n, found, counts):
     parts = nb.uint64(found.shape[0] - 1)
     fullest = 0
     for i in range(n):
-        part = ((_folded(line, nb.uint64(i)) * _GOLDEN) >> nb.uint64(56)) & parts
+        part = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(56)) & parts
         place = counts[part]
         for w in range(line.shape[1]):
             found[part, nb.uint64(place), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
@@ -156,7 +117,7 @@ def _spread(line, n, found, counts):
 def _is_wanted(acc, depth, rows, k, want):
     lanes, same = rows.shape[1], True
     for w in range(want.shape[0]):
-        same &= _turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES) == want[w]
+        same &= turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES) == want[w]
     return same
 
 
@@ -265,7 +226,7 @@ def walk_choices(state, quota, want, options, first, block, least, most, sizes, 
             same = True
             for w in range(words):
                 place = depth * lanes + w * LANES
-                same &= _turned(acc, place, least, place) == _turned(acc, place, most, place)
+                same &= turned(acc, place, least, place) == turned(acc, place, most, place)
             if same or depth == features:
                 if mine:
                     end = 1 if same else len(block)
@@ -334,7 +295,7 @@ def _settle_words(own, keys, count, zero, fresh):
     n = nb.uint64(0)
     for i in range(count):
         if i + AHEAD < count:
-            _fetch(own, nb.intp(_mixed(keys[nb.uint64(i + AHEAD), nb.uint64(0)]) & mask))
+            fetch(own, nb.intp(_mixed(keys[nb.uint64(i + AHEAD), nb.uint64(0)]) & mask))
         key = keys[nb.uint64(i), nb.uint64(0)]
         place = _mixed(key) & mask
         there = own[place, nb.uint64(0)]
@@ -370,7 +331,7 @@ def settle(part, stop, table, sizes, zero, found, counts, fresh):
                 continue
             for i in range(counts[walker, part]):
                 if i + AHEAD < counts[walker, part]:
-                    _fetch(own, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
+                    fetch(own, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
                 place, known = _place(own, keys, nb.uint64(i))
                 if not known:
                     some = nb.uint64(0)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.reason.oracle import Contrast, Features
 from sugenet.reason.questions import Robust
 
@@ -15,7 +16,7 @@ __all__ = ["Reason", "Reasons"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reason:
+class Reason(Drawn):
     """Features that suffice for the answer as they are."""
 
     network: Network
@@ -46,7 +47,7 @@ class Reason:
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons:
+class Reasons(Drawn):
     """Reasons for one answer inside one region, shortest first."""
 
     question: Robust

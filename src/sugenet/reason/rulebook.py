@@ -18,6 +18,7 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.bnn.layers import Ints
 from sugenet.capacity import PossibilisticBase
+from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason.answers import Proved
 from sugenet.reason.certificate import check
@@ -83,7 +84,7 @@ class ProvedRule(NetworkRule):
 
 
 @dataclass(frozen=True, eq=False)
-class Rulebook:
+class Rulebook(Drawn):
     """Rules of a network, those that cover most first."""
 
     network: Network

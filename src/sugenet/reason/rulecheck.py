@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.reason.answers import Proved, Refuted, Undecided
 from sugenet.reason.coverage import RuleFigures, coverage
@@ -18,7 +19,7 @@ __all__ = ["CheckedRule", "check_rule"]
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedRule:
+class CheckedRule(Drawn):
     """A rule, whether it always holds, and its coverage and precision."""
 
     rule: NetworkRule

@@ -65,7 +65,7 @@ def verify(
     claim = _claim(network, question)
     joint: Joint | None = None
     try:
-        if isinstance(question, Query) and _reads_reals(network):
+        if isinstance(question, Query) and network.reads_reals:
             found = _real_query(network, question, clock)
         else:
             problems, joint = problems_of(network, question)
@@ -105,10 +105,6 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
     if trusted is not None:
         return Holds(", ".join(dict.fromkeys(engines)), trusted)
     return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", {"kind": "parts", "parts": proofs})
-
-
-def _reads_reals(network: Network) -> bool:
-    return bool(network.layers) and getattr(network.layers[0], "theta", None) is not None
 
 
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
@@ -164,6 +160,6 @@ def _refuted(
 
 
 def _label(network: Network, row: tuple[Any, ...]) -> str:
-    if _reads_reals(network) and any(value != int(value) for value in row):
+    if network.reads_reals and any(value != int(value) for value in row):
         return "other"  # a class of the query's condition; the levels between whole numbers have no prediction
     return network.classes[int(network.predict(row_of(row), engine="definition")[0])]

@@ -1,8 +1,56 @@
-"""What people see: sentences and tables, and the same content as JSON data."""
+"""What people see: sentences and tables, figures, notebooks, the printed report, and the same content as JSON data."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from sugenet.show.demo import demo, example_1
 from sugenet.show.neurons import NeuronView, view_neuron
-from sugenet.show.pictures import picture
+from sugenet.show.pictures import grid_of, picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
+from sugenet.show.svg import svg
 
-__all__ = ["NeuronView", "PredictionView", "TraceView", "demo", "example_1", "picture", "view_neuron", "view_predictions", "view_trace"]
+if TYPE_CHECKING:
+    from sugenet.show.drawings import drawing, html, plot
+    from sugenet.show.plots import plot_figure
+    from sugenet.show.prepare import cactus, margin_histogram, match_meters, meters_of, sample_drawn, slack_histogram, votes_of
+    from sugenet.show.reports import report
+
+__all__ = [
+    "NeuronView",
+    "PredictionView",
+    "TraceView",
+    "cactus",
+    "demo",
+    "drawing",
+    "example_1",
+    "grid_of",
+    "html",
+    "margin_histogram",
+    "match_meters",
+    "meters_of",
+    "picture",
+    "plot",
+    "plot_figure",
+    "report",
+    "sample_drawn",
+    "shades",
+    "slack_histogram",
+    "svg",
+    "view_neuron",
+    "view_predictions",
+    "view_trace",
+    "votes_of",
+]
+
+_LATER = ("prepare", "plots", "drawings", "reports")
+"""Files that need the questions: their names are loaded when first asked for, since a table of predictions needs none of them."""
+
+
+def __getattr__(name: str) -> Any:
+    """Names of figures and reports, when first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'sugenet.show' has no attribute {name!r}")
+    files = (import_module(f"sugenet.show.{file}") for file in _LATER)
+    found = next(getattr(file, name) for file in files if name in file.__all__)
+    globals()[name] = found
+    return found

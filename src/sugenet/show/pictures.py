@@ -1,4 +1,4 @@
-"""Samples that are images, drawn with characters."""
+"""Samples that are images, drawn with characters; and the one rule that says which samples are images."""
 
 from __future__ import annotations
 
@@ -9,23 +9,49 @@ import numpy as np
 
 from sugenet.bnn import Network, Steps
 
-__all__ = ["picture"]
+__all__ = ["grid_of", "picture", "shades"]
 
 SHADES = " .:-=+*#%@"
 
 
-def picture(network: Network, x: Any) -> str | None:
-    """Draw a sample whose features are the pixels of a square image; None when they are not.
+def grid_of(network: Network) -> tuple[int, int] | None:
+    """The rows and columns of the image that a sample is, or None when it is not an image.
 
     Features count as pixels when there is a square number of them, at least 16, all numbers with the same finite range.
+
+    Examples
+    --------
+    >>> from sugenet import models
+    >>> grid_of(models.digits()), grid_of(models.breast_cancer())
+    ((8, 8), None)
     """
-    side = isqrt(network.encoder.features)
-    ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in network.encoder.codings}
-    if side < 4 or side * side != network.encoder.features or len(ranges) != 1:
+    codings = network.encoder.codings
+    side = isqrt(len(codings))
+    first = codings[0] if codings else None
+    if side < 4 or side * side != len(codings) or not isinstance(first, Steps):
         return None
-    ends = ranges.pop()
-    if ends is None or not all(map(np.isfinite, ends)) or ends[0] == ends[1]:
+    if not np.isfinite(first.low) or not np.isfinite(first.high) or first.low == first.high:
         return None
-    share = (np.asarray(x, dtype=float).reshape(side, side) - ends[0]) / (ends[1] - ends[0])
-    shades = np.clip((share * len(SHADES)).astype(int), 0, len(SHADES) - 1)
-    return "\n".join("".join(SHADES[shade] * 2 for shade in row).rstrip() for row in shades)
+    if any(not isinstance(c, Steps) or (c.low, c.high) != (first.low, first.high) for c in codings):
+        return None
+    return side, side
+
+
+def shades(network: Network, x: Any) -> Any:
+    """How far up its range each pixel of an image is, from 0 to 1, as rows and columns; None when the sample is not an image."""
+    grid = grid_of(network)
+    if grid is None:
+        return None
+    first = network.encoder.codings[0]
+    assert isinstance(first, Steps)
+    values = np.asarray(x, dtype=float).reshape(grid)
+    return np.clip((values - first.low) / (first.high - first.low), 0.0, 1.0)
+
+
+def picture(network: Network, x: Any) -> str | None:
+    """Draw a sample whose features are the pixels of a square image with characters; None when they are not."""
+    share = shades(network, x)
+    if share is None:
+        return None
+    levels = np.clip((share * len(SHADES)).astype(int), 0, len(SHADES) - 1)
+    return "\n".join("".join(SHADES[shade] * 2 for shade in row).rstrip() for row in levels)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sugenet.reason.solvers.pysat import hearing_ctrl_c
+
 __all__ = ["HittingSets"]
 
 
@@ -49,5 +51,6 @@ class HittingSets:
         """A smallest set that meets all; None when there is none left."""
         if self._empty:
             return None
-        found = self._hitman.get()
+        with hearing_ctrl_c():
+            found = self._hitman.get()
         return None if found is None else frozenset(found)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
@@ -17,7 +18,7 @@ from sugenet.reason.problem import Problem
 from sugenet.reason.solvers.cnf import CLAUSES, Cnf
 from sugenet.reason.solvers.outcome import never, out_of_time, replayed
 
-__all__ = ["solve"]
+__all__ = ["hearing_ctrl_c", "solve"]
 
 _CONFLICTS = 1000  # between two looks at the clock
 
@@ -44,12 +45,8 @@ def solve(
         answer, reason = None, None
         while answer is None and reason is None:
             solver.conf_budget(_CONFLICTS)
-            try:
+            with hearing_ctrl_c():
                 answer = solver.solve_limited()
-            except Exception as error:
-                if "keyboard interrupt" in str(error).lower():  # python-sat takes Ctrl-C itself
-                    raise KeyboardInterrupt from None
-                raise
             reason = late()
         if answer is None:
             return Open(engine, str(reason), {"clauses": len(cnf.clauses)})
@@ -57,6 +54,17 @@ def solve(
             model = set(solver.get_model())
             return replayed(problem, engine, [step + 1 in model for step in range(cnf.cascade.steps)])
         return Holds(engine, {"solver": engine, **_proof(cnf, solver.get_proof())})
+
+
+@contextmanager
+def hearing_ctrl_c() -> Iterator[None]:
+    """Turn the error by which python-sat tells of Ctrl-C, which it takes itself, into what Python says."""
+    try:
+        yield
+    except Exception as error:
+        if "keyboard interrupt" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""Values that draw themselves in a notebook: the mixin that gives answers `plot` and `_repr_html_`."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Drawn"]
+
+
+class Drawn:
+    """A value that can be drawn.
+
+    Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its picture, so the value needs
+    the methods. Both only look `sugenet.show` up by name when they are called, and hand themselves over; `show` chooses the drawing by
+    type, and nothing here knows any drawing.
+    """
+
+    __slots__ = ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the main picture with matplotlib, on new axes unless some are given; returns the axes."""
+        return import_module("sugenet.show.drawings").plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        """A sentence, pictures as inline SVG and a small table; plain text where that fails, since a notebook must never stop here."""
+        try:
+            return str(import_module("sugenet.show.drawings").html(self))
+        except Exception:
+            return f"<pre>{escape(str(self))}</pre>"

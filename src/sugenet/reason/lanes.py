@@ -1,0 +1,55 @@
+"""What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier for hashes (DESIGN section 4).
+
+Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew that of the walks: touch
+`flip_kernels.py` and `count_kernels.py` too.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+
+from __future__ import annotations
+
+import numba as nb
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["GOLDEN", "LANES", "fetch", "turned"]
+
+LANES = 64
+GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
+
+
+@intrinsic
+def turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the names
+    """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
+    signature = types.uint64(lanes, types.intp, rows, types.intp)
+
+    def emit(context, b, signature, arguments):
+        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), LANES)
+
+        def load(array):
+            data = context.make_array(signature.args[array])(context, b, arguments[array]).data
+            value = b.load(b.bitcast(b.gep(data, [arguments[array + 1]]), vector.as_pointer()))
+            value.align = 1
+            return value
+
+        bits = b.icmp_signed(">=", b.add(load(0), load(2)), ir.Constant(vector, [0] * LANES))
+        return b.bitcast(bits, ir.IntType(64))
+
+    return signature, emit
+
+
+@intrinsic
+def fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
+    """Ask for a place of an array, taken as flat, to be brought into the cache."""
+    signature = types.void(words, types.intp)
+
+    def emit(context, b, signature, arguments):
+        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
+        kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
+        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
+        where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
+        b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return signature, emit

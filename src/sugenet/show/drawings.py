@@ -1,0 +1,416 @@
+"""How each value is drawn: by its type, a sentence, figures and a small table; as HTML for notebooks, or the main figure as a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any
+
+from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn.summary import Summary, summary
+from sugenet.errors import NetworkError, SugenetError
+from sugenet.reason.answers import (
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Proved,
+    Refuted,
+    Undecided,
+    engine_words,
+    show_cost,
+)
+from sugenet.reason.chain import Chain
+from sugenet.reason.count_answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.reasons import Reason, Reasons
+from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.reason.rulebook import Rulebook
+from sugenet.reason.rulecheck import CheckedRule
+from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes
+from sugenet.show.markup import safe
+from sugenet.show.plots import plot_figure
+from sugenet.show.prepare import (
+    ROWS,
+    change_words,
+    changes_drawn,
+    heat_map,
+    kept_drawn,
+    match_meters,
+    meters_of,
+    sample_drawn,
+    votes_of,
+)
+from sugenet.show.svg import svg
+
+__all__ = ["Drawing", "Table", "drawing", "html", "plot", "summary_table", "table_html"]
+
+_SHOWN = 10
+"""Rows of a table in a notebook."""
+_BANDS = 8
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table: words only."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a value looks like; the first figure is the main one."""
+
+    sentence: str
+    figures: tuple[Figure, ...]
+    table: Table | None = None
+    text: str = ""
+    """Plain text below, with its own lines."""
+
+
+def html(value: Any) -> str:
+    """A value as static HTML: a sentence, inline SVG and a small table; everything escaped, nothing that runs or loads."""
+    drawn = drawing(value)
+    words = f"<p>{'<br>'.join(safe(line) for line in drawn.sentence.splitlines())}</p>" if drawn.sentence else ""
+    pictures = " ".join(svg(figure) for figure in drawn.figures)
+    table = "" if drawn.table is None else table_html(drawn.table)
+    text = f"<pre>{safe(drawn.text)}</pre>" if drawn.text else ""
+    return f'<div class="sugenet">{words}<div>{pictures}</div>{table}{text}</div>'
+
+
+def table_html(table: Table) -> str:
+    """A table as HTML; columns of numbers are marked as such."""
+    numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
+    marks = [' class="number"' if number and table.rows else "" for number in numeric]
+    head = "".join(f'<th scope="col"{mark}>{safe(word)}</th>' for word, mark in zip(table.head, marks, strict=True))
+    rows = ("".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) for row in table.rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and all(c in "0123456789.,-" for c in cell)
+
+
+def plot(value: Any, ax: Any = None) -> Any:
+    """Draw the main figure of a value with matplotlib; returns the axes."""
+    return plot_figure(drawing(value).figures[0], ax)
+
+
+@singledispatch
+def drawing(value: Any) -> Drawing:
+    """What a value looks like, by its type."""
+    raise SugenetError(f"there is no drawing of {type(value).__name__}. Give an answer, a trace, a chain, a summary or a network.")
+
+
+def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...], ...]:
+    if len(rows) <= _SHOWN:
+        return tuple(rows)
+    return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
+
+
+@drawing.register(Meters | Votes | Pixels | Heat | Strip | Bars | Histogram | Cactus)
+def _(figure: Figure) -> Drawing:
+    return Drawing("", (figure,))
+
+
+# -- can it fail -----------------------------------------------------------------------------------------------------------------
+
+
+def _exact(network: Network, feature: int, value: Any) -> Any:
+    """A raw value of a certificate: fractions are written there as text."""
+    return Fraction(value) if isinstance(value, str) and isinstance(network.encoder.codings[feature], Steps) else value
+
+
+def _raw(network: Network, row: Iterable[Any]) -> list[Any]:
+    return [_exact(network, feature, value) for feature, value in enumerate(row)]
+
+
+def _region(network: Network, data: dict[str, Any]) -> Region | None:
+    """A region from a certificate, where bands can be worked out for it."""
+    kinds: dict[str, Any] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
+    if data["kind"] in kinds:
+        return kinds[data["kind"]](Fraction(data["radius"]))  # type: ignore[no-any-return]
+    if data["kind"] == "Free":
+        return Free([network.encoder.names[feature] for feature in data["features"]])
+    return Anything() if data["kind"] == "Anything" else None
+
+
+def _bands(network: Network, sample: list[Any], data: dict[str, Any]) -> tuple[Meters, ...]:
+    region = _region(network, data)
+    if region is None or not network.layers:
+        return ()
+    try:
+        return (match_meters(network, sample, region=region, limit=_BANDS),)
+    except NetworkError:  # too large: the picture is left out, the sentence says it all
+        return ()
+
+
+def _limit_words(name: str, limit: Any) -> str:
+    if isinstance(limit, dict):
+        return f"{name} = {' or '.join(map(str, limit['one of']))}"
+    low, high = limit
+    if low is None or high is None:
+        return f"{name} is anything" if low == high else f"{name} <= {high}" if low is None else f"{name} >= {low}"
+    return f"{name} = {low}" if low == high else f"{low} <= {name} <= {high}"
+
+
+def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
+    """What a question without a sample is about: its limits, and the features it names."""
+    names = network.encoder.names
+    named: list[tuple[int, str]] = []
+    if question["kind"] == "monotone":
+        named = [(question["feature"], "raised" if question["rising"] else "lowered")]
+    elif question["kind"] == "fair":
+        named = [(feature, "takes any two values") for feature in question["protected"]]
+    marks = {"raised": "up", "lowered": "down"}
+    rows = [StripRow(names[feature], "", words, marks.get(words, "other")) for feature, words in named]
+    rows += [StripRow(names[f], "", _limit_words(names[f], limit), "kept") for f, limit in question.get("where", [])]
+    rest = "all inputs of the query's boxes" if question["kind"] == "query" else "all other features are free"
+    return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
+
+
+def _outcome(answer: Any, proof: dict[str, Any] | None) -> Table:
+    by = engine_words(answer.engine, proof) or "nothing so far"
+    certificate = answer.certificate
+    kind = "the input above, replayed" if certificate["answer"] == "refuted" else "none" if not proof else proof["kind"]
+    return Table(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
+
+
+@drawing.register
+def _(answer: Proved) -> Drawing:
+    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
+
+
+@drawing.register
+def _(answer: Undecided) -> Drawing:
+    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
+
+
+def _claimed(answer: Proved | Undecided) -> tuple[Figure, ...]:
+    network, question = answer.network, answer.certificate["question"]
+    if question["kind"] != "robust":
+        return (_limits(network, question, "what it is about"),)
+    sample = _raw(network, question["sample"])
+    return sample_drawn(network, sample), *_bands(network, sample, question["region"])
+
+
+@drawing.register
+def _(answer: Refuted) -> Drawing:
+    network, question = answer.network, answer.certificate["question"]
+    table = _outcome(answer, None)
+    found = " and ".join(answer.labels)
+    if question["kind"] == "robust":
+        sample = _raw(network, question["sample"])
+        return Drawing(str(answer), (changes_drawn(network, sample, answer.witness, f"becomes {found}"), *_before(network, sample)), table)
+    if len(answer.labels) == 2 and question["kind"] != "agree":
+        one, other = answer.witness
+        return Drawing(str(answer), (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),), table)
+    return Drawing(str(answer), (_input(network, answer.witness, f"class {found}"),), table)
+
+
+def _before(network: Network, sample: Any) -> tuple[Figure, ...]:
+    """The sample beside its change, where it is an image; a table shows both already."""
+    first = sample_drawn(network, sample, "before")
+    return (first,) if isinstance(first, Pixels) else ()
+
+
+def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
+    """An input; as bare numbers where they lie between the whole numbers that the network reads."""
+    try:
+        return sample_drawn(network, row, title)
+    except SugenetError:
+        rows = [StripRow(name, f"{float(value):.6g}", "") for name, value in zip(network.encoder.names, row, strict=True)]
+        return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
+
+
+# -- what would change it --------------------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(answer: Counterfactual) -> Drawing:
+    network = answer.prop.network
+    before, after = network.classes[answer.prop.label], network.classes[answer.label]
+    main = changes_drawn(network, answer.sample, answer.changed, f"{before} becomes {after}")
+    others = tuple(
+        changes_drawn(network, one.sample, one.changed, f"or {network.classes[one.label]}, with {show_cost(one.cost, one.value)}")
+        for one in answer.others[:3]
+    )
+    rows = []
+    for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
+        if old != new:
+            rows.append((network.encoder.names[feature], *change_words(network, feature, old, new)))
+    return Drawing(str(answer), (main, *_before(network, answer.sample), *others), Table(("feature", "now", "would be"), _more(rows, 3)))
+
+
+@drawing.register(NoCounterfactual)
+@drawing.register(OpenCounterfactual)
+def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
+    network, question = answer.prop.network, answer.certificate["question"]
+    movable, sample = set(question["movable"]), _raw(network, question["sample"])
+    figures: tuple[Figure, ...] = (sample_drawn(network, sample),)
+    if len(movable) < len(sample):
+        fixed = [feature for feature in range(len(sample)) if feature not in movable]
+        figures = (kept_drawn(network, sample, fixed, "features that had to stay"),)
+    return Drawing(str(answer), figures)
+
+
+# -- why -------------------------------------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(answer: Reason) -> Drawing:
+    figure = kept_drawn(answer.network, answer.sample, answer.features, f"{len(answer.features)} features that suffice: {answer.status}")
+    return Drawing(str(answer), (figure,), _conditions([answer]))
+
+
+@drawing.register
+def _(answer: Reasons) -> Drawing:
+    network = answer.network
+    label = network.classes[answer.question.keeps(network).label]
+    where = str(answer.question.region)
+    if not answer.reasons:
+        return Drawing(str(answer), (sample_drawn(network, answer.sample),))
+    first = answer.reasons[0]
+    sentence = str(answer).splitlines()[0]
+    figures: list[Figure] = [kept_drawn(network, answer.sample, first.features, f"why {label}: {where}")]
+    if len(answer.reasons) > 1:
+        kept = "all minimal reasons" if answer.all_reasons else "reasons found so far"
+        sentence += f"\n{len(answer.reasons):,} {kept}; no reason has fewer than {answer.lower} features (proved)"
+        figures.append(heat_map(network, answer.attribution, "how often each feature is in a reason", answer.all_reasons))
+    return Drawing(sentence, tuple(figures), _conditions(answer.reasons))
+
+
+def _conditions(reasons: Sequence[Reason]) -> Table:
+    rows = [(str(len(reason.features)), reason.status, _short(str(reason))) for reason in reasons]
+    return Table(("features", "status", "reason"), _more(rows, 3))
+
+
+def _short(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+@drawing.register
+def _(answer: Chain) -> Drawing:
+    network, last = answer.network, len(answer.network.layers)
+    label, figures = network.classes[answer.label], []
+    links = [answer.links[last, abs(literal)] for literal in answer.decisive] if answer.links else []
+    if links:
+        sizes = network.layers[last - 1].sizes
+        meters = tuple(Meter(f"neuron {link.neuron}", link.matches, link.tau, int(sizes[link.neuron - 1])) for link in links[:ROWS])
+        figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, len(links) - len(meters)))
+    bottom = kept_drawn(network, answer.sample, answer.features, f"{len(answer.features)} features at the bottom of the chain")
+    what = "neurons of the last layer" if links else "inputs"
+    return Drawing(f"{label}, because {len(answer.decisive)} {what} suffice", (*figures, bottom), text=answer.text(limit=4))
+
+
+# -- how many ----------------------------------------------------------------------------------------------------------------------
+
+
+def _share(part: int, total: int) -> Fraction:
+    return Fraction(part, total) if total else Fraction(0)
+
+
+def _class_bars(title: str, axis: str, bars: list[tuple[int, Bar]]) -> Bars:
+    ordered = [bar for _, bar in sorted(bars, key=lambda pair: (-pair[1].value, pair[0]))]
+    return Bars(title, axis, tuple(ordered[:ROWS]), Fraction(1), max(0, len(ordered) - ROWS), percent=True)
+
+
+@drawing.register
+def _(answer: Counted) -> Drawing:
+    names, total = answer.network.classes, answer.total
+    bars = [(k, Bar(names[k], _share(many, total), f"{many:,}", strong=k == answer.label)) for k, many in enumerate(answer.counts) if many]
+    axis = f"share of {total:,} inputs, counted exactly by {METHODS[answer.method]}"
+    return Drawing(str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),))
+
+
+@drawing.register
+def _(answer: CountOpen) -> Drawing:
+    names, total = answer.network.classes, answer.total
+    bars = [
+        (k, Bar(names[k], _share(low, total), f"at least {low:,}", _share(low, total), _share(high, total)))
+        for k, (low, high) in enumerate(zip(answer.lower, answer.upper, strict=True))
+    ]
+    axis = f"share of {total:,} inputs; the line ends where the true share may end"
+    return Drawing(str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),))
+
+
+@drawing.register
+def _(answer: CountSampled) -> Drawing:
+    names, drawn = answer.network.classes, answer.samples
+    bars = [
+        (k, Bar(names[k], _share(hits, drawn), f"{low:.2%} to {high:.2%}", Fraction(low), Fraction(high)))
+        for k, (hits, (low, high)) in enumerate(zip(answer.hits, answer.intervals, strict=True))
+        if hits
+    ]
+    axis = f"estimated share, from {drawn:,} inputs drawn at random; the line is the interval at {answer.confidence:g}"
+    return Drawing(str(answer).splitlines()[0], (_class_bars(f"estimate, not a count: {answer.region}", axis, bars),))
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(answer: CheckedRule) -> Drawing:
+    figures, verdict = answer.figures, drawing(answer.verdict)
+    low, high = figures.precision_bounds if figures.covered else (Fraction(0), Fraction(0))
+    label = answer.rule.network.classes[answer.rule.label]
+    ends = (None, None) if figures.is_exact else (low, high)
+    bars = (
+        Bar("covered", figures.coverage, f"{float(figures.coverage):.3g} of all inputs"),
+        Bar(f"{label} there", low, f"{'' if figures.is_exact else 'at least '}{float(low):.4g} of those", ends[0], ends[1], strong=True),
+    )
+    reach = Bars("how far the rule reaches, how often it is right", "share of inputs", bars, Fraction(1), percent=True)
+    return Drawing(str(answer), (*verdict.figures, reach), verdict.table)
+
+
+@drawing.register
+def _(answer: Rulebook) -> Drawing:
+    names, bars = answer.network.classes, []
+    for label in answer.classes:
+        share = answer.covered(label)
+        bars.append((label, Bar(names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}")))
+    title = "share of all inputs that a rule speaks of"
+    rows = [(f"{float(rule.coverage):.3g}", _short(str(rule)), "prime" if rule.prime else "may be widened") for rule in answer.rules]
+    table = Table(("coverage", "rule", "proved, and"), _more(rows, 3))
+    return Drawing(answer.text().splitlines()[0], (_class_bars(title, "each combination of feature states counts once", bars),), table)
+
+
+# -- networks ----------------------------------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(value: Trace) -> Drawing:
+    rows = []
+    for number, seen in enumerate(value.layers, start=1):
+        near = int((abs(2 * seen.slack + 1) <= 5).sum())
+        rows.append((str(number), f"{int(seen.active.sum()):,}", f"{len(seen.active):,}", f"{near:,}"))
+    table = Table(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
+    figures: list[Figure] = [votes_of(value)]
+    figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
+    votes, size = value.matches[value.predicted], value.network.head.sizes[value.predicted]
+    return Drawing(f"class {value.label}, with {votes} of {size} votes", tuple(figures), table)
+
+
+def summary_table(value: Summary) -> Table:
+    """One row a layer."""
+    head = ("layer", "input bits", "outputs", "1-bit weights", "zero weights", "32-bit numbers", "kB", "constant", "flipped", "ties")
+    rows = []
+    for row in value.layers:
+        counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))
+        numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, row.one_bit, row.zeros, row.thresholds))
+        rows.append((row.name, *numbers, f"{row.bytes / 1000:.2f}", *counts))
+    return Table(head, tuple(rows))
+
+
+@drawing.register
+def _(value: Summary) -> Drawing:
+    bars = tuple(Bar(row.name, Fraction(row.bytes), f"{row.bytes / 1000:.2f} kB") for row in value.layers)
+    top = max([bar.value for bar in bars] + [Fraction(1)])
+    shown = Bars("memory of each layer, packed", "bytes", bars[:ROWS], top, max(0, len(bars) - ROWS))
+    return Drawing(value.title, (shown,), summary_table(value))
+
+
+@drawing.register
+def _(value: Network) -> Drawing:
+    return drawing(summary(value))

@@ -1,0 +1,202 @@
+"""What is to be drawn, as frozen values with exact numbers: nothing here draws. `svg` and `plots` are the two ways to draw them.
+
+In a notebook a figure shows itself, and `plot` draws it on axes, as answers do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from sugenet.drawn import Drawn
+
+__all__ = [
+    "Bar",
+    "Bars",
+    "Cactus",
+    "Cell",
+    "Figure",
+    "Heat",
+    "Histogram",
+    "Meter",
+    "Meters",
+    "Pixels",
+    "Strip",
+    "StripRow",
+    "Vote",
+    "Votes",
+]
+
+
+@dataclass(frozen=True)
+class Meter:
+    """One neuron: its match count M against its threshold tau."""
+
+    name: str
+    matches: int
+    tau: int
+    size: int
+    """Largest match count it can have."""
+    low: int | None = None
+    """Least match count that the inputs that are still free can bring about; None where that is not asked."""
+    high: int | None = None
+    """Largest such match count; never too small, sometimes too large."""
+
+    @property
+    def slack(self) -> int:
+        """M - tau: 0 or more is active."""
+        return self.matches - self.tau
+
+    @property
+    def active(self) -> bool:
+        """Whether the threshold is reached."""
+        return self.matches >= self.tau
+
+    @property
+    def state(self) -> str:
+        """``on`` or ``off``; with a band also whether anything can change that."""
+        word = "on" if self.active else "off"
+        if self.low is None or self.high is None:
+            return word
+        return f"locked {word}" if self.low >= self.tau or self.high < self.tau else f"{word}, may turn"
+
+
+@dataclass(frozen=True)
+class Meters(Drawn):
+    """Match meters of some neurons, those nearest to turning first."""
+
+    title: str
+    meters: tuple[Meter, ...]
+    left_out: int = 0
+    """Further neurons that are not drawn."""
+    banded: str = ""
+    """What the bands allow, in words; empty where there are none."""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One class: its votes, exact score and possibility."""
+
+    name: str
+    votes: int
+    size: int
+    """Most votes it can have."""
+    score: Fraction
+    possibility: float
+    predicted: bool = False
+    truth: bool = False
+
+
+@dataclass(frozen=True)
+class Votes(Drawn):
+    """The race of the classes, best score first: votes, and the possibility distribution."""
+
+    title: str
+    votes: tuple[Vote, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A marked pixel: ``kept`` (must stay), ``up`` (becomes larger), ``down`` (becomes smaller) or ``other`` (another category)."""
+
+    row: int
+    column: int
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Pixels(Drawn):
+    """An image with marked pixels."""
+
+    title: str
+    shades: tuple[tuple[float, ...], ...]
+    """Rows of pixels, each from 0 (least, drawn white) to 1 (largest, drawn black)."""
+    cells: tuple[Cell, ...] = ()
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Heat(Drawn):
+    """A share for each pixel of an image."""
+
+    title: str
+    shares: tuple[tuple[Fraction | None, ...], ...]
+    """Rows of shares from 0 to 1; None for a pixel that cannot matter."""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """One feature of a table: its value, what is said of it, and a mark as in `Cell`; ``plain`` without one."""
+
+    name: str
+    value: str
+    words: str
+    kind: str = "plain"
+
+
+@dataclass(frozen=True)
+class Strip(Drawn):
+    """Features of a table, one a row."""
+
+    title: str
+    rows: tuple[StripRow, ...]
+    left_out: int = 0
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar, with the number written out, and a span where only bounds or an interval are known."""
+
+    name: str
+    value: Fraction
+    text: str
+    low: Fraction | None = None
+    high: Fraction | None = None
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Bars(Drawn):
+    """Named bars on one scale that begins at 0."""
+
+    title: str
+    axis: str
+    bars: tuple[Bar, ...]
+    top: Fraction
+    """Where the scale ends."""
+    left_out: int = 0
+    percent: bool = False
+    """Whether values are shares, written in percent along the axis."""
+
+
+@dataclass(frozen=True)
+class Histogram(Drawn):
+    """How many things fall between edges; `mark` is a value that a line is drawn at."""
+
+    title: str
+    axis: str
+    what: str
+    """What is counted."""
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    mark: float | None = None
+    mark_words: str = ""
+
+
+@dataclass(frozen=True)
+class Cactus(Drawn):
+    """How many questions were settled within how many seconds each, one line a series."""
+
+    title: str
+    of: int
+    """How many questions there were."""
+    series: tuple[tuple[str, tuple[float, ...]], ...]
+    """Name and seconds of those that were settled."""
+
+
+Figure: TypeAlias = Meters | Votes | Pixels | Heat | Strip | Bars | Histogram | Cactus

@@ -1,0 +1,174 @@
+"""What a report says: the questions about one decision, asked one after another within a time, with whatever came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from time import monotonic
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sugenet.bnn import Network, Steps, Trace
+from sugenet.errors import QuestionError, SugenetError
+from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
+from sugenet.reason.chain import Chain, chain_of
+from sugenet.reason.neighbourhood import row_of
+from sugenet.reason.questions import Robust
+from sugenet.reason.reasons import Reasons
+from sugenet.reason.regions import L0, Hamming, Linf, Region
+from sugenet.reason.verify import verify
+from sugenet.reason.whatif import Answer, whatif
+from sugenet.reason.why import why
+from sugenet.show.pictures import grid_of
+
+__all__ = ["Findings", "find"]
+
+_T = TypeVar("_T")
+
+_TARGETS = 3
+_HEAT = 200
+"""Reasons that a heat map is made of, at most."""
+_NEURONS = 2000
+"""Neurons of all layers together that a chain is followed through."""
+_WORK = 1 << 26
+"""Numbers that a question may need at the start: changes of one feature times neurons of the first layer. Beyond, it is not asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What is known of one decision. An answer that is None was not asked for; `skipped` says why."""
+
+    network: Network
+    sample: tuple[Any, ...]
+    trace: Trace
+    nearest: Answer | None
+    """The least number of features whose change alters the class."""
+    stays: Proved | Refuted | Undecided | None
+    """The largest number of changed features that is known not to alter it, with its own proof."""
+    shifts: Answer | None
+    """The same for images by the largest change of all pixels at once, for tables by flipped bits."""
+    shifts_stay: Proved | Refuted | Undecided | None
+    near: Reasons | None
+    """Reasons within the smallest region in which the class can change."""
+    everywhere: Reasons | None
+    """A reason for any input."""
+    targets: tuple[tuple[int, Answer], ...]
+    """For the classes with the next best scores: the least change that leads there."""
+    chain: Chain | None
+    skipped: tuple[str, ...]
+
+    @property
+    def best(self) -> Counterfactual | None:
+        """The cheapest change that was found, to whatever class: one to a certain class may be cheaper while the least is open."""
+        found = [answer for answer in (self.nearest, *(one for _, one in self.targets)) if isinstance(answer, Counterfactual)]
+        return min(found, key=lambda answer: answer.value, default=None)
+
+
+class _Asking:
+    """Questions one after another, each with a share of the time that is left."""
+
+    def __init__(self, time_limit: float, notify: Callable[[str], None] | None) -> None:
+        self.end, self.notify = monotonic() + time_limit, notify
+        self.skipped: list[str] = []
+
+    def ask(self, what: str, share: float, question: Callable[[float], _T]) -> _T | None:
+        if self.notify is not None:
+            self.notify(f"report: {what} ...")
+        try:
+            return question(max(0.0, self.end - monotonic()) * share)
+        except SugenetError as error:  # a network that this question is not for: the report says so
+            self.skipped.append(f"{what}: {error}")
+            return None
+
+
+def find(
+    network: Network,
+    x: Any,
+    *,
+    time_limit: float = 30.0,
+    seed: int = 0,
+    threads: int | None = None,
+    notify: Callable[[str], None] | None = None,
+) -> Findings:
+    """Ask all that a report needs; the questions together take about `time_limit` seconds at most."""
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < float("inf"):
+        raise QuestionError(f"time_limit={time_limit!r} must be a number of seconds, not negative.")
+    values = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(x, dtype=object).reshape(-1).tolist()]
+    trace = network.trace(row_of(values))
+    asking = _Asking(time_limit, notify)
+    how: dict[str, Any] = {"seed": seed, "threads": threads, "notify": notify}
+    if _first_work(network) > _WORK:
+        asking.skipped.append(
+            "the questions what it rests on, what would change it and how robust it is: the network is too large to ask them within a "
+            "report. Ask about a small region with sugenet verify"
+        )
+        return Findings(network, tuple(values), trace, None, None, None, None, None, None, (), None, tuple(asking.skipped))
+    nearest = asking.ask("the least change", 0.3, lambda t: whatif(network, values, L0, time_limit=t, **how))
+    stays = asking.ask("how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how))
+    kind = Linf if _whole(network) else Hamming
+    shifts = asking.ask("the least shift", 0.2, lambda t: whatif(network, values, kind, time_limit=t, **how))
+    shifts_stay = asking.ask("how far features may shift", 0.2, lambda t: _stays(network, values, shifts, kind, t, how))
+    targets = []
+    order = sorted(range(len(network.classes)), key=lambda k: (-trace.scores[k], k))
+    known = nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None  # the nearest of all answers that one
+    rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
+    for k in rivals:
+        found = asking.ask(f"the least change to {network.classes[k]}", 0.15, _towards(network, values, k, how))
+        targets += [(k, found)] if found is not None else []
+    near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
+    everywhere = asking.ask("a reason for any input", 0.9, lambda t: why(network, values, time_limit=t, **how))
+    chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
+    return Findings(
+        network, tuple(values), trace, nearest, stays, shifts, shifts_stay, near, everywhere, tuple(targets), chain, tuple(asking.skipped)
+    )
+
+
+def _chain(network: Network, values: list[Any]) -> Chain:
+    neurons = sum(layer.outputs for layer in network.layers)
+    if neurons > _NEURONS:
+        raise QuestionError(f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them")
+    return chain_of(network, values)
+
+
+def _towards(network: Network, values: list[Any], k: int, how: dict[str, Any]) -> Callable[[float], Answer]:
+    return lambda t: whatif(network, values, L0, target=k, time_limit=t, **how)
+
+
+def _first_work(network: Network) -> int:
+    """What looking at every change of one feature takes in the first layer; unrolling a convolution counts too."""
+    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    moves = sum(coding.states - 1 for coding in network.encoder.codings)
+    largest = max((layer.inputs * layer.outputs for layer in network.layers), default=0)
+    return max(moves * outputs, largest)
+
+
+def _whole(network: Network) -> bool:
+    """Whether one largest change means the same for every feature: pixels of an image that take whole numbers, not just bits."""
+    codings = network.encoder.codings
+    return grid_of(network) is not None and all(isinstance(c, Steps) and c.whole and not c.bipolar for c in codings)
+
+
+def _stays(
+    network: Network, values: list[Any], nearest: Answer | None, kind: Callable[[Any], Region], t: float, how: dict[str, Any]
+) -> Proved | Refuted | Undecided:
+    """Robustness in the largest region for which it is known; in the smallest region where nothing is."""
+    least = Fraction(1)
+    if isinstance(nearest, Counterfactual | OpenCounterfactual):
+        least = max(Fraction(1), nearest.lower - 1)
+    elif isinstance(nearest, NoCounterfactual):
+        least = Fraction(len(values) if kind is L0 else network.encoder.width)
+    return verify(network, Robust(values, kind(int(least) if least.denominator == 1 else least)), time_limit=t, **how)
+
+
+def _near(network: Network, values: list[Any], nearest: Answer | None, t: float, how: dict[str, Any]) -> Reasons:
+    """Reasons in the smallest region where there may be something to explain: within fewer changed features nothing alters the class."""
+    radius = max(1, int(nearest.lower)) if isinstance(nearest, Counterfactual | OpenCounterfactual) else 2
+    start = monotonic()
+    first = why(network, values, L0(radius), minimal="size", time_limit=t, **how)
+    if not first.reasons or first.reasons[0].status != "minimum" or not first.reasons[0].features:
+        return first
+    several = why(network, values, L0(radius), minimal="size", n=_HEAT, time_limit=max(0.0, t - monotonic() + start), **how)
+    proved = bool(several.reasons) and several.reasons[0].status == "minimum"
+    return several if proved else first

@@ -1,0 +1,221 @@
+"""Figures with matplotlib, the extra ``plot``: for papers and for people who go on working with the axes."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from textwrap import fill
+from typing import Any
+
+from sugenet.errors import SugenetError
+from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes
+from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION
+
+__all__ = ["plot_figure"]
+
+_MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
+_KINDS = {"up": ("^", VERMILLION), "down": ("v", BLUE), "other": ("D", VERMILLION), "kept": ("s", BLUE)}
+
+
+def plot_figure(figure: Figure, ax: Any = None) -> Any:
+    """Draw a figure on matplotlib axes, on new ones unless some are given; returns them."""
+    if ax is None:
+        ax = _axes(figure)
+    _draw(figure, ax)
+    narrow = isinstance(figure, Pixels | Heat)
+    ax.set_title(_plain(fill(figure.title, 30 if narrow else 64)), loc="left", fontsize=11, fontweight="bold")
+    return ax
+
+
+def _axes(figure: Figure) -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise SugenetError('plot() needs matplotlib. Install it with: pip install "sugenet[plot]"') from error
+    return pyplot.subplots(figsize=_size(figure), layout="constrained")[1]
+
+
+def _size(figure: Figure) -> tuple[float, float]:
+    match figure:
+        case Pixels() | Heat():
+            return 3.2, 3.6
+        case Histogram() | Cactus():
+            return 6.4, 3.6
+        case Votes(votes=rows):
+            return 6.8, 1.7 + 0.28 * max(1, len(rows))
+        case Meters(meters=rows) | Strip(rows=rows) | Bars(bars=rows):
+            return 6.4, 1.2 + 0.28 * max(1, len(rows))
+
+
+def _plain(text: str) -> str:
+    """Text as it is: a dollar sign must not begin a formula, and what fonts cannot draw is left out."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text).replace("$", r"\$")
+
+
+@singledispatch
+def _draw(figure: Any, _ax: Any) -> None:
+    raise TypeError(f"{type(figure).__name__} is no figure.")
+
+
+# -- images ------------------------------------------------------------------------------------------------------------------------
+
+
+def _bare(ax: Any, caption: str) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for side in ax.spines.values():
+        side.set_color(RULE)
+    ax.set_xlabel(_plain(fill(caption, 44)), fontsize=8, color=MUTED)
+
+
+@_draw.register
+def _(figure: Pixels, ax: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    ax.imshow(figure.shades, cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
+    for cell in figure.cells:
+        marker, colour = _KINDS[cell.kind]
+        for edge, wide in ((PAPER, 4.0), (colour, 2.0)):
+            ax.add_patch(Rectangle((cell.column - 0.43, cell.row - 0.43), 0.86, 0.86, fill=False, edgecolor=edge, linewidth=wide))
+        if cell.kind != "kept":
+            ax.plot(cell.column, cell.row, marker, color=colour, markeredgecolor=PAPER, markersize=max(3.0, 60 / len(figure.shades[0])))
+    _bare(ax, figure.caption)
+
+
+@_draw.register
+def _(figure: Heat, ax: Any) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    from sugenet.show.palette import blues
+
+    shares = [[float(share or 0) for share in row] for row in figure.shares]
+    ax.imshow(shares, cmap=LinearSegmentedColormap.from_list("shares", [blues(0), blues(1)]), vmin=0, vmax=1, interpolation="nearest")
+    if len(shares[0]) <= 10:
+        for r, row in enumerate(shares):
+            for c, share in enumerate(row):
+                if share:
+                    ax.text(c, r, f"{share:.0%}"[:-1], ha="center", va="center", fontsize=8, color=PAPER if share > 0.45 else INK)
+    _bare(ax, figure.caption)
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------------------
+
+
+def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> None:
+    """Names down the left side, first on top."""
+    ax.set_yticks(range(len(names)), [_plain(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(left=False)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    more = [f"and {left_out:,} more {what}"] if left_out else []
+    ax.set_xlabel(_plain(fill("; ".join([caption] * bool(caption) + more), 70)), fontsize=9, color=MUTED)
+
+
+def _beside(ax: Any, y: float, text: str, *, bold: bool = False, at: float = 1.01) -> None:
+    """Text at the right of a row, outside the axes."""
+    ax.annotate(
+        _plain(text),
+        (at, y),
+        xycoords=("axes fraction", "data"),
+        va="center",
+        fontsize=9,
+        fontweight="bold" if bold else "normal",
+        annotation_clip=False,
+    )
+
+
+@_draw.register
+def _(figure: Strip, ax: Any) -> None:
+    for y, row in enumerate(figure.rows):
+        if row.kind in _KINDS:
+            marker, colour = _KINDS[row.kind]
+            ax.plot(0.02, y, marker, color=colour, markersize=7, fillstyle="none" if row.kind == "kept" else "full", markeredgewidth=2)
+        ax.text(0.30, y, _plain(row.value), ha="right", va="center", fontsize=9)
+        ax.text(0.34, y, _plain(row.words), ha="left", va="center", fontsize=9, color=MUTED)
+        ax.axhline(y + 0.5, color=RULE, linewidth=0.6)
+    _rows(ax, [row.name for row in figure.rows], figure.caption, figure.left_out, "features")
+    ax.set_xlim(0, 1)
+    ax.set_xticks([])
+
+
+@_draw.register
+def _(figure: Meters, ax: Any) -> None:
+    for y, m in enumerate(figure.meters):
+        if m.low is not None and m.high is not None:
+            width = m.high - m.low + 0.8
+            ax.barh(y, width, left=m.low - m.tau - 0.4, height=0.55, facecolor="#cfe3f1", edgecolor=SKY, hatch="////", linewidth=0.8)
+        colour = BLUE if m.active else MUTED
+        ax.plot([-0.5, m.slack], [y, y], color=colour, linewidth=2.5)
+        ax.plot(m.slack, y, "o", color=colour, markerfacecolor=colour if m.active else PAPER, markersize=7)
+        _beside(ax, y, f"M {m.matches}, tau {m.tau}: {m.state}", bold=m.state.startswith("locked"))
+    ax.axvline(-0.5, color=INK, linewidth=1.4)
+    far = max([abs(v) for v in ax.get_xlim()] + [3.5])
+    ax.set_xlim(-far, far)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    band = f"; hatched: with {figure.banded}" if figure.banded else ""
+    caption = f"matches above the threshold (M - tau); 0 or more is on{band}"
+    _rows(ax, [m.name for m in figure.meters], caption, figure.left_out, "neurons")
+
+
+@_draw.register
+def _(figure: Votes, ax: Any) -> None:
+    for y, v in enumerate(figure.votes):
+        ax.barh(y, v.size, height=0.6, color=TRACK)
+        ax.barh(y, v.votes, height=0.6, facecolor=BLUE if v.predicted else SKY, hatch=None if v.predicted else "////", edgecolor=PAPER)
+        said = ["predicted"] * v.predicted + ["true class"] * v.truth
+        degree = "1" if v.possibility == 1 else f"{v.possibility:.3f}"
+        _beside(ax, y, f"{v.votes} of {v.size}, possibility {degree}{'  ' if said else ''}{', '.join(said)}", bold=v.predicted, at=1.03)
+    most = max([v.size for v in figure.votes] + [1])
+    ax.set_xlim(0, most)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    degrees = ax.twiny()
+    degrees.plot([v.possibility for v in figure.votes], range(len(figure.votes)), "D", color=INK, markeredgecolor=PAPER, clip_on=False)
+    degrees.set_xlim(0, 1)
+    degrees.set_xlabel("possibility: diamonds", fontsize=9, color=MUTED)
+    for side in ("right", "left"):
+        degrees.spines[side].set_visible(False)
+    _rows(ax, [v.name for v in figure.votes], "votes: literals that match", figure.left_out, "classes")
+
+
+@_draw.register
+def _(figure: Bars, ax: Any) -> None:
+    for y, b in enumerate(figure.bars):
+        ax.barh(y, float(b.value), height=0.6, facecolor=BLUE if b.strong else SKY, hatch=None if b.strong else "////", edgecolor=PAPER)
+        if b.low is not None and b.high is not None:
+            ax.plot([float(b.low), float(b.high)], [y, y], "|-", color=INK, markersize=9)
+        _beside(ax, y, b.text, bold=b.strong)
+    ax.set_xlim(0, float(figure.top) or 1.0)
+    if figure.percent:
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    _rows(ax, [b.name for b in figure.bars], figure.axis, figure.left_out, "bars")
+
+
+# -- charts ------------------------------------------------------------------------------------------------------------------------
+
+
+@_draw.register
+def _(figure: Histogram, ax: Any) -> None:
+    ax.stairs(figure.counts, figure.edges, fill=True, color=BLUE)
+    if figure.mark is not None:
+        ax.axvline(figure.mark, color=VERMILLION, linestyle="--")
+        ax.annotate(figure.mark_words, (figure.mark, 0.96), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points")
+    ax.set_xlabel(_plain(figure.axis))
+    ax.set_ylabel(_plain(figure.what))
+
+
+@_draw.register
+def _(figure: Cactus, ax: Any) -> None:
+    from sugenet.show.palette import SHAPES
+
+    for k, (name, row) in enumerate(figure.series):
+        marker, colour = _MARKERS[SHAPES[k % len(SHAPES)]], SERIES[k % len(SERIES)]
+        counts = range(1, len(row) + 1)
+        label = _plain(f"{name}: {len(row)} of {figure.of}")
+        ax.plot(counts, sorted(row), color=colour, marker=marker, markevery=max(1, math.ceil(figure.of / 20)), label=label)
+    ax.set_yscale("log")
+    ax.set_xlim(0, max(1, figure.of))
+    ax.set_xlabel(f"questions settled, of {figure.of}")
+    ax.set_ylabel("seconds each")
+    if figure.series:
+        ax.legend(frameon=False)

@@ -1,0 +1,275 @@
+"""Figures of networks and samples: what each picture needs, worked out exactly, ready for either renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn.codings import Coding
+from sugenet.bnn.conv import ConvLayer, dense_of
+from sugenet.errors import NetworkError
+from sugenet.reason.front import first_layer, move_gains, reach
+from sugenet.reason.neighbourhood import row_of
+from sugenet.reason.regions import Region
+from sugenet.show.figures import Bar, Bars, Cactus, Cell, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes
+from sugenet.show.pictures import grid_of, shades
+
+__all__ = [
+    "cactus",
+    "change_words",
+    "changes_drawn",
+    "heat_map",
+    "kept_drawn",
+    "margin_histogram",
+    "match_meters",
+    "meters_of",
+    "sample_drawn",
+    "slack_histogram",
+    "state_words",
+    "value_words",
+    "votes_of",
+]
+
+ROWS = 12
+"""Rows of a picture that can be read at a glance; the rest is counted."""
+_BAND_WORK = 1 << 26
+"""Products of inputs and neurons up to which bands are worked out."""
+
+
+# -- words -----------------------------------------------------------------------------------------------------------------------
+
+
+def value_words(coding: Coding, value: Any) -> str:
+    """A raw value in few digits, but never so few that it would fall on the other side of a cut.
+
+    Examples
+    --------
+    >>> value_words(Steps((17.17,)), 25.271234567), value_words(Steps((17.17,)), 17.169999999999998)
+    ('25.2712', '17.169999999999998')
+    """
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    short = f"{value:.6g}"
+    return short if isinstance(coding, Steps) and coding.state(float(short)) == coding.state(value) else repr(float(value))
+
+
+def state_words(network: Network, feature: int, value: Any) -> str:
+    """What a raw value means to the network: the condition that its state says."""
+    coding, name = network.encoder.codings[feature], network.encoder.names[feature]
+    return coding.describe(name, coding.state(value))
+
+
+def change_words(network: Network, feature: int, before: Any, after: Any) -> tuple[str, str]:
+    """The value before, and the condition that the change brings about."""
+    return value_words(network.encoder.codings[feature], before), state_words(network, feature, after)
+
+
+def _kind(coding: Coding, before: Any, after: Any) -> str:
+    """Whether a change goes up or down; a change of category is neither."""
+    if not isinstance(coding, Steps):
+        return "other"
+    return "up" if coding.state(after) > coding.state(before) else "down"
+
+
+# -- samples ---------------------------------------------------------------------------------------------------------------------
+
+
+def _shade_rows(network: Network, x: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(value) for value in row) for row in shades(network, x))
+
+
+def _limited(rows: Sequence[StripRow], limit: int) -> tuple[tuple[StripRow, ...], int]:
+    return tuple(rows[:limit]), max(0, len(rows) - limit)
+
+
+def sample_drawn(network: Network, x: Any, title: str = "the sample", limit: int = ROWS) -> Pixels | Strip:
+    """A sample as an image where it is one, else its features one by one."""
+    values = list(np.asarray(x, dtype=object).reshape(-1))
+    if grid_of(network) is not None:
+        return Pixels(title, _shade_rows(network, values), caption="white: least, black: largest value")
+    encoder = network.encoder
+    rows = [
+        StripRow(name, value_words(coding, value), state_words(network, f, value))
+        for f, (name, coding, value) in enumerate(zip(encoder.names, encoder.codings, values, strict=True))
+    ]
+    return Strip(title, *_limited(rows, limit))
+
+
+def kept_drawn(network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS) -> Pixels | Strip:
+    """A reason: the sample with the features that must stay as they are."""
+    values, chosen = list(np.asarray(x, dtype=object).reshape(-1)), sorted(features)
+    if not chosen:
+        return replace(sample_drawn(network, values, title, limit), caption="nothing needs to stay: the class stays whatever changes")
+    grid = grid_of(network)
+    if grid is not None:
+        cells = tuple(Cell(*divmod(f, grid[1]), "kept", state_words(network, f, values[f])) for f in chosen)
+        return Pixels(title, _shade_rows(network, values), cells, "framed: must stay as it is; all others may change")
+    encoder = network.encoder
+    rows = [
+        StripRow(encoder.names[f], value_words(encoder.codings[f], values[f]), state_words(network, f, values[f]), "kept") for f in chosen
+    ]
+    return Strip(title, *_limited(rows, limit), caption="must stay; all other features may change")
+
+
+def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: int = ROWS) -> Pixels | Strip:
+    """A changed sample with what changed: as an image where it is one, else the changed features one by one."""
+    old, new = (list(np.asarray(x, dtype=object).reshape(-1)) for x in (before, after))
+    encoder, grid = network.encoder, grid_of(network)
+    moved = [f for f, (a, b) in enumerate(zip(old, new, strict=True)) if encoder.codings[f].state(a) != encoder.codings[f].state(b)]
+    if grid is not None:
+        cells = []
+        for f in moved:
+            was, becomes = change_words(network, f, old[f], new[f])
+            cells.append(Cell(*divmod(f, grid[1]), _kind(encoder.codings[f], old[f], new[f]), f"{becomes}, was {was}"))
+        return Pixels(title, _shade_rows(network, new), tuple(cells), "framed: changed; triangle up: darker, down: lighter")
+    rows = []
+    for f in moved:
+        was, becomes = change_words(network, f, old[f], new[f])
+        rows.append(StripRow(encoder.names[f], was, becomes, _kind(encoder.codings[f], old[f], new[f])))
+    return Strip(title, *_limited(rows, limit), caption="value now, and what it would become")
+
+
+def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, exact: bool) -> Heat | Bars:
+    """The share of reasons that each feature is in (FFA), on the image or as bars, largest first."""
+    caption = "share of all minimal reasons, exact" if exact else "share of the reasons found so far: an estimate"
+    grid, names = grid_of(network), network.encoder.names
+    if grid is not None:
+        row = [attribution.get(name) for name in names]
+        return Heat(title, tuple(tuple(row[r * grid[1] : (r + 1) * grid[1]]) for r in range(grid[0])), caption)
+    ordered = sorted(((share, name) for name, share in attribution.items() if share), key=lambda pair: (-pair[0], pair[1]))
+    bars = tuple(Bar(name, share, f"{float(share):.0%}", strong=share == 1) for share, name in ordered[:ROWS])
+    return Bars(title, caption, bars, Fraction(1), max(0, len(ordered) - ROWS), percent=True)
+
+
+# -- inside a network --------------------------------------------------------------------------------------------------------------
+
+
+def votes_of(trace: Trace, truth: int | None = None, title: str = "votes of the classes", limit: int = ROWS) -> Votes:
+    """The race of the classes on one sample, best first; the predicted and the true class are always shown."""
+    head, network = trace.network.head, trace.network
+    possibility = head.possibility(trace.matches[None, :])[0]
+    order = sorted(range(head.outputs), key=lambda k: (-trace.scores[k], k))
+    shown = order if len(order) <= limit else [k for place, k in enumerate(order) if place < limit or k == truth]
+    votes = tuple(
+        Vote(
+            network.classes[k],
+            int(trace.matches[k]),
+            int(head.sizes[k]),
+            trace.scores[k],
+            float(possibility[k]),
+            k == trace.predicted,
+            k == truth,
+        )
+        for k in shown
+    )
+    return Votes(title, votes, len(order) - len(shown))
+
+
+def meters_of(trace: Trace, layer: int = 1, limit: int = ROWS, neurons: Iterable[int] | None = None) -> Meters:
+    """Match meters of a hidden layer on one sample, nearest to turning first; or of some neurons, numbered from 1."""
+    trace.network.layer(layer)
+    seen = trace.layers[layer - 1]
+    if neurons is None:
+        order = np.argsort(np.abs(2 * seen.slack + 1), kind="stable").tolist()
+        title = f"layer {layer}: neurons nearest to turning"
+    else:
+        order, title = [number - 1 for number in neurons], f"neurons of layer {layer}"
+    chosen = order[:limit]
+    meters = tuple(Meter(f"neuron {j + 1}", int(seen.matches[j]), int(seen.tau[j]), int(seen.sizes[j])) for j in chosen)
+    return Meters(title, meters, len(order) - len(chosen))
+
+
+def match_meters(
+    network: Network, x: Any, layer: int = 1, *, region: Region | None = None, neurons: Iterable[int] | None = None, limit: int = ROWS
+) -> Meters:
+    """Match meters of a hidden layer, with the band of match counts that a region around the sample allows.
+
+    Bands are sound: what lies outside cannot happen. `Free([...])` as region: those inputs are free, all others fixed.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.reason import Free
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[1], [-1]]))
+    >>> meter = match_meters(net, [+1, -1, +1, -1], region=Free(["x1"])).meters[0]
+    >>> meter.matches, meter.low, meter.high, meter.state
+    (1, 0, 1, 'locked off')
+    """
+    values = np.asarray(x, dtype=object).reshape(-1).tolist()
+    plain = meters_of(network.trace(row_of(values)), layer, limit, neurons)
+    if region is None:
+        return plain
+    low, high = _bands(network, values, layer, region)
+    number = [int(meter.name.split()[1]) - 1 for meter in plain.meters]
+    meters = tuple(Meter(m.name, m.matches, m.tau, m.size, int(low[j]), int(high[j])) for m, j in zip(plain.meters, number, strict=True))
+    return Meters(plain.title, meters, plain.left_out, str(region))
+
+
+def _bands(network: Network, values: list[Any], layer: int, region: Region) -> tuple[Any, Any]:
+    """Least and largest match counts of a layer within a region: exact sums in the first layer, unknown inputs behind it."""
+    near = region.around(network, values)
+    if network.layers and isinstance(network.layers[0], ConvLayer) and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK:
+        raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
+    first = first_layer(network)
+    if len(near.moves) * first.outputs > _BAND_WORK:
+        raise NetworkError("there are too many changes to work out bands. Ask about a smaller region, or leave it out.")
+    gains = move_gains(near, first)
+    matches = first.match_counts(near.inputs)[0]
+    low, high = matches - reach(near, -gains), matches + reach(near, gains)
+    tau = first.tau
+    active = matches >= tau
+    for later in network.layers[1:layer]:
+        dense = dense_of(later)
+        unknown = (low >= tau) != (high >= tau)
+        here = dense.match_counts(active[None, :])[0]
+        change = np.where(active, -dense.weights, dense.weights)[:, unknown]
+        low, high = here + np.minimum(change, 0).sum(axis=1), here + np.maximum(change, 0).sum(axis=1)
+        tau, active = dense.tau, here >= dense.tau
+    return low, high
+
+
+def margin_histogram(network: Network, X: Any, bins: int = 20) -> Histogram:
+    """How clearly each sample is decided: the best score less the second best."""
+    logits = np.sort(network.logits(X), axis=1)
+    margins = logits[:, -1] - logits[:, -2] if logits.shape[1] > 1 else np.zeros(len(logits))
+    counts, edges = np.histogram(margins, bins=bins, range=(0.0, float(margins.max(initial=0.0)) or 1.0))
+    axis = "best score less second best; at 0 the classes tie"
+    title = f"margins of {len(margins):,} samples"
+    return Histogram(title, axis, "samples", tuple(map(float, edges)), tuple(map(int, counts)), 0.0, "tie")
+
+
+def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) -> Histogram:
+    """How far the neurons of a layer are from turning, over samples: M - tau, one count for each neuron and sample."""
+    chosen = network.layer(layer)
+    bits = network.inputs(X)
+    for before in network.layers[: layer - 1]:
+        bits = before.activity(bits)
+    slack = np.asarray(chosen.match_counts(bits) - chosen.tau).ravel()
+    far = max(1, int(np.abs(slack).max(initial=1)))
+    step = max(1, -(-2 * far // bins))
+    steps = -(-far // step)
+    edges = np.arange(-steps, steps + 2) * step - 0.5  # whole numbers lie inside, and 0 begins a bin: it is active
+    counts, _ = np.histogram(slack, bins=edges)
+    title = f"slack of layer {layer} over {len(bits):,} samples"
+    axis = "matches above the threshold (M - tau); 0 or more is active"
+    return Histogram(title, axis, "neurons", tuple(map(float, edges)), tuple(map(int, counts)), -0.5, "tau")
+
+
+def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus:
+    """How many questions were settled within how many seconds each.
+
+    Parameters
+    ----------
+    series
+        For each name the times, in seconds, of the questions that were settled.
+    of
+        How many questions there were.
+    title
+        What they were.
+    """
+    return Cactus(title, of, tuple((name, tuple(sorted(float(t) for t in row))) for name, row in series.items()))

@@ -1,0 +1,158 @@
+"""Every answer draws itself: static HTML that is well formed and says the same as its sentence, and axes with the main figure."""
+
+import importlib
+import xml.etree.ElementTree as ET
+from html import escape, unescape
+
+import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
+import sugenet as sg
+from sugenet.drawn import Drawn
+from sugenet.errors import SugenetError
+from sugenet.show import drawing, html, svg
+from sugenet.show.figures import Bars, Heat, Meters, Pixels, Strip, Votes
+
+SVG = "{http://www.w3.org/2000/svg}svg"
+
+
+def parsed(text):
+    """The HTML as XML, which it must be too: `<br>` is the one tag that need not be closed."""
+    return ET.fromstring(text.replace("<br>", "<br/>"))
+
+
+def looked_at(answer):
+    text = answer._repr_html_()
+    root = parsed(text)
+    assert root.attrib["class"] == "sugenet"
+    assert len(list(root.iter(SVG))) == len(drawing(answer).figures) >= 1
+    for word in ("<script", "javascript:", "src=", "href=", " on", "style="):
+        tags = [part.split(">")[0] for part in text.split("<")[1:]]
+        assert not any(word in f"<{tag}" for tag in tags), word
+    axes = answer.plot()
+    assert isinstance(axes, Axes)
+    axes.figure.canvas.draw()
+    pyplot.close(axes.figure)
+    return root
+
+
+def test_answers_about_an_image(digits):
+    for answer in digits.values():
+        looked_at(answer)
+
+
+def test_answers_about_a_table(table):
+    for answer in table.values():
+        looked_at(answer)
+
+
+def test_answers_about_bits(bit_answers):
+    for answer in bit_answers.values():
+        looked_at(answer)
+
+
+def test_names_that_look_like_markup_stay_names(hostile):
+    for answer in hostile.values():
+        root = looked_at(answer)
+        tags = {element.tag.split("}")[-1] for element in root.iter()}
+        assert not tags & {"script", "img", "b"}
+
+
+def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
+    types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
+    for name in ("answers", "count_answers", "reasons", "rulecheck", "rulebook", "chain"):
+        module = importlib.import_module(f"sugenet.reason.{name}")
+        public = [getattr(module, item) for item in module.__all__]
+        drawn = {item for item in public if isinstance(item, type) and issubclass(item, Drawn)}
+        assert drawn
+        assert drawn <= types
+    assert {sg.Trace, sg.Network} <= types
+
+
+def test_the_sentence_comes_first(digits):
+    for name in ("proved", "refuted", "undecided", "counterfactual"):
+        first = unescape(digits[name]._repr_html_().split("<p>")[1].split("</p>")[0]).replace("<br>", "\n")
+        assert first == str(digits[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("proved", Pixels),
+        ("refuted", Pixels),
+        ("counterfactual", Pixels),
+        ("reasons", Pixels),
+        ("trace", Votes),
+        ("chain", Meters),
+        ("counted", Bars),
+        ("count open", Bars),
+        ("summary", Bars),
+    ],
+)
+def test_the_main_figure_of_an_image(digits, name, kind):
+    assert isinstance(drawing(digits[name]).figures[0], kind)
+
+
+def test_figures_of_a_table_list_its_features(table):
+    figure = drawing(table["counterfactual"]).figures[0]
+    assert isinstance(figure, Strip)
+    assert {row.name for row in figure.rows} == set(table["counterfactual"].changes())
+    assert {row.name for row in drawing(table["monotone"]).figures[0].rows} == {"worst area"}
+
+
+def test_several_reasons_give_a_heat_map(digits):
+    heat = drawing(digits["reasons"]).figures[1]
+    assert isinstance(heat, Heat)
+    shares = [share for row in heat.shares for share in row]
+    attribution = digits["reasons"].attribution
+    names = digits["reasons"].network.encoder.names
+    assert {name: share for name, share in zip(names, shares, strict=True) if share} == {n: s for n, s in attribution.items() if s}
+
+
+def test_counts_are_written_and_drawn_to_scale(digits):
+    answer = digits["counted"]
+    figure = drawing(answer).figures[0]
+    assert [bar.value for bar in figure.bars] == sorted((answer.share(k) for k in range(10) if answer.counts[k]), reverse=True)
+    assert [int(bar.text.replace(",", "")) for bar in figure.bars] == sorted((c for c in answer.counts if c), reverse=True)
+
+
+def test_an_open_count_shows_where_the_truth_may_lie(digits):
+    answer = digits["count open"]
+    for bar in drawing(answer).figures[0].bars:
+        k = answer.network.classes.index(bar.name)
+        assert (bar.low * answer.total, bar.high * answer.total) == (answer.lower[k], answer.upper[k])
+
+
+def test_a_chain_shows_the_neurons_that_decide(digits):
+    chain = digits["chain"]
+    meters = drawing(chain).figures[0]
+    assert len(meters.meters) + meters.left_out == len(chain.decisive)
+    for meter, literal in zip(meters.meters, chain.decisive, strict=False):
+        assert meter.active == (literal > 0)
+
+
+def test_a_broken_drawing_falls_back_to_text(monkeypatch, digits):
+    def broken(_):
+        raise RuntimeError("no pencil")
+
+    monkeypatch.setattr(importlib.import_module("sugenet.show.drawings"), "html", broken)
+    assert digits["proved"]._repr_html_() == f"<pre>{escape(str(digits['proved']))}</pre>"
+
+
+def test_what_cannot_be_drawn_is_refused_kindly():
+    with pytest.raises(SugenetError, match="there is no drawing of int"):
+        html(3)
+    with pytest.raises(TypeError, match="int is no figure"):
+        svg(3)
+
+
+def test_a_query_with_real_inputs_is_drawn():
+    from sugenet.reason.answers import Refuted
+    from sugenet.show.drawings import drawing as draw
+
+    network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [], sg.Head([[1] * 18, [-1] * 18]))
+    question = {"kind": "query", "inputs": 2, "outputs": 2, "cases": []}
+    certificate = {"question": question, "answer": "refuted", "witness": [0.5, 3], "proof": None}
+    found = Refuted(network, "no violation", (0.5, 3), ("other",), {}, "patches", 0.0, certificate)
+    assert [row.value for row in draw(found).figures[0].rows] == ["0.5", "3"]
