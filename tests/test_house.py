@@ -13,7 +13,7 @@ import pytest
 import sugenet
 
 SOURCE = Path(sugenet.__file__).parent
-ROOMS = ["errors", "capacity", "bits", "bnn", "reason", "levels", "fit", "io", "sweep", "show", "data", "cli", "web"]
+ROOMS = ["errors", "drawn", "capacity", "bits", "bnn", "reason", "levels", "fit", "io", "sweep", "show", "data", "web", "cli"]
 """Bottom to top: a room imports from itself and from rooms before it."""
 
 KEEP_OUT = {
@@ -27,6 +27,10 @@ KEEP_OUT = {
     "sklearn": {"fit", "data"},
     "onnx": {"io"},
     "h5py": {"io"},
+    "fastapi": {"web"},
+    "starlette": {"web"},
+    "pydantic": {"web"},
+    "uvicorn": {"web"},
 }
 """Heavy third parties and the only rooms that may import them."""
 
@@ -93,7 +97,39 @@ def test_all_names_what_is_importable_and_documented(name):
     assert own <= set(public), f"{name}: put into __all__ or begin with an underscore"
 
 
+def test_root_names_come_from_where_types_say():
+    """What is loaded when first asked for is what a reader of the types is told."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    said = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sugenet")]
+    names = {alias.asname or alias.name: (node.module, alias.name) for node in said for alias in node.names}
+    assert set(names) == set(sugenet.__all__)
+    for name, (room, origin) in names.items():
+        loaded = importlib.import_module(f"sugenet.{origin}") if room == "sugenet" else getattr(importlib.import_module(room), origin)
+        assert getattr(sugenet, name) is loaded
+    assert set(sugenet.__all__) <= set(dir(sugenet))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sugenet.nothing  # noqa: B018
+
+
+HEAVY = ("numpy", "numba", "torch", "ortools", "pysat", "scipy", "matplotlib", "sklearn", "fastapi", "pydantic", "uvicorn")
+
+
+def loaded_by(code: str) -> list[str]:
+    """Heavy libraries that some code loads in a process of its own."""
+    told = f"{code}\nimport sys\nprint('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
 def test_import_is_light():
-    code = "import sugenet, sys; print(*[m for m in ('numba', 'torch', 'ortools', 'pysat', 'scipy', 'matplotlib', 'sklearn') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert loaded_by("import sugenet") == []
+    assert loaded_by("import sugenet as sg; sg.load, sg.verify, sg.models, sg.capacity") == ["numpy"]
+    assert loaded_by("import numba") != []  # the question can be answered with something
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["why", "--help"], ["whatiff"], ["predict", "digits", "--indx", "7"], ["why", "nowhere.sugenet"]]
+)
+def test_help_and_errors_load_nothing_heavy(words):
+    code = f"from sugenet.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"
+    assert loaded_by(code) == []

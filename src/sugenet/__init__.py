@@ -1,67 +1,80 @@
 """Binarized neural networks read exactly as Sugeno integrals: which rule fired, what would change the answer, can it fail."""
 
+from __future__ import annotations
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sugenet import capacity, errors, io
-from sugenet import data as models
-from sugenet.bnn import (
-    ConvLayer,
-    DenseLayer,
-    Encoder,
-    Head,
-    LevelLayer,
-    Network,
-    Neuron,
-    OneHot,
-    PoolLayer,
-    Trace,
-    Window,
-    bit,
-    fold,
-    fold_by_evaluation,
-    fold_conv,
-    fold_levels,
-    integer,
-    simplify,
-    summary,
-    thermometer,
-    threshold,
-)
-from sugenet.io import load, save
-from sugenet.reason import (
-    L0,
-    L1,
-    L2,
-    Agree,
-    Always,
-    Anything,
-    Box,
-    Counterfactual,
-    Fair,
-    Free,
-    Hamming,
-    Linf,
-    Monotone,
-    Never,
-    NoCounterfactual,
-    OpenCounterfactual,
-    Prices,
-    Proved,
-    Refuted,
-    Robust,
-    Undecided,
-    chain_of,
-    check,
-    check_rule,
-    count,
-    rulebook,
-    verify,
-    whatif,
-    why,
-)
-
 if TYPE_CHECKING:
-    from sugenet.io import BitInputs, Integers, Reals, from_torch, read_larq, read_onnx, read_vnnlib, verify_against, write_onnx
+    from sugenet import capacity, errors, io
+    from sugenet import data as models
+    from sugenet.bnn import (
+        ConvLayer,
+        DenseLayer,
+        Encoder,
+        Head,
+        LevelLayer,
+        Network,
+        Neuron,
+        OneHot,
+        PoolLayer,
+        Trace,
+        Window,
+        bit,
+        fold,
+        fold_by_evaluation,
+        fold_conv,
+        fold_levels,
+        integer,
+        simplify,
+        summary,
+        thermometer,
+        threshold,
+    )
+    from sugenet.io import (
+        BitInputs,
+        Integers,
+        Reals,
+        from_torch,
+        load,
+        read_larq,
+        read_onnx,
+        read_vnnlib,
+        save,
+        verify_against,
+        write_onnx,
+    )
+    from sugenet.reason import (
+        L0,
+        L1,
+        L2,
+        Agree,
+        Always,
+        Anything,
+        Box,
+        Counterfactual,
+        Fair,
+        Free,
+        Hamming,
+        Linf,
+        Monotone,
+        Never,
+        NoCounterfactual,
+        OpenCounterfactual,
+        Prices,
+        Proved,
+        Refuted,
+        Robust,
+        Undecided,
+        chain_of,
+        check,
+        check_rule,
+        count,
+        rulebook,
+        verify,
+        whatif,
+        why,
+    )
 
 __version__ = "0.1.0"
 
@@ -133,9 +146,26 @@ __all__ = [
     "write_onnx",
 ]
 
+_ROOMS = ("errors", "drawn", "capacity", "bits", "bnn", "reason", "fit", "io", "show", "data", "web", "cli")
+_FACES = ("bnn", "io", "reason")
+"""Rooms that public names come from, cheapest first; a name comes from the first that has it."""
+
 
 def __getattr__(name: str) -> Any:
-    """Importers are loaded when first asked for."""
-    if name not in __all__:
+    """Rooms and names are loaded when first asked for, so that ``import sugenet`` and the command line begin at once."""
+    if name in _ROOMS or name == "models":
+        found = _room("data" if name == "models" else name)
+    elif name in __all__:
+        found = next(getattr(room, name) for room in map(_room, _FACES) if name in room.__all__)
+    else:
         raise AttributeError(f"module 'sugenet' has no attribute {name!r}")
-    return getattr(io, name)
+    globals()[name] = found
+    return found
+
+
+def _room(name: str) -> Any:
+    return import_module(f"sugenet.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

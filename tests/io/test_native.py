@@ -42,7 +42,7 @@ from sugenet.bnn import (
 )
 from sugenet.errors import FileError
 from sugenet.io import load, save
-from sugenet.io.formats import native
+from sugenet.io import texts as files
 
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -674,7 +674,7 @@ def test_a_failing_write_leaves_everything_as_it_was(tmp_path, monkeypatch, fail
     if step in ("replace", "fsync"):
         monkeypatch.setattr(os, step, fail)
     else:
-        monkeypatch.setattr(native, "open", fail if step == "open" else HalfWritten, raising=False)
+        monkeypatch.setattr(files, "open", fail if step == "open" else HalfWritten, raising=False)
     with pytest.raises(KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else FileError, match=match):
         save(small(), path)
     assert os.listdir(tmp_path) == ([] if old is None else ["net.sugenet"])

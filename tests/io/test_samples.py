@@ -213,7 +213,7 @@ def test_standard_input_is_read_like_a_file(monkeypatch, raw, message):
 
 
 def test_a_closed_standard_input_is_named():
-    line = f"{sys.executable} -m sugenet.cli predict digits - <&-"
+    line = f"{sys.executable} -m sugenet predict digits - <&-"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "sugenet: standard input is closed. Give a file, or CSV on standard input.\n"

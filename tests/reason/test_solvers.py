@@ -16,7 +16,9 @@ from sugenet.reason.outcomes import Fails, Holds, Open
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import L1, Hamming, Linf
 from sugenet.reason.solvers import SOLVERS, solver_named
+from sugenet.reason.solvers.hitting import HittingSets
 from sugenet.reason.solvers.outcome import replayed
+from sugenet.reason.solvers.pysat import hearing_ctrl_c
 from tests.reason.small import random_network, random_sample, samples_inside
 from tests.reason.test_problem import REGIONS, goals
 
@@ -123,3 +125,19 @@ def test_solvers_have_names(monkeypatch):
     monkeypatch.setattr(solvers, "find_spec", lambda name: None)
     with pytest.raises(QuestionError, match=r"needs the package 'exact', which is not installed: pip install sugenet\[exact\]"):
         solver_named("exact")
+
+
+def test_ctrl_c_that_python_sat_takes_is_given_back(monkeypatch):
+    """It tells of Ctrl-C by an error of its own, which a search for reasons would not know."""
+    hitman = pytest.importorskip("pysat.examples.hitman")
+    import pysolvers
+
+    def interrupted(_):
+        raise pysolvers.error("Caught keyboard interrupt")
+
+    sets = HittingSets([{1, 2}])
+    monkeypatch.setattr(hitman.Hitman, "get", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sets.smallest()
+    with pytest.raises(ZeroDivisionError), hearing_ctrl_c():
+        1 / 0  # noqa: B018

@@ -5,14 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sugenet.io.formats.native import load, save
-
 if TYPE_CHECKING:
     from sugenet.io.compare import Agreement, verify_against
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, LayerReport
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
+    from sugenet.io.formats.native import load, save
     from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.samples import read_samples
@@ -60,6 +59,7 @@ _ROOMS = {
     "exact.relaxed": ["PartlyImported"],
     "exact.report": ["Imported", "LayerReport"],
     "exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
+    "formats.native": ["load", "save"],
     "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
     "onnx.writer": ["write_onnx"],
     "samples": ["read_samples"],
@@ -70,7 +70,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Importers are loaded when first asked for, so that ``import sugenet`` stays light."""
+    """Each file of this room is loaded when first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
     return getattr(import_module(f"sugenet.io.{_HOME[name]}"), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sys
 import warnings
 import zipfile
 from fractions import Fraction
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.errors import FileError
+from sugenet.io.texts import read_standard_input
 
 __all__ = ["read_samples"]
 
@@ -48,7 +48,7 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     """
     name = str(path)
     if name == "-":
-        return _csv(_standard_input(), "standard input", network, target)
+        return _csv(read_standard_input("CSV", SIZE_LIMIT), "standard input", network, target)
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -70,23 +70,6 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
         raise FileError(f"{name} is neither text nor a .npy, .npz or image file. Samples come as CSV, .npy, .npz or PNG.") from None
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
-
-
-def _standard_input() -> str:
-    """Standard input as UTF-8, as files are read, whatever the locale says."""
-    stream = sys.stdin
-    try:
-        if stream is None:
-            raise ValueError
-        raw = getattr(stream, "buffer", stream).read(SIZE_LIMIT + 1)
-        text: str = raw if isinstance(raw, str) else raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"standard input is no text in UTF-8: byte {error.start} is wrong. Give CSV.") from None
-    except (OSError, ValueError):
-        raise FileError("standard input is closed. Give a file, or CSV on standard input.") from None
-    if len(text) > SIZE_LIMIT:
-        raise FileError(f"standard input has more than {SIZE_LIMIT:,} letters. Split it.")
-    return text.removeprefix("\ufeff")
 
 
 def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:

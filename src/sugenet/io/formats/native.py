@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 import stat
-from contextlib import suppress
-from pathlib import Path
 
 from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.formats.container import Document, Tensors, seal, unseal
 from sugenet.io.formats.document import from_document, to_document
+from sugenet.io.texts import advice, write_bytes
 
 __all__ = ["load", "save"]
 
@@ -54,13 +52,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
             raise FileError("what was written reads back as another network. This is a bug in sugenet: please report it.")
     except FileError as error:
         raise FileError(f"the network cannot be saved to {os.fspath(path)!r}: {error}") from error
-    try:
-        target = Path(os.path.realpath(path))
-        if not target.parent.is_dir():
-            raise FileError(f"there is no folder {str(target.parent)!r}. Make it first.")
-        _replace(target, raw)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{os.fspath(path)!r} cannot be written: {_advice(error)} Nothing was changed.") from error
+    write_bytes(path, raw)
 
 
 def load(path: str | os.PathLike[str]) -> Network:
@@ -96,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Network:
             document, tensors = unseal(stream, os.fstat(stream.fileno()).st_size)
         return _checked(document, tensors)
     except (OSError, ValueError) as error:
-        raise FileError(f"{os.fspath(path)!r} cannot be read: {_advice(error)}") from error
+        raise FileError(f"{os.fspath(path)!r} cannot be read: {advice(error)}") from error
 
 
 def _checked(document: Document, tensors: Tensors) -> Network:
@@ -104,60 +96,3 @@ def _checked(document: Document, tensors: Tensors) -> Network:
         return from_document(document, tensors)
     except FileError as error:
         raise FileError(f"{error} The file is whole, but sugenet did not write it so: save the network again.") from error
-
-
-def _replace(target: Path, raw: bytes) -> None:
-    """Put `raw` in the place of `target` in one step, or leave everything as it was."""
-    mode = _mode_of(target)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.sugenet.tmp")
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:  # an interrupt too leaves nothing behind
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    with suppress(OSError):  # where folders can be opened, the new name is made to last as well
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _mode_of(target: Path) -> int | None:
-    """Permissions of the file to be replaced, None when there is none; refuses what must not be replaced."""
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError
-    if not stat.S_ISREG(mode):
-        raise FileExistsError
-    if not os.access(target, os.W_OK):
-        raise PermissionError
-    return stat.S_IMODE(mode)
-
-
-def _advice(error: Exception) -> str:
-    match error:
-        case FileError():
-            return str(error)
-        case FileNotFoundError() | NotADirectoryError():
-            return "there is no such file or folder. Check the path."
-        case IsADirectoryError():
-            return "it is a folder. Add the name of a file to the path."
-        case PermissionError():
-            return "permission is denied. Choose another folder, or change the permissions."
-        case FileExistsError():
-            return "it is not a file. Choose another path."
-        case OSError(strerror=str(reason)):
-            return f"{reason}. Check the disk and the path."
-        case _:
-            return f"{error}. Check the path."

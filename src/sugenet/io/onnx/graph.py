@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.wire import Budget, Message
+from sugenet.io.texts import advice
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
 
@@ -120,7 +121,7 @@ def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
         path = Path(source)
         return _Reader(path.name, path.parent).read(_unzipped(_contents(path, "it")))
     except (OSError, FileError, ValueError) as error:
-        raise FileError(f"{shown} cannot be read: {_advice(error)}") from error
+        raise FileError(f"{shown} cannot be read: {advice(error)}") from error
 
 
 def _contents(path: Path, what: str) -> bytes:
@@ -149,22 +150,6 @@ def _unzipped(raw: bytes) -> bytes:
     if not machine.eof:
         raise FileError("it is a gzip archive that is cut off.")
     return out
-
-
-def _advice(error: Exception) -> str:
-    match error:
-        case FileError():
-            return str(error)
-        case FileNotFoundError() | NotADirectoryError():
-            return "there is no such file or folder. Check the path."
-        case IsADirectoryError():
-            return "it is a folder. Give the path of a file."
-        case PermissionError():
-            return "permission is denied. Change the permissions, or copy the file."
-        case OSError(strerror=str(reason)):
-            return f"{reason}. Check the disk and the path."
-        case _:
-            return f"{error}. Check the path."
 
 
 def _short(text: str) -> str:

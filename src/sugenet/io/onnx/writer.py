@@ -7,11 +7,8 @@ compared with their cuts in float64. Operation set 15, file format version 8.
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from itertools import pairwise
 from math import gcd, lcm
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer,
 from sugenet.errors import FileError
 from sugenet.io.onnx.builder import Builder, port
 from sugenet.io.onnx.graph import Array
+from sugenet.io.texts import write_bytes
 
 __all__ = ["onnx_bytes", "write_onnx"]
 
@@ -64,27 +62,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
         raw = onnx_bytes(network, hidden=hidden)
     except FileError as error:
         raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
-    try:
-        _replace(Path(os.path.realpath(path)), raw)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FileError(f"{os.fspath(path)!r} cannot be written: {reason}. Check the path. Nothing was changed.") from error
-
-
-def _replace(target: Path, raw: bytes) -> None:
-    if target.exists() and not target.is_file():
-        raise IsADirectoryError(0, "it is a folder, or no plain file")
-    temporary = target.with_name(f".{secrets.token_hex(8)}.onnx.tmp")
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:  # an interrupt too leaves nothing behind
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    write_bytes(path, raw)
 
 
 def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:

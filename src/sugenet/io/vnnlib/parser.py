@@ -12,14 +12,13 @@ import os
 import re
 import stat
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeAlias
 
 from sugenet.errors import FileError
+from sugenet.io.texts import write_bytes
 from sugenet.reason.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 
 __all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
@@ -89,15 +88,7 @@ def write_vnnlib(query: Query, path: str | os.PathLike[str]) -> None:
     True
     """
     raw = query.to_text().encode()
-    target = Path(path)
-    unfinished = target.with_name(target.name + ".part")
-    try:
-        unfinished.write_bytes(gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw)
-        os.replace(unfinished, target)
-    except (OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            unfinished.unlink()
-        raise FileError(f"{str(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}. Check the path.") from error
+    write_bytes(path, gzip.compress(raw, mtime=0) if os.fspath(path).endswith(".gz") else raw)
 
 
 def parse_vnnlib(text: str) -> Query:

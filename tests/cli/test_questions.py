@@ -140,7 +140,7 @@ def test_why_and_chain_and_rules(capsys):
         (("whatif", "digits", "--index", 7, "--price", "nose=2"), "no feature 'nose'"),
         (("why", "digits", "--index", 7, "-n", "few"), "-n few"),
         (("rules", "digits", "--check", "pixel (0,0) >= 3"), "'->'"),
-        (("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"), "method='guess'"),
+        (("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"), "--method guess is not one of auto, walk, sums, sample"),
     ],
 )
 def test_refusals_say_what_to_do(capsys, arguments, words):
@@ -148,3 +148,25 @@ def test_refusals_say_what_to_do(capsys, arguments, words):
     assert code == 2
     assert words in err, err
     assert "Traceback" not in err
+
+
+def test_a_certificate_on_standard_output_is_alone_there(capsys):
+    code, out, err = run(capsys, "verify", "digits", "--index", 7, "--l0", 1, "-o", "-")
+    assert (code, json.loads(out)["answer"]) == (0, "proved")
+    assert err == "the class stays 3, with up to 1 feature changed: proved by flip enumeration (193 changes)\n"
+    assert run(capsys, "verify", "digits", "--index", 7, "--l0", 1, "-o", "-", "--quiet")[1:] == (out, "")
+
+
+def test_where_there_is_no_certificate_the_answer_is_given_and_the_reason(capsys, tmp_path):
+    path = tmp_path / "c.json"
+    code, out, err = run(capsys, "count", "digits", "--index", 7, "--l0", 9, "--time-limit", 0, "-o", path)
+    assert (code, err) == (3, "no certificate was written: not everything was counted.\n")
+    assert "of them counted: stopped after" in out
+    assert not path.exists()
+
+
+def test_rules_that_are_checked_have_certificates(capsys, tmp_path):
+    path = tmp_path / "c.json"
+    code, _, _ = run(capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1, "-o", path)
+    assert code == 1
+    assert run(capsys, "check", path, "breast_cancer")[0] == 0

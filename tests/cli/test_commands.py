@@ -15,8 +15,8 @@ from PIL import Image
 
 import sugenet as sg
 from sugenet.cli import main
-
-README = Path(__file__).parent.parent / "README.md"
+from sugenet.cli.commands import parser_of_all
+from sugenet.cli.parser import options_of
 
 
 def run(capsys, *arguments):
@@ -25,25 +25,8 @@ def run(capsys, *arguments):
     return code, out.out, out.err
 
 
-def console_examples():
-    blocks = re.findall(r"```console\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    for block in blocks:
-        yield from re.findall(r"^\$ sugenet ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, flags=re.MULTILINE)
-
-
-@pytest.mark.parametrize(("command", "output"), list(console_examples()))
-def test_readme_commands_print_what_it_says(capsys, command, output):
-    code, out, _ = run(capsys, *command.split())
-    assert code == 0
-    assert out.rstrip() == output.rstrip()
-
-
-def test_the_readme_has_commands():
-    assert len(list(console_examples())) >= 2
-
-
 def test_demo_as_a_process():
-    done = subprocess.run([sys.executable, "-m", "sugenet.cli", "demo"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "sugenet", "demo"], capture_output=True, text=True, check=True)
     assert "Example 1 of the paper" in done.stdout
     assert "1 changed feature would turn it, in 3 ways" in done.stdout
     assert "343 of 359 right" in done.stdout
@@ -166,24 +149,24 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
     ("arguments", "message"),
     [
         (["predict", "nowhere.sugenet"], "no such file"),
-        (["predict", "digits", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["predict", "digits", "nowhere.csv"], "nowhere.csv cannot be read: there is no such file"),
         (["predict", "digits", "."], "is a folder"),
         (["predict", "digits", "--index", "9999"], "--index 9999 is not one of the 359 samples"),
         (["predict", "digits", "--index", "-1"], "--index -1 is not one of"),
         (["trace", "digits"], "there are 359 samples. Choose one with --index"),
         (["trace", "digits", "--index", "0", "--layer", "5"], "there is no layer 5"),
         (["rules", "digits", "--neuron", "65"], "layer 1: there is no neuron 65: the layer has 64, numbered from 1"),
-        (["rules", "digits", "--neuron", "1", "--limit", "-1"], "limit=-1 must not be negative"),
-        (["rules", "digits", "--neuron", "1", "--limit", "1" + "0" * 20], "--limit 100000000000000000000 must be at most 100000"),
-        (["trace", "digits", "--index", "1", "--limit", "-1"], "limit=-1 must not be negative"),
-        (["predict", "digits", "--limit", "-1"], "limit=-1 must not be negative"),
+        (["rules", "digits", "--neuron", "1", "--limit", "-1"], "--limit -1 must be from 0 to 100000"),
+        (["rules", "digits", "--neuron", "1", "--limit", "1" + "0" * 20], "--limit 100000000000000000000 must be from 0 to 100000"),
+        (["trace", "digits", "--index", "1", "--limit", "-1"], "--limit -1 must not be negative"),
+        (["predict", "digits", "--limit", "-1"], "--limit -1 must not be negative"),
         (["predict", "digits", "--threads", "99999999999"], "--threads 99999999999 must be from 1 to 1024"),
         (["predict", "digits", "--threads", "0"], "--threads 0 must be from 1 to 1024"),
         (["predict", "digits", "--target", "kind"], "--target kind names a column of a CSV file"),
         (["whatif", "digits", "--index", "7", "-o", "nowhere/c.json"], "'nowhere/c.json' cannot be written: there is no folder"),
         (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
         (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
-        (["whatif", "digits", "--index", "7", "--limit", "far"], "far is not a number"),
+        (["whatif", "digits", "--index", "7", "--within", "far"], "--within far is not a number"),
         (["check", "nowhere.json", "digits"], "nowhere.json cannot be read"),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
         (["train", ".", "--target", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),
@@ -191,7 +174,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (["train", "nowhere.csv", "--target", "y", "-o", "nowhere/m.sugenet"], "'nowhere/m.sugenet' cannot be written: there is no folder"),
         (
             ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--threads", "99999999999"],
-            "threads=99999999999 must be at most 1024",
+            "--threads 99999999999 must be from 1 to 1024",
         ),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"], "--hidden a must be whole numbers"),
     ],
@@ -247,9 +230,9 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
 
 
 def test_usage_errors_and_help_leave_with_their_codes(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["predict", "digits", "--limit", "many"])
-    assert caught.value.code == 2
+    code, out, err = run(capsys, "predict", "digits", "--limit", "many")
+    assert (code, out) == (2, "")
+    assert err == "sugenet: --limit many is not a whole number.\nTry: sugenet predict --help\n"
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     assert caught.value.code == 0
@@ -257,7 +240,7 @@ def test_usage_errors_and_help_leave_with_their_codes(capsys):
 
 
 def test_a_closed_pipe_is_no_error():
-    line = f"{sys.executable} -m sugenet.cli predict digits --limit 300 | head -1"
+    line = f"{sys.executable} -m sugenet predict digits --limit 300 | head -1"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
@@ -265,7 +248,7 @@ def test_a_closed_pipe_is_no_error():
 def process(line, **environment):
     """A shell line as a process, with output buffered as usual; {sugenet} stands for the command."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    script = "set -o pipefail\n" + line.format(sugenet=f"{sys.executable} -m sugenet.cli")
+    script = "set -o pipefail\n" + line.format(sugenet=f"{sys.executable} -m sugenet")
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=kept | environment)
 
 
@@ -335,6 +318,33 @@ def test_a_file_named_like_a_shipped_model_does(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert "network 60-16-2" in run(capsys, "summary", "digits")[1]
     assert "no samples given" in run(capsys, "predict", "digits")[2]
+
+
+def test_an_option_means_the_same_everywhere():
+    """One metavar and one reader of values for each option, whatever the command; the shared ones are where they belong."""
+    _, commands = parser_of_all()
+    meanings, has = {}, {}
+    for name, parser in commands.items():
+        for action in options_of(parser):
+            for flag in action.option_strings:
+                meanings.setdefault(flag, set()).add((action.metavar, action.nargs, type(action).__name__))
+                has.setdefault(flag, set()).add(name)
+    assert {flag: kinds for flag, kinds in meanings.items() if len(kinds) > 1} == {}
+    asking = {"why", "whatif", "verify", "count"}
+    assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
+    assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
+    assert has["--time-limit"] == asking | {"rules", "report"}
+    assert has["--seed"] == has["--time-limit"] | {"train"}
+    assert has["--threads"] == has["--seed"] | {"predict"}
+    assert has["-o"] == has["--seed"] | {"convert"}
+
+
+def test_samples_may_come_behind_options(capsys, tmp_path):
+    X, _ = sg.models.samples("digits")
+    np.save(tmp_path / "x.npy", X[:3])
+    assert run(capsys, "predict", "digits", "--limit", 1, tmp_path / "x.npy")[0] == 0
+    code, _, err = run(capsys, "predict", "digits", tmp_path / "x.npy", "--limit", 1, tmp_path / "x.npy")
+    assert (code, "is one argument too many" in err) == (2, True)
 
 
 def test_version(capsys):

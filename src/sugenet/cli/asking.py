@@ -1,0 +1,190 @@
+"""What commands that ask have in common: options for regions, classes and work; limits and regions in words; certificates."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sugenet.cli.options import give, number, typed
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Parser, UsageError
+from sugenet.errors import SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.bnn import Network
+
+__all__ = [
+    "LIMITS",
+    "REGIONS",
+    "announced",
+    "asked_among",
+    "check_region",
+    "class_number",
+    "how",
+    "how_many",
+    "keep_certificate",
+    "limits_in",
+    "names_in",
+    "on_classes",
+    "on_regions",
+    "on_sample",
+    "on_work",
+    "region_of",
+    "target_of",
+]
+
+REGIONS = ("hamming", "l0", "l1", "l2", "linf", "free", "anything")
+LIMITS = "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"
+
+
+# -- options that some of them share ---------------------------------------------------------------------------------------------
+
+
+def on_sample(parser: Parser) -> None:
+    """Whom it is about."""
+    give(parser, "model", "samples", "index", "target")
+
+
+def on_regions(parser: Parser, title: str, default: str = "") -> None:
+    """Where the sample may go."""
+    group = parser.add_argument_group(title)
+    for name, words in (
+        ("hamming", "up to R bits flipped"),
+        ("l0", "up to R features changed"),
+        ("l1", "raw changes of up to R in all"),
+        ("l2", "a raw distance of up to R"),
+        ("linf", "every feature changed by up to R"),
+    ):
+        group.add_argument(f"--{name}", type=typed(number), metavar="R", help=words)
+    group.add_argument("--free", metavar="FEATURES", help="these features free, commas between them")
+    group.add_argument("--anything", action="store_true", help=f"any input{default}")
+    group.add_argument("--where", action="append", default=[], metavar="LIMITS", help=LIMITS)
+
+
+def on_classes(parser: Parser) -> None:
+    """What counts as a change."""
+    parser.add_argument("--to", metavar="CLASS", help="only changes to this class count; any other unless given")
+    parser.add_argument(
+        "--ties", choices=["lowest", "against"], default="lowest", metavar="WHO", help="a tie is won by the lowest class, or counts against"
+    )
+
+
+def on_work(parser: Parser) -> None:
+    """How it is answered, and where the answer goes."""
+    give(parser, "output", "time_limit", "threads", "seed", "json", "quiet")
+
+
+def how(options: Namespace, screen: Screen) -> dict[str, Any]:
+    """Arguments that all questions have."""
+    return {"time_limit": options.time_limit, "threads": options.threads, "seed": options.seed, "notify": screen.progress}
+
+
+def how_many(text: str) -> Any:
+    """A number, or the word all."""
+    if text == "all":
+        return text
+    if not text.isdecimal():
+        raise SugenetError(f"{text} must be a number, or all")
+    return int(text)
+
+
+# -- what they share in work -----------------------------------------------------------------------------------------------------
+
+
+def announced(screen: Screen, run: Callable[[], Any]) -> Any:
+    """Do something that may have to be compiled first, and say so then."""
+    from sugenet.reason.flip_kernels import prepare
+
+    found: list[Any] = []
+    prepare(screen.tell, lambda: found.append(run()))
+    return found[0]
+
+
+def keep_certificate(options: Namespace, screen: Screen, certificate: dict[str, Any] | None, missing: str = "") -> None:
+    """Write a certificate where the options say so; where there is none, say why."""
+    if options.output is None:
+        return
+    if certificate is None:
+        screen.tell(f"no certificate was written: {missing}.")
+        return
+    text = json.dumps(certificate, indent=1)
+    if options.output == "-":
+        screen.clear()
+        print(text)
+    else:
+        from sugenet.io import write_text
+
+        write_text(options.output, text + "\n")
+
+
+def class_number(network: Network, name: str | None, option: str) -> int:
+    """The number of a class by its name."""
+    if name not in network.classes:
+        raise SugenetError(f"{option} {name} is no class. The classes are {', '.join(network.classes)}.")
+    return network.classes.index(name)
+
+
+def target_of(options: Namespace, network: Network) -> int | None:
+    """The class that ``--to`` names."""
+    return None if options.to is None else class_number(network, options.to, "--to")
+
+
+def names_in(text: str, network: Network) -> list[str]:
+    """Names with commas between them; a name may hold a comma itself."""
+    if text in network.encoder.names:
+        return [text]
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
+    """Limits of features: NAME=LOW..HIGH with an end left out for none, or NAME=A or NAME=A|B for values."""
+    from sugenet.bnn import OneHot
+
+    limits: dict[str, Any] = {}
+    for part in parts:
+        name, equals, limit = part.rpartition("=")
+        if not equals or name not in network.encoder.names:
+            raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature.")
+        if name in limits:
+            raise SugenetError(f"--where {part}: {name} has limits already. Give what both allow.")
+        coding = network.encoder.codings[network.encoder.names.index(name)]
+        if isinstance(coding, OneHot):
+            known = {str(category): category for category in coding.categories}
+            wrong = [value for value in limit.split("|") if value not in known]
+            if wrong:
+                raise SugenetError(f"--where {part}: {wrong[0]} is no category. The categories are {', '.join(known)}.")
+            limits[name] = {known[value] for value in limit.split("|")}
+        else:
+            low, dots, high = limit.partition("..")
+            if not limit.strip():
+                raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds.")
+            ends = (low, high) if dots else (low, low)
+            limits[name] = tuple(None if not end.strip() else number(end) for end in ends)
+    return limits
+
+
+def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
+    """Those of some options that are given."""
+    return [name for name in names if getattr(options, name) not in (None, False)]
+
+
+def check_region(options: Namespace) -> None:
+    """Refuse two regions at once."""
+    asked = [*asked_among(options, REGIONS), *(["where"] if options.where else [])]
+    if len(asked) > 1:
+        raise UsageError(f"name one region, not --{' and --'.join(asked)}.")
+
+
+def region_of(options: Namespace, network: Network) -> Any:
+    """The region that the options name; any input where they name none."""
+    from sugenet import reason
+
+    if options.where:
+        return reason.Box(limits_in(options.where, network))
+    kind = next(iter(asked_among(options, REGIONS)), "anything")
+    regions: dict[str, Any] = {"hamming": reason.Hamming, "l0": reason.L0, "l1": reason.L1, "l2": reason.L2, "linf": reason.Linf}
+    if kind in regions:
+        return regions[kind](getattr(options, kind))
+    return reason.Free(names_in(options.free, network)) if kind == "free" else reason.Anything()

@@ -1,0 +1,77 @@
+"""All commands in one parser: built from the groups without loading what they need, so that help and errors come at once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from sugenet import __version__
+from sugenet.cli import complete, faces, files, look, questions
+from sugenet.cli.options import SHIPPED, check_paths
+from sugenet.cli.parser import Commands, Parser, positionals_of
+
+__all__ = ["GROUPS", "parse", "parser_of_all"]
+
+GROUPS: dict[str, Commands] = {
+    "look": look.COMMANDS,
+    "ask": questions.COMMANDS,
+    "show": faces.COMMANDS,
+    "files": files.COMMANDS | complete.COMMANDS,
+}
+"""Commands by what people come for."""
+
+_CODES = (
+    ("0", "done, found or proved"),
+    ("1", "refuted, or a certificate that does not hold"),
+    ("2", "wrong usage or bad input"),
+    ("3", "undecided"),
+    ("130", "interrupted"),
+)
+
+
+class _Sugenet(Parser):
+    """The parser of all commands; its help groups them."""
+
+    def format_usage(self) -> str:
+        return "usage: sugenet COMMAND [OPTIONS]\n"
+
+    def format_help(self) -> str:
+        lines = ["Binarized neural networks read exactly as Sugeno integrals.", "", self.format_usage()]
+        for title, commands in GROUPS.items():
+            lines += [title, *(f"  {name:<12}{words}" for name, (_, words, _) in commands.items()), ""]
+        lines += ["options", "  -h, --help  show this help, or with COMMAND that of a command", "  --version   show the version", ""]
+        lines += ["exit codes", *(f"  {code:<12}{words}" for code, words in _CODES), ""]
+        lines += [f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}."]
+        lines += ["Example: sugenet predict digits --index 7", ""]
+        return "\n".join(lines)
+
+
+def parser_of_all() -> tuple[Parser, dict[str, Parser]]:
+    """The parser, and those of the commands by name."""
+    parser = _Sugenet(prog="sugenet")
+    parser.add_argument("--version", action="version", version=f"sugenet {__version__}")
+    places = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    made = {}
+    for commands in GROUPS.values():
+        for name, (setup, words, examples) in commands.items():
+            made[name] = places.add_parser(name, prog=f"sugenet {name}", description=f"{words[0].upper()}{words[1:]}.", examples=examples)
+            made[name].set_defaults(run=setup(made[name]))
+    return parser, made
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Understand a command line: the options, with the function to run as ``run``."""
+    parser, made = parser_of_all()
+    options, rest = parser.parse_known_args(arguments)
+    if options.command is None:
+        if rest:
+            parser.refuse(rest)
+        parser.error("no command given")
+    chosen = made[options.command]
+    for action in positionals_of(chosen):  # one that may be left out can also come behind options
+        if rest and (rest[0] == "-" or not rest[0].startswith("-")) and getattr(options, action.dest) is None:
+            setattr(options, action.dest, rest.pop(0))
+    if rest:
+        chosen.refuse(rest)
+    check_paths(options)
+    return options

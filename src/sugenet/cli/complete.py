@@ -1,0 +1,200 @@
+"""``sugenet completion``: scripts that complete commands, options, values and models in bash, zsh and fish, made from the parser."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+
+from sugenet.cli.options import SHIPPED
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run, options_of, positionals_of
+
+__all__ = ["COMMANDS"]
+
+_FILES = ("FILE", "SAMPLES", "CERTIFICATE", "DATA")
+_MODELS = ("MODEL", "MODEL2", "SOURCE")
+
+
+def _completion(parser: Parser) -> Run:
+    parser.add_argument("shell", choices=list(_SHELLS), metavar="SHELL", help="one of")
+    return _print_script
+
+
+def _print_script(options: Namespace, screen: Screen) -> int:
+    from sugenet.cli.commands import GROUPS, parser_of_all
+
+    words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
+    return screen.say(_SHELLS[options.shell](words, parser_of_all()[1]), None)
+
+
+def _kind(action: argparse.Action) -> str:
+    """What the value of an option or argument is: models, files, one of some words, or something else."""
+    if action.choices is not None:
+        return "words"
+    return "models" if action.metavar in _MODELS else "files" if action.metavar in _FILES else "other"
+
+
+def _valued(parser: Parser, kind: str) -> Iterator[tuple[str, argparse.Action]]:
+    """Options with a value of that kind, by each of their spellings."""
+    for action in options_of(parser):
+        if action.nargs != 0 and _kind(action) == kind:
+            yield from ((flag, action) for flag in action.option_strings)
+
+
+def _flags(parser: Parser) -> str:
+    return " ".join(flag for action in options_of(parser) for flag in action.option_strings)
+
+
+def _choices(action: argparse.Action) -> str:
+    return " ".join(map(str, action.choices or ()))
+
+
+# -- bash ------------------------------------------------------------------------------------------------------------------------
+
+_BASH = """\
+# bash completion of sugenet. Once: eval "$(sugenet completion bash)"; always: put that line into ~/.bashrc.
+_sugenet() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}"
+    local IFS=$' \\t\\n' words="" kind=""
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "{commands} --help --version" -- "$current"))
+        return
+    fi
+    case "$command $before" in
+{values}
+    esac
+    if [[ -z $kind && $current == -* ]]; then
+        kind=words
+        case "$command" in
+{options}
+        esac
+    fi
+    if [[ -z $kind ]]; then
+        case "$command" in
+{arguments}
+        esac
+    fi
+    case "$kind" in
+        words) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
+        models) IFS=$'\\n'; COMPREPLY=($(compgen -W "${{words// /$'\\n'}}" -- "$current") $(compgen -f -- "$current")) ;;
+        files) IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")) ;;
+    esac
+}}
+complete -o filenames -F _sugenet sugenet"""
+
+
+def _bash(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
+    models = " ".join(SHIPPED)
+    values, options, arguments = [], [], []
+    for name, parser in parsers.items():
+        for kind, words in (("models", models), ("files", ""), ("other", "")):
+            found = "|".join(f'"{name} {flag}"' for flag, _ in _valued(parser, kind))
+            values += [f'        {found}) kind={kind} words="{words}" ;;'] if found else []
+        values += [f'        "{name} {flag}") kind=words words="{_choices(action)}" ;;' for flag, action in _valued(parser, "words")]
+        options.append(f'            {name}) words="{_flags(parser)}" ;;')
+        kinds = [(_kind(action), _choices(action)) for action in positionals_of(parser)]
+        if kinds:  # all of them take files, some also models; words stand alone
+            kind = next((kind for kind in ("models", "words", "files") if kind in dict(kinds)), "other")
+            arguments.append(f'            {name}) kind={kind} words="{models if kind == "models" else dict(kinds)[kind]}" ;;')
+    parts = {"values": values, "options": options, "arguments": arguments}
+    return _BASH.format(commands=" ".join(commands), **{part: "\n".join(lines) for part, lines in parts.items()})
+
+
+# -- zsh -------------------------------------------------------------------------------------------------------------------------
+
+_ZSH = """\
+#compdef sugenet
+# zsh completion of sugenet. Once: eval "$(sugenet completion zsh)"; always: put that line into ~/.zshrc, after compinit.
+_sugenet_models() {{
+    compadd -- {models}
+    _files
+}}
+_sugenet() {{
+    if ((CURRENT == 2)); then
+        local -a commands=(
+{commands}
+        )
+        _describe command commands
+        _arguments '--help[show help]' '--version[show the version]'
+        return
+    fi
+    local name="$words[2]"
+    shift words
+    ((CURRENT--))
+    case "$name" in
+{cases}
+    esac
+}}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _sugenet "$@"; else compdef _sugenet sugenet; fi"""
+
+
+def _zsh(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
+    def quoted(text: str) -> str:
+        return "'" + text.replace("'", "'\\''") + "'"
+
+    def plain(text: str) -> str:
+        for letter in "\\:[]":
+            text = text.replace(letter, f"\\{letter}")
+        return text
+
+    def action_of(action: argparse.Action) -> str:
+        kinds = {"models": "_sugenet_models", "files": "_files", "words": f"({_choices(action)})", "other": " "}
+        return f":{plain(str(action.metavar or action.dest))}:{kinds[_kind(action)]}"
+
+    lines = [f"            {quoted(f'{name}:{plain(words)}')}" for name, words in commands.items()]
+    cases = []
+    for name, parser in parsers.items():
+        specs = []
+        for action in options_of(parser):
+            for flag in action.option_strings:
+                value = "" if action.nargs == 0 else action_of(action)
+                specs.append(quoted(f"*{flag}[{plain(action.help or '')}]{value}"))
+        specs += [
+            quoted(action_of(action)) if action.nargs != "?" else quoted(f":{action_of(action)}") for action in positionals_of(parser)
+        ]
+        cases.append(f"        {name}) _arguments {' '.join(specs)} ;;")
+    return _ZSH.format(models=" ".join(SHIPPED), commands="\n".join(lines), cases="\n".join(cases))
+
+
+# -- fish ------------------------------------------------------------------------------------------------------------------------
+
+
+def _fish(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
+    def quoted(text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def value_of(action: argparse.Action) -> str:
+        kinds = {
+            "models": f" -r -F -a {quoted(' '.join(SHIPPED))}",
+            "files": " -r -F",
+            "words": f" -x -a {quoted(_choices(action))}",
+            "other": " -x",
+        }
+        return "" if action.nargs == 0 else kinds[_kind(action)]
+
+    lines = [
+        "# fish completion of sugenet. Once: sugenet completion fish | source",
+        "# Always: sugenet completion fish > ~/.config/fish/completions/sugenet.fish",
+        "complete -c sugenet -f",
+        "complete -c sugenet -n __fish_use_subcommand -l help -d 'show help'",
+        "complete -c sugenet -n __fish_use_subcommand -l version -d 'show the version'",
+    ]
+    for name, parser in parsers.items():
+        lines.append(f"complete -c sugenet -n __fish_use_subcommand -a {name} -d {quoted(commands[name])}")
+        here = f"complete -c sugenet -n '__fish_seen_subcommand_from {name}'"
+        for action in options_of(parser):
+            names = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in action.option_strings)
+            lines.append(f"{here} {names} -d {quoted(action.help or '')}{value_of(action)}")
+        for kind in sorted({_kind(action) for action in positionals_of(parser)}):
+            action = next(action for action in positionals_of(parser) if _kind(action) == kind)
+            lines.append(here + value_of(action).replace(" -r", ""))
+    return "\n".join(lines)
+
+
+_SHELLS: dict[str, Callable[[dict[str, str], dict[str, Parser]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+
+COMMANDS: Commands = {
+    "completion": (_completion, "print the script that completes these words in a shell", ['eval "$(sugenet completion bash)"']),
+}

@@ -1,0 +1,107 @@
+"""Commands that make pages: report, serve."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from sugenet.cli.asking import announced
+from sugenet.cli.options import chosen_sample, give, is_shipped, network_of, samples_of, title_of, whole
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run
+
+if TYPE_CHECKING:
+    from sugenet.bnn import Network
+
+__all__ = ["COMMANDS"]
+
+_SECONDS = "30"
+"""For all questions of a page together, unless said otherwise."""
+
+
+def _report(parser: Parser) -> Run:
+    give(parser, "model", "samples", "index", "target")
+    give(parser, "output", output={"required": True, "help": "write the page to FILE, - for standard output"})
+    parser.add_argument("--interactive", action="store_true", help="a page to click and to ask, instead of one to read and to print")
+    give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
+    return _write_report
+
+
+def _write_report(options: Namespace, screen: Screen) -> int:
+    network = network_of(options.model)
+    X, truth = samples_of(options, network)
+    make = _interactive if options.interactive else _static
+    page: str = announced(screen, lambda: make(options, screen, network, X, truth))
+    if options.output == "-":
+        screen.clear()
+        print(page)
+        return 0
+    from sugenet.io import write_text
+
+    write_text(options.output, page)
+    size = len(page.encode())
+    data = {"output": options.output, "bytes": size, "interactive": options.interactive, "fingerprint": network.fingerprint}
+    return screen.say(f"written to {options.output}: one file of {size / 1000:,.0f} kB that opens in any browser", data)
+
+
+def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
+    from sugenet.show import report
+
+    index = chosen_sample(options, X)
+    how: dict[str, Any] = {"time_limit": options.time_limit, "threads": options.threads, "seed": options.seed, "notify": screen.progress}
+    known = None if truth is None else int(truth[index])
+    return report(network, X[index], truth=known, index=index, title=title_of(options.model), **how)
+
+
+def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
+    from sugenet.web import page_html, payload
+    from sugenet.web.questions import precompute
+
+    index = chosen_sample(options, X)
+    answers = precompute(network, X[index], time_limit=options.time_limit, notify=screen.progress)
+    return page_html(payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False)
+
+
+def _serve(parser: Parser) -> Run:
+    give(parser, "model", "samples", "index", "target", index={"help": "show sample number I first, from 0"})
+    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="address to listen at; this machine alone unless given")
+    parser.add_argument("--port", type=whole(0, 65535), default=8765, metavar="PORT", help="port to listen at; 0: any that is free")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    give(parser, "quiet")
+    return _run_server
+
+
+def _run_server(options: Namespace, screen: Screen) -> int:
+    from sugenet.web import serve
+
+    network = network_of(options.model)
+    X, truth = samples_of(options, network) if options.samples is not None or is_shipped(options.model) else (None, None)
+    serve(
+        network,
+        X,
+        truth,
+        title=title_of(options.model),
+        index=options.index or 0,
+        host=options.host,
+        port=options.port,
+        open_browser=options.open,
+        notify=screen.tell,
+    )
+    return 0
+
+
+COMMANDS: Commands = {
+    "report": (
+        _report,
+        "write one HTML file about a sample: to read, or --interactive",
+        [
+            "sugenet report digits --index 7 -o report.html",
+            "sugenet report digits --index 7 --interactive -o explorer.html",
+        ],
+    ),
+    "serve": (
+        _serve,
+        "explore a model in the browser, on this machine only",
+        ["sugenet serve digits --index 7 --open"],
+    ),
+}

@@ -1,0 +1,192 @@
+"""The words that all commands share: each option is defined once, with one meaning; values are checked before work begins."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from sugenet.cli.parser import Parser, UsageError, nearest
+from sugenet.errors import FileError, SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.bnn import Network
+
+__all__ = [
+    "SHIPPED",
+    "check_paths",
+    "chosen_sample",
+    "give",
+    "is_shipped",
+    "network_of",
+    "number",
+    "one_sample",
+    "samples_of",
+    "title_of",
+    "typed",
+    "whole",
+]
+
+SHIPPED = ("digits", "breast_cancer")
+MOST_THREADS = 1024
+
+
+# -- values ----------------------------------------------------------------------------------------------------------------------
+
+
+def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A function that reads a value and raises `SugenetError`, as the parser wants it."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except SugenetError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
+    """A whole number between two ends, as the parser wants it."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise SugenetError(f"{text} is not a whole number") from None
+        if high is not None and low is not None and not low <= value <= high:
+            raise SugenetError(f"{text} must be from {low} to {high}")
+        if low == 0 and value < 0:
+            raise SugenetError(f"{text} must not be negative")
+        return value
+
+    return typed(read)
+
+
+def number(text: str) -> Any:
+    """An exact number: 2, 1.5, 3/2 or 1e-3."""
+    import re
+    from fractions import Fraction
+
+    power = re.search(r"e([+-]?[0-9_]+)\s*$", text, re.IGNORECASE)
+    if len(text) > 1000 or (power and (len(power[1]) > 5 or abs(int(power[1])) > 400)):
+        raise SugenetError(f"{text[:40]} is a larger or finer number than can be meant.")
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise SugenetError(f"{text} is not a number.") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0 or not isfinite(value):
+        raise SugenetError(f"{text} must be a number of seconds, 0 or more")
+    return value
+
+
+# -- the vocabulary --------------------------------------------------------------------------------------------------------------
+
+_SAMPLES = "CSV, .npy, .npz or image file, - for CSV on standard input; without it the samples that a shipped model has"
+_SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "model": (("model",), {"metavar": "MODEL", "help": f"a .sugenet file, or a shipped model: {', '.join(SHIPPED)}"}),
+    "samples": (("samples",), {"metavar": "SAMPLES", "nargs": "?", "help": _SAMPLES}),
+    "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "only sample number I, from 0"}),
+    "target": (("--target",), {"metavar": "NAME", "help": "CSV column with the true class"}),
+    "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
+    "output": (("-o", "--output"), {"metavar": "FILE", "help": "write the certificate to FILE, - for standard output"}),
+    "time_limit": (("--time-limit",), {"type": typed(_seconds), "metavar": "SECONDS", "help": "give what is known after this time"}),
+    "threads": (("--threads",), {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "threads; all cores unless given"}),
+    "seed": (("--seed",), {"type": whole(), "default": 0, "metavar": "N", "help": "seed of what is drawn at random"}),
+    "json": (("--json",), {"action": "store_true", "help": "write JSON"}),
+    "quiet": (("--quiet",), {"action": "store_true", "help": "no notes and no progress on standard error"}),
+}
+
+
+def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
+    """Give a command some of the shared arguments and options; `changes` may set a default, or say what N counts."""
+    for name in names:
+        flags, settings = _SHARED[name]
+        parser.add_argument(*flags, **settings | changes.get(name, {}))
+
+
+# -- what they name --------------------------------------------------------------------------------------------------------------
+
+_INPUTS = ("model", "samples", "certificate", "source", "data", "other", "agree", "query")
+"""Options that name something to read."""
+
+
+def check_paths(options: argparse.Namespace) -> None:
+    """Refuse files that are not there and places that cannot be written, before anything is loaded."""
+    output = getattr(options, "output", None)
+    if output == "-" and getattr(options, "json", False):
+        raise UsageError("--json and -o - both write to standard output. Give a file to one of them.")
+    if output is not None and output != "-":
+        from sugenet.io.texts import check_writable
+
+        check_writable(output)
+    named = [(name, getattr(options, name, None)) for name in _INPUTS]
+    if [path for _, path in named].count("-") > 1:
+        raise UsageError("standard input can be read only once. Give a file in place of one -.")
+    for name, path in named:
+        if path is None or path == "-" or is_shipped(path) or os.path.exists(path):
+            continue
+        near = nearest(path, SHIPPED) if name in ("model", "other", "agree") else ""
+        raise FileError(f"{path} cannot be read: there is no such file or folder. Check the path.{near}")
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a model that ships with the package is meant: a file of that name goes first."""
+    return name in SHIPPED and not os.path.isfile(name)
+
+
+def title_of(model: str) -> str:
+    """What a page about the model is called."""
+    return model if is_shipped(model) else os.path.splitext(os.path.basename(model))[0]
+
+
+def network_of(name: str) -> Network:
+    """The model that a word of the command line names."""
+    if is_shipped(name):
+        from sugenet import data
+
+        return {"digits": data.digits, "breast_cancer": data.breast_cancer}[name]()
+    from sugenet.io import load
+
+    return load(name)
+
+
+def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]:
+    """All raw samples that the options name, and their true classes if known; whether ``--index`` is one of them."""
+    if options.samples is not None:
+        from sugenet.io import read_samples
+
+        X, truth = read_samples(options.samples, network, options.target)
+    elif is_shipped(options.model):
+        from sugenet import data
+
+        if options.target is not None:
+            raise SugenetError(f"--target {options.target} names a column of a CSV file, but the shipped samples have their own classes.")
+        X, truth = data.samples(options.model)
+    else:
+        raise SugenetError("no samples given. Name a CSV, .npy, .npz or image file after the model.")
+    if options.index is not None and not 0 <= options.index < len(X):
+        raise SugenetError(f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0.")
+    return X, truth
+
+
+def chosen_sample(options: argparse.Namespace, X: Any) -> int:
+    """The number of the one sample that the options name."""
+    if options.index is None and len(X) != 1:
+        raise SugenetError(f"there are {len(X)} samples. Choose one with --index.")
+    return options.index or 0
+
+
+def one_sample(options: argparse.Namespace, network: Network) -> Any:
+    """The one raw sample that the options name."""
+    X, _ = samples_of(options, network)
+    return X[chosen_sample(options, X)]

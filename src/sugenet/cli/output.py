@@ -1,0 +1,113 @@
+"""What people see: answers on standard output, notes, progress and errors on standard error; colour and progress on terminals only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from contextlib import suppress
+from typing import Any, TextIO
+
+__all__ = ["Screen", "columns", "wrapped"]
+
+WIDEST = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+_VERDICTS = {"proved": "32", "holds": "32", "refuted": "31", "undecided": "33"}
+_GAP = re.compile(r"\S {2,}(?=\S)")
+_VERDICT = re.compile(r"(?<!not )\b(proved|refuted|undecided)\b|(?<=^the certificate )holds\b")
+
+
+class Screen:
+    """Standard output and standard error of one command."""
+
+    def __init__(self) -> None:
+        self.as_json = False
+        self.quiet = False
+        self._in_progress = False
+
+    def say(self, text: str, data: Any, *, beside: bool = False) -> int:
+        """Print an answer, as text or as JSON data; `beside` other output, on standard error. Returns exit code 0."""
+        self.clear()
+        if beside:
+            self.tell(text)
+        else:
+            print(_json(data) if self.as_json else _dressed(text, sys.stdout))
+        return 0
+
+    def tell(self, note: str) -> None:
+        """Print a note to standard error, unless it shall be quiet."""
+        if not self.quiet:
+            self._warn(note)
+
+    def complain(self, message: str) -> None:
+        """Print an error."""
+        self._warn(f"sugenet: {message}")
+
+    def _warn(self, text: str) -> None:
+        self.clear()
+        if sys.stderr is not None:
+            with suppress(OSError):
+                print(_dressed(text, sys.stderr), file=sys.stderr)
+
+    def progress(self, words: str) -> None:
+        """On a terminal, one line that is written over; elsewhere nothing."""
+        if not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr):
+            with suppress(OSError):
+                sys.stderr.write(f"\r\x1b[K{words[: columns() - 1]}")
+                sys.stderr.flush()
+                self._in_progress = True
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._in_progress:
+            self._in_progress = False
+            with suppress(OSError):
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def columns() -> int:
+    """Width of the terminal, of at most 100; 80 where it is not known."""
+    return max(20, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break lines that are too long between words; what follows is set in by two more than the line. Rows of tables stay whole."""
+    lines = []
+    for line in text.splitlines():
+        if len(line) <= width or len(_GAP.findall(line)) > 2:
+            lines.append(line)
+            continue
+        indent = " " * (min(len(line) - len(line.lstrip()), width // 2) + 2)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def _dressed(text: str, stream: TextIO | None) -> str:
+    """Text as a stream shall have it: wrapped where the width is known, verdicts in colour where there is colour."""
+    terminal = stream is not None and _is_terminal(stream)
+    if terminal or os.environ.get("COLUMNS"):
+        text = wrapped(text, columns())
+    if terminal and not os.environ.get("NO_COLOR"):
+        text = _VERDICT.sub(lambda found: f"\x1b[1;{_VERDICTS[found[0]]}m{found[0]}\x1b[0m", text)
+    return text
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+    except ValueError:  # closed
+        return False
+
+
+def _json(data: Any) -> str:
+    """JSON in letters that standard output can write: a letter spelled out by the stream would not be JSON."""
+    written = json.dumps(data, indent=2, ensure_ascii=False)
+    try:
+        written.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(data, indent=2)
+    return written

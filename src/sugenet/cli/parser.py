@@ -1,0 +1,135 @@
+"""An argument parser with help in 80 columns, errors in two lines, and the nearest name for a wrong one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from sugenet.cli.output import Screen, columns
+from sugenet.errors import SugenetError
+
+__all__ = ["Commands", "Parser", "Run", "UsageError", "nearest", "options_of", "positionals_of"]
+
+_LEFT = 24
+"""Columns for names of options; their help begins behind them."""
+
+
+class UsageError(SugenetError):
+    """The command line cannot be understood; the message says what is wrong and where to look."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question whether the known word nearest to a wrong one was meant; nothing where none is near."""
+    close = get_close_matches(word.lower(), list(known), n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of one command, or of all; errors are raised, not printed."""
+
+    def __init__(self, *, examples: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, add_help=False, **settings)
+        self.examples = tuple(examples)
+        self.add_argument("-h", "--help", action="help", help="show this help")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a `UsageError` in the words of this project."""
+        message = re.sub(r"^argument (?:-\w/)?(\S+): ", r"\1 ", message)
+        message = re.sub(r"^the following arguments are required: (.*)$", r"missing: \1", message)
+        message = message.replace(" expected one argument", " needs a value")
+        end = "" if message.endswith((".", "?")) else "."
+        raise UsageError(f"{message}{end}\nTry: {self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            if isinstance(action, argparse._SubParsersAction):
+                self.error(f"there is no command {value}.{nearest(str(value), known)}")
+            raise argparse.ArgumentError(action, f"{value} is not one of {', '.join(known)}.{nearest(str(value), known)}")
+
+    def refuse(self, rest: Sequence[str]) -> NoReturn:
+        """Raise a `UsageError` about arguments that nothing takes."""
+        wrong = next((word for word in rest if word.startswith("-") and word != "-"), None)
+        if wrong is None:
+            self.error(f"{rest[0]} is one argument too many")
+        name = wrong.partition("=")[0]
+        known = [flag for action in options_of(self) for flag in action.option_strings]
+        self.error(f"there is no option {name}.{nearest(name, known)}")
+
+    def format_usage(self) -> str:
+        """One line: the command, its arguments, and that there are options."""
+        words = [self.prog]
+        for action in positionals_of(self):
+            name = _name(action)
+            words.append(f"[{name}]" if action.nargs == "?" else name)
+        words += [f"{action.option_strings[0]} {_value(action)}" for action in options_of(self) if action.required]
+        return f"usage: {' '.join(words)} [OPTIONS]\n"
+
+    def format_help(self) -> str:
+        """Usage, what the command does, its arguments and options by group, examples."""
+        parts = [self.format_usage(), _paragraph(self.description or "")]
+        groups = [group for group in self._action_groups if group._group_actions]
+        for group in sorted(groups, key=lambda group: group.title == "options"):  # the general ones come last
+            title = "arguments" if group.title == "positional arguments" else group.title
+            parts.append("".join([f"{title}\n", *map(_entry, _shown(group._group_actions))]))
+        if self.epilog:
+            parts.append("".join(_paragraph(paragraph) for paragraph in self.epilog.split("\n")))
+        many = "" if len(self.examples) == 1 else "s"
+        parts.append("".join([f"example{many}\n", *(f"  {example}\n" for example in self.examples)]))
+        return "\n".join(parts)
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What begins with a dash."""
+    return [action for action in parser._actions if action.option_strings]
+
+
+def positionals_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What is known by its place."""
+    return [action for action in parser._actions if not action.option_strings]
+
+
+def _shown(actions: Iterable[argparse.Action]) -> Iterator[argparse.Action]:
+    """Help last."""
+    return iter(sorted(actions, key=lambda action: action.dest == "help"))
+
+
+def _name(action: argparse.Action) -> str:
+    return str(action.metavar or action.dest.upper())
+
+
+def _value(action: argparse.Action) -> str:
+    return "" if action.nargs == 0 else _name(action)
+
+
+def _entry(action: argparse.Action) -> str:
+    """Name and help of one argument or option."""
+    left = f"{', '.join(action.option_strings)} {_value(action)}".rstrip() if action.option_strings else _name(action)
+    words = action.help or ""
+    if action.choices is not None and not all(str(choice) in words for choice in action.choices):
+        words += f": {', '.join(map(str, action.choices))}"
+    if action.default is not None and action.default is not False and action.default not in ([], argparse.SUPPRESS):
+        words += f" (default {action.default})"
+    lines = textwrap.wrap(words, _width() - _LEFT)
+    gap = " " * _LEFT
+    first = f"  {left}".ljust(_LEFT)
+    begin = [f"{first}{lines.pop(0)}"] if len(left) + 4 <= _LEFT else [f"  {left}"]
+    return "".join(f"{line}\n" for line in [*begin, *(f"{gap}{line}" for line in lines)])
+
+
+def _paragraph(text: str) -> str:
+    return "".join(f"{line}\n" for line in textwrap.wrap(text, _width()))
+
+
+def _width() -> int:
+    return max(_LEFT + 20, min(columns(), 80))
+
+
+Run = Callable[[argparse.Namespace, Screen], int]
+"""Does what the options ask, shows it, and returns the exit code."""
+Commands = dict[str, tuple[Callable[[Parser], Run], str, list[str]]]
+"""Commands by name: what gives the parser its options and returns what runs it, one line of help, examples."""

@@ -1,0 +1,151 @@
+"""One HTML text out of the page's sources: modules joined into one script, everything inlined, and a policy that allows nothing else.
+
+The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports are its result, in the order
+in which they need each other. So the page opens from disk, where browsers refuse to load modules. Indentation and lines of comment stay
+behind, in the sources, where people read them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from posixpath import dirname, join, normpath
+from typing import Any
+
+from sugenet.errors import SugenetError
+
+__all__ = ["bundled", "content_policy", "page_html", "source"]
+
+_IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
+_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
+_PLACE = re.compile(r"<!--(CSP|TITLE|STYLE|PAYLOAD|ENGINE|SCRIPT)-->")
+_ENDS_A_SCRIPT = re.compile(r"<!--|<(?=/?script)", re.IGNORECASE)
+
+
+@cache
+def source(name: str) -> str:
+    """A file of the page, such as ``engine/model.js``, also from an installed wheel."""
+    return (files("sugenet.web") / "page" / name).read_text(encoding="utf-8")
+
+
+@cache
+def bundled(entry: str, known: str | None = None) -> str:
+    """A module and all that it imports as one classic script; what the script of another entry holds already is left to that.
+
+    Examples
+    --------
+    >>> text = bundled("engine/worker.js")
+    >>> "import " in text, text.startswith('"use strict";')
+    (False, True)
+    """
+    done = [] if known is None else _needed(known)
+    parts: list[str] = []
+
+    def add(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise SugenetError(f"the page's modules import each other in a circle: {' -> '.join((*path, name))}.")
+        if name in done:
+            return
+        body, imports, exports = _split(name)
+        for other, _ in imports:
+            add(other, (*path, name))
+        done.append(name)
+        taken = "".join(f"const {{ {', '.join(names)} }} = {_scope(other)};\n" for other, names in imports)
+        parts.append(f"// {name}\nconst {_scope(name)} = (() => {{\n{taken}{body}\nreturn {{ {', '.join(exports)} }};\n}})();\n")
+
+    add(entry, ())
+    text = '"use strict";\n' + "\n".join(parts)
+    if _ENDS_A_SCRIPT.search(text):
+        raise SugenetError(f"a module of {entry} holds text that would end its script element. Write it in two parts.")
+    return text
+
+
+def _needed(entry: str) -> list[str]:
+    """A module and all that it imports, by name."""
+    names = [entry]
+    for name in names:
+        names += [other for other, _ in _split(name)[1] if other not in names]
+    return names
+
+
+def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
+    """The text of a module without import and export, what it imports from where, and the names that it exports."""
+    imports, exports, lines = [], [], []
+    for line in source(name).splitlines():
+        if found := _IMPORT.match(line):
+            imports.append((normpath(join(dirname(name), found[2])), [word.strip() for word in found[1].split(",")]))
+        elif found := _EXPORT.match(line):
+            exports.append(found[2])
+            lines.append(line.removeprefix("export "))
+        elif line.startswith(("import ", "import{", "export ", "export{")):
+            raise SugenetError(f'page/{name}: write `import {{ a, b }} from "./x.js";` on one line, `export` before a declaration: {line}')
+        elif line.replace("\\`", "").count("`") % 2:
+            raise SugenetError(f"page/{name}: text in backquotes ends on the line where it begins: {line}")
+        elif line.strip() and not line.lstrip().startswith("//"):
+            lines.append(line.lstrip())
+    return "\n".join(lines), imports, exports
+
+
+def _scope(name: str) -> str:
+    return "_" + re.sub(r"\W", "_", name.removesuffix(".js"))
+
+
+def content_policy(*, server: bool) -> str:
+    """The Content-Security-Policy of the page: its own script and style by their hashes, workers made of its own text, nothing else.
+
+    Examples
+    --------
+    >>> content_policy(server=False).split(";")[0], "unsafe" in content_policy(server=True)
+    ("default-src 'none'", False)
+    """
+    rules = [
+        "default-src 'none'",
+        f"script-src {_hash(_engine())} {_hash(_app())}",
+        f"style-src {_hash(source('style.css'))}",
+        "worker-src blob:",
+        "img-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join([*rules, "connect-src 'self'"] if server else rules)
+
+
+def _engine() -> str:
+    """The engine, which the page runs itself for quick things and makes its workers of."""
+    return bundled("engine/worker.js")
+
+
+def _app() -> str:
+    return bundled("app.js", known="engine/worker.js")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def page_html(payload: dict[str, Any], *, server: bool) -> str:
+    """The whole page as one HTML text that asks for nothing from anywhere.
+
+    Parameters
+    ----------
+    payload
+        What `sugenet.web.payload` gives.
+    server
+        Whether a server answers questions beside it; a file has to do without.
+    """
+    data = json.dumps({**payload, "server": server}, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    data = data.replace("<", "\\u003c")  # no name of a class or feature ends the script element
+    parts = {
+        "CSP": f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(server=server), quote=False)}">',
+        "TITLE": escape(str(payload["title"])),
+        "STYLE": f"<style>{source('style.css')}</style>",
+        "PAYLOAD": f'<script type="application/json" id="payload">{data}</script>',
+        "ENGINE": f'<script id="engine">{_engine()}</script>',
+        "SCRIPT": f"<script>{_app()}</script>",
+    }
+    return _PLACE.sub(lambda found: parts[found[1]], source("index.html"))

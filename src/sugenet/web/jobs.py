@@ -1,0 +1,546 @@
+"""Questions answered by worker processes: one that hangs or dies fails its own question, and nothing else.
+
+A worker is a fresh Python that reads lines of JSON and writes lines of JSON. It loads the network once and answers one question after
+another. To stop a question, its worker is interrupted as by Ctrl-C, so that the engines give what is known; one that goes on regardless
+is killed and replaced. A worker whose server is gone reads the end of its input, and ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+from sugenet.bnn import Network
+from sugenet.errors import CertificateError, SugenetError
+from sugenet.io import load, save
+from sugenet.reason import check
+from sugenet.web.questions import SECONDS, ask
+
+__all__ = ["Desk", "Job", "work"]
+
+CHECK_SECONDS = 60.0
+"""For checking a certificate."""
+_READY_SECONDS = 300.0
+"""For a worker to get ready: the first one on a machine compiles its kernels."""
+_GRACE = 10.0
+"""Seconds after its time limit at which a question is interrupted."""
+_AGAIN = 2.0
+"""Seconds between two interrupts: an engine may take the first one for the end of its own part only."""
+_PATIENCE = 6.0
+"""Seconds after the first interrupt at which a worker is killed."""
+_MOST_BYTES = 16 << 20
+"""Of one answer; beyond, its certificate is left out."""
+_CLOSING = "the server is being shut down."
+_ENDED = ("done", "failed", "cancelled")
+
+
+@dataclass(eq=False)
+class Job:
+    """One question on its way."""
+
+    id: str
+    request: dict[str, Any]
+    limit: float
+    state: str = "waiting"
+    """waiting, working, done, failed or cancelled."""
+    progress: str = ""
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    answer: dict[str, Any] | None = None
+    error: str | None = None
+    begun: float | None = None
+    ended: float | None = None
+    size: int = 0
+    """Bytes that its worker wrote."""
+    cancelled: bool = False
+    listeners: set[Callable[[], None]] = field(default_factory=set)
+    """Called, from any thread, when something is new."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state in _ENDED
+
+    def data(self, seen: int = 0) -> dict[str, Any]:
+        """How it stands, with the parts after the first `seen`."""
+        end = time.monotonic() if self.ended is None else self.ended
+        return {
+            "id": self.id,
+            "state": self.state,
+            "progress": self.progress,
+            "seconds": 0.0 if self.begun is None else round(end - self.begun, 3),
+            "parts": self.parts[seen:],
+            "answer": self.answer,
+            "error": self.error,
+        }
+
+    def tell(self) -> None:
+        """Say that something is new."""
+        for listener in tuple(self.listeners):
+            listener()
+
+
+class Desk:
+    """Takes questions, hands them to workers, and keeps the answers for a while.
+
+    Parameters
+    ----------
+    network
+        What the questions are about.
+    warm
+        A raw sample that each worker tries itself on, so that its first question does not wait for kernels.
+    workers
+        How many questions are answered at a time.
+    open_most
+        Questions that may wait or be worked on; more are not taken.
+    kept, kept_bytes, kept_seconds
+        How many answers are kept, of how many bytes in all, for how long.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        warm: Any = None,
+        workers: int = 2,
+        open_most: int = 16,
+        kept: int = 200,
+        kept_bytes: int = 64 << 20,
+        kept_seconds: float = 1800.0,
+    ) -> None:
+        self._network, self._warm, self._open_most = network, warm, open_most
+        self._kept, self._kept_bytes, self._kept_seconds = kept, kept_bytes, kept_seconds
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._waiting: deque[Job] = deque()
+        self._change = threading.Condition()
+        self._closed = False
+        self._slots = [_Slot(self) for _ in range(workers)]
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def open(self) -> None:
+        """Start the workers."""
+        self._folder = TemporaryDirectory(prefix="sugenet-")
+        model = Path(self._folder.name) / "model.sugenet"
+        save(self._network, model)
+        for slot in self._slots:
+            slot.begin(str(model), self._warm)
+
+    def close(self) -> None:
+        """End all workers at once, whatever they do; a second call does nothing."""
+        with self._change:
+            self._closed = True
+            for job in self._waiting:
+                job.state, job.error, job.ended = "failed", _CLOSING, time.monotonic()
+                job.tell()
+            self._waiting.clear()
+            self._change.notify_all()
+        for slot in self._slots:
+            slot.end()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Process numbers of the workers."""
+        return [slot.worker.process.pid for slot in self._slots if slot.worker is not None]
+
+    def submit(self, question: dict[str, Any]) -> Job | None:
+        """Take a question that `checked` found right; None when too many are open."""
+        return self._take({"do": "ask", "question": question}, float(question.get("time_limit", SECONDS)))
+
+    def submit_check(self, certificate: dict[str, Any]) -> Job | None:
+        """Take a certificate to check; None when too many questions are open."""
+        return self._take({"do": "check", "certificate": certificate}, CHECK_SECONDS)
+
+    def _take(self, request: dict[str, Any], limit: float) -> Job | None:
+        with self._change:
+            self._forget()
+            if self._closed or sum(not job.is_over for job in self._jobs.values()) >= self._open_most:
+                return None
+            job = Job(token_hex(16), request, limit, progress="waiting for a worker")
+            self._jobs[job.id] = job
+            self._waiting.append(job)
+            self._change.notify()
+        return job
+
+    def find(self, id_: str) -> Job | None:
+        """The question of this number, while it is kept."""
+        with self._change:
+            self._forget()
+            return self._jobs.get(id_)
+
+    def cancel(self, job: Job) -> None:
+        """Stop a question: one that waits is over at once; one that is worked on ends with what is known."""
+        with self._change:
+            if job.is_over or job.cancelled:
+                return
+            job.cancelled = True
+            if job.state == "waiting":
+                self._waiting.remove(job)
+                job.state, job.progress, job.ended = "cancelled", "cancelled", time.monotonic()
+        job.tell()
+        for slot in self._slots:
+            if slot.job is job:
+                slot.inbox.put({"said": "cancel", "id": job.id})
+
+    def drop(self, job: Job) -> None:
+        """Cancel a question and forget it when it is over, since nobody will ask for its answer."""
+        self.cancel(job)
+        with self._change:
+            if job.is_over:
+                self._jobs.pop(job.id, None)
+
+    def next(self) -> Job | None:
+        """The next question, for a worker that has nothing to do; None when the desk is closed."""
+        with self._change:
+            self._change.wait_for(lambda: self._closed or self._waiting)
+            if self._closed:
+                return None
+            job = self._waiting.popleft()
+            job.state = "working"
+            return job
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more questions are taken."""
+        return self._closed
+
+    def _forget(self) -> None:
+        """Let old answers go."""
+        over = [job for job in self._jobs.values() if job.is_over]
+        total, now = sum(job.size for job in over), time.monotonic()
+        for number, job in enumerate(over):
+            old = job.ended is not None and now - job.ended > self._kept_seconds
+            if old or len(over) - number > self._kept or total > self._kept_bytes:
+                del self._jobs[job.id]
+                total -= job.size
+
+
+class _Worker:
+    """A worker process, seen from the server; what it says comes to the inbox of its slot."""
+
+    def __init__(self, model: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
+        code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sugenet.web.jobs import work; work(sys.argv[2])"
+        command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), model]
+        # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self.is_ready = False
+        assert self.process.stdout is not None
+        self._reader = threading.Thread(target=self._read, args=(self.process.stdout, inbox), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: IO[bytes], inbox: SimpleQueue[dict[str, Any]]) -> None:
+        for line in stream:
+            with suppress(ValueError):
+                inbox.put({**json.loads(line), "size": len(line), "from": self})
+        inbox.put({"said": "gone", "from": self})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write one line; a worker that is gone is noticed by its reader."""
+        assert self.process.stdin is not None
+        with suppress(OSError, ValueError):
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def kill(self) -> None:
+        """End it now, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+class _Slot:
+    """A place for a worker: takes questions from the desk, and puts a new worker where one is gone."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.inbox: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.worker: _Worker | None = None
+        self.job: Job | None = None
+        self._thread: threading.Thread | None = None
+        self._model, self._warm = "", None
+
+    def begin(self, model: str, warm: Any) -> None:
+        """Start the worker and wait for questions."""
+        self._model, self._warm = model, warm
+        self._start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _start(self) -> _Worker:
+        self.worker = _Worker(self._model, self.inbox)
+        self.worker.send({"do": "warm", "sample": self._warm})
+        return self.worker
+
+    def end(self) -> None:
+        """End the thread and the worker."""
+        self.inbox.put({"said": "close"})
+        if self._thread is not None:
+            self._thread.join()
+        if self.worker is not None:
+            self.worker.kill()
+            self.worker = None
+
+    def _run(self) -> None:
+        while (job := self.desk.next()) is not None:
+            self.job = job
+            try:
+                error = self._work(job)
+            except OSError as problem:
+                error = f"no worker could be started: {problem.strerror or problem}."
+            job.ended, job.error = time.monotonic(), None if job.cancelled else error
+            job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
+            job.state = job.progress  # last, since whoever sees it reads the rest
+            self.job = None
+            job.tell()
+
+    def _work(self, job: Job) -> str | None:
+        """Have a question answered; what went wrong, where something did."""
+        worker = self._fit()
+        job.progress, job.begun = "the worker is getting ready", time.monotonic()
+        job.tell()
+        asked = taken = again = False
+        kill_at = time.monotonic() + _READY_SECONDS
+        stop_at: float | None = None
+        while True:
+            if self.desk.is_closed:
+                return _CLOSING
+            if job.cancelled and not asked:
+                return None
+            if worker.is_ready and not asked:
+                worker.send({**job.request, "id": job.id})
+                asked, job.begun = True, time.monotonic()
+                stop_at = job.begun + job.limit + _GRACE
+                kill_at = stop_at + _PATIENCE
+                job.tell()
+            now = time.monotonic()
+            if now >= kill_at:
+                self._replace()
+                late = "did not stop when it was told to" if job.cancelled else f"took longer than its time limit of {job.limit:g} s"
+                return f"the question {late}, so its worker was ended. Ask about a smaller region, or allow less time."
+            if stop_at is not None and now >= stop_at:
+                worker.send({"do": "stop", "id": job.id})
+                stop_at = now + _AGAIN
+            try:
+                message = self.inbox.get(timeout=max(0.0, min(kill_at, stop_at or kill_at) - now))
+            except Empty:
+                continue
+            if message["said"] == "cancel":
+                if message["id"] == job.id:
+                    now = time.monotonic()
+                    stop_at, kill_at = now, min(kill_at, now + _PATIENCE)
+                continue
+            if message.get("from") is not worker:  # the last words of one that was replaced
+                continue
+            match message["said"]:
+                case "ready":
+                    worker.is_ready = True
+                case "gone" if not taken and not again:  # it had died before it was asked
+                    worker, asked, again = self._replace(), False, True
+                    stop_at, kill_at = None, time.monotonic() + _READY_SECONDS
+                case "gone":
+                    self._replace()
+                    return "the worker process ended before it had an answer. The server goes on; ask again, or about a smaller region."
+                case said if message.get("id") == job.id:
+                    job.size += message["size"]
+                    taken = True
+                    if said == "done":
+                        job.answer = message["answer"]
+                        return None
+                    if said == "failed":
+                        return str(message["error"])
+                    if said == "part":
+                        job.parts.append(message["part"])
+                    else:
+                        job.progress = message["words"]
+                    job.tell()
+
+    def _fit(self) -> _Worker:
+        """A worker that is there, after all that was said while nobody was asked."""
+        while not self.inbox.empty():
+            message = self.inbox.get()
+            if self.worker is None or message.get("from") != self.worker:
+                continue
+            if message["said"] == "ready":
+                self.worker.is_ready = True
+            elif message["said"] == "gone":
+                self._replace()
+        return self.worker if self.worker is not None and self.worker.process.poll() is None else self._replace()
+
+    def _replace(self) -> _Worker:
+        if self.worker is not None:
+            self.worker.kill()
+        return self._start()
+
+
+# -- the worker's side -----------------------------------------------------------------------------------------------------------
+
+
+def work(model: str) -> None:
+    """Answer questions from standard input on standard output until the input ends; the main function of a worker process.
+
+    Parameters
+    ----------
+    model
+        File of the network.
+    """
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    _Bench(out).run(model)
+
+
+class _Bench:
+    """A worker from inside: the main thread answers, another one listens."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._now: str | None = None
+        """The question that is being answered."""
+        self._unwanted: str | None = None
+        """The question that shall stop."""
+        self._writing = self._late = False
+        self._told = 0.0
+
+    def run(self, model: str) -> None:
+        signal.signal(signal.SIGINT, self._interrupted)
+        threading.Thread(target=self._listen, daemon=True).start()
+        network = load(model)
+        while True:
+            request = self._requests.get()
+            if request["do"] == "warm":
+                if request["sample"] is not None:
+                    _warm_up(network, request["sample"])
+                self._say({"said": "ready"})
+                continue
+            self._say({"said": "progress", "id": request["id"], "words": "working"})
+            self._now = request["id"]
+            try:
+                if self._unwanted == self._now:  # told to stop before it began
+                    raise KeyboardInterrupt
+                said = self._answer(network, request)
+            except KeyboardInterrupt:
+                said = {"said": "failed", "error": "the question was stopped before anything was known."}
+            self._now = None  # from here on no interrupt is raised
+            self._say(said | {"id": request["id"]})
+
+    def _listen(self) -> None:
+        for line in sys.stdin.buffer:
+            request = json.loads(line)
+            if request["do"] != "stop":
+                self._requests.put(request)
+                continue
+            self._unwanted = request["id"]
+            if self._now != request["id"]:
+                continue
+            if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            else:
+                interrupt_main()
+        os._exit(0)  # the server is gone
+
+    def _interrupted(self, _signal: int, _frame: object) -> None:
+        """In the main thread, between two of its steps: so a question that is over is never interrupted."""
+        if self._now is None or self._unwanted != self._now:
+            return
+        if self._writing:  # half a line would be no JSON
+            self._late = True
+            return
+        raise KeyboardInterrupt
+
+    def _answer(self, network: Network, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if request["do"] == "check":
+                return {"said": "done", "answer": _check(network, request["certificate"])}
+            answer = ask(network, request["question"], on_part=self._part, notify=self._progress)
+        except SugenetError as error:
+            return {"said": "failed", "error": str(error)}
+        except MemoryError:
+            return {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
+        except RecursionError:
+            return {"said": "failed", "error": "the question is nested too deeply."}
+        except Exception as error:
+            return {"said": "failed", "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}"}
+        return {"said": "done", "answer": _small(answer)}
+
+    def _part(self, part: dict[str, Any]) -> None:
+        self._say({"said": "part", "id": self._now, "part": _small(part)})
+
+    def _progress(self, words: str) -> None:
+        now = time.monotonic()
+        if now - self._told >= 0.1:
+            self._told = now
+            self._say({"said": "progress", "id": self._now, "words": words[:200]})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        line = json.dumps(message, allow_nan=False).encode() + b"\n"
+        ours = threading.current_thread() is threading.main_thread()
+        if ours:
+            self._writing = True
+        with self._lock:
+            self._out.write(line)
+            self._out.flush()
+        if ours:
+            self._writing = False
+            if self._late:
+                self._late = False
+                if self._now is not None:
+                    raise KeyboardInterrupt
+
+
+def _check(network: Network, certificate: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"holds": True, "said": check(certificate, network)}
+    except CertificateError as error:
+        return {"holds": False, "said": str(error)}
+    except KeyboardInterrupt:
+        return {"holds": None, "said": f"not finished after {CHECK_SECONDS:g} s. Use `sugenet check`, which takes its time."}
+
+
+def _small(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without its certificates where they are too large to keep and to show."""
+    size = len(json.dumps(answer))
+    if size <= _MOST_BYTES:
+        return answer
+    note = f"certificates are left out, since the answer takes {size >> 20} MB with them: the command line writes them to a file."
+    short: dict[str, Any] = _without_certificates(answer)
+    return short | {"note": note}
+
+
+def _without_certificates(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: None if name == "certificate" else _without_certificates(value) for name, value in data.items()}
+    return [_without_certificates(value) for value in data] if isinstance(data, list) else data
+
+
+def _warm_up(network: Network, sample: list[Any]) -> None:
+    """Load the kernels that most questions need, by asking small ones."""
+    ball = {"kind": "Hamming", "radius": "1"}
+    for question in (
+        {"kind": "whatif", "sample": sample},
+        {"kind": "verify", "sample": sample, "region": ball},
+        {"kind": "why", "sample": sample, "region": {"kind": "Anything"}},
+        {"kind": "count", "sample": sample, "region": ball},
+    ):
+        with suppress(SugenetError):
+            ask(network, {**question, "time_limit": 0.5})

@@ -1,0 +1,321 @@
+// Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
+import { button, byId, fill, h, look, many, say, toast } from "./dom.js";
+import { makeCards } from "./cards.js";
+import { aClass, unit } from "./words.js";
+
+const REGIONS = { near: { kind: "L0", radius: "2" }, any: { kind: "Anything" } };
+
+export function makeAnswers(app) {
+  const { payload, model, state, ask } = app;
+  const word = unit(payload);
+  const where = { near: `with up to 2 ${word}s changed`, any: "whatever else changes" };
+  const make = makeCards(app);
+  let cards = [];
+  let runs = [];
+  let order = "found";
+  let wanted = null; // the key of an answer to show as soon as it is there
+
+  const options = Object.entries(where).map(([value, text]) => h("option", { value }, text));
+  const region = h("select", { "aria-label": "How much else may change", "data-test": "region" }, options);
+  const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
+  const check = button("Check my rule", checkHeld, { "data-test": "check-rule" });
+  const ruleWords = h("p", { class: "quiet", "data-test": "rule-words" });
+  const text = h("input", { type: "text", "aria-label": "A rule in words", placeholder: ruleExample(), "data-test": "rule-text" });
+  const form = h("form", null, text, h("button", { type: "submit", "data-test": "ask-rule" }, "Check this rule"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    checkText();
+  });
+  fill(
+    byId("questions"),
+    h("div", { class: "ask" },
+      h("div", { class: "line" }, button("Why this class?", () => why(region.value), { class: "primary", "data-test": "why" }), region),
+      h("div", { class: "line" },
+        button("Nearest change to each class", nearestAll, { "data-test": "nearest-all" }),
+        check,
+        canCount && button("How many?", count, { "data-test": "count" })),
+      ruleWords,
+      payload.server && form),
+  );
+  const sorts = [["found", "newest first"], ["size", "smallest first"], ["class", "by class"]];
+  const sort = h("select", { "data-test": "sort" }, sorts.map(([value, name]) => h("option", { value }, name)));
+  sort.addEventListener("change", () => {
+    order = sort.value;
+    draw();
+  });
+  const running = h("div", null);
+  const list = h("div", { role: "list", "aria-label": "Answers", "data-test": "answers" });
+  const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), button("Clear", clear, { class: "link" }));
+  const empty = h("p", { class: "empty" }, "No answers yet. Ask why, or choose a class in the race to go to its nearest input.");
+  fill(byId("answers"), running, bar, list, empty);
+
+  function ruleExample() {
+    const { name, coding } = model.features[0];
+    return `${coding.width ? coding.words(name, 0, true) : name} -> ${payload.classes[0]}`;
+  }
+
+  // -- asking ----------------------------------------------------------------------------------------------------------------
+
+  // Asks one question; `card` makes a card of each part, or of the whole answer where it has none.
+  async function put(title, question, card) {
+    cards = cards.filter((one) => !one.stale || one.pinned);
+    const run = { title, control: new AbortController(), words: "", values: state.values.slice(), label: state.label, parts: 0 };
+    runs.push(run);
+    draw();
+    try {
+      const answer = await ask(question, {
+        signal: run.control.signal,
+        onProgress: (progress) => tellProgress(run, progress),
+        onPart: (part) => run.dropped || add(run, card(part, run.parts++)),
+      });
+      if (run.dropped) return null;
+      end(run);
+      if (!run.parts) add(run, card(answer, -1));
+      draw();
+      return answer;
+    } catch (error) {
+      if (run.dropped) return null;
+      if (error.name === "AbortError") {
+        end(run);
+        toast("Stopped. Nothing more is known than before.");
+      } else run.error = error.message;
+      draw();
+      return null;
+    }
+  }
+
+  function add(run, card) {
+    cards = cards.filter((old) => old.key !== card.key || old.pinned);
+    cards.unshift({ ...card, values: run.values });
+    if (card.key === wanted) show(cards[0]);
+    draw();
+  }
+
+  function end(run) {
+    runs = runs.filter((other) => other !== run);
+  }
+
+  function tellProgress(run, { words, share, tried, total }) {
+    run.words = words || `${many(tried, "change")} of ${total.toLocaleString("en")}`;
+    run.share = share ?? (total ? tried / total : undefined);
+    drawRuns();
+  }
+
+  async function nearest(k, go) {
+    const target = k === null ? null : payload.classes[k];
+    const key = `whatif:${target ?? ""}`;
+    if (go) wanted = key;
+    const immutable = [...state.locks].map((f) => payload.features[f][0]);
+    const question = { kind: "whatif", sample: state.values.slice(), cost: "L0", target, immutable, n: 1 };
+    const title = `Nearest change to ${target === null ? "another class" : aClass(target)}`;
+    const answer = await put(title, question, (found) => make.change(key, found, target));
+    const size = Object.keys((answer && answer.changes) || {}).length;
+    if (!go || !size) return;
+    const least = answer.outcome === "minimum" ? "proved to be the least" : `at least ${answer.lower} are needed`;
+    app.morph(pairs(answer.changes), `${many(size, word)} changed, ${least}.`);
+  }
+
+  async function nearestAll() {
+    const { label, scores } = state.result;
+    const values = state.values.join();
+    const others = payload.classes.map((_, k) => k).filter((k) => k !== label);
+    for (const k of others.sort((a, b) => scores[b] - scores[a])) {
+      if (state.values.join() !== values) return;
+      await nearest(k, false);
+    }
+  }
+
+  function why(which) {
+    const { label } = state;
+    const near = which === "near";
+    const [minimal, n] = near ? ["size", 5] : ["subset", payload.server ? 1 : 3];
+    const question = { kind: "why", sample: state.values.slice(), region: REGIONS[which], minimal, n };
+    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, where[which]);
+    const card = (part, number) => (number < 0 ? make.other("why", part) : reason(part, number));
+    return put(`Why ${aClass(label)}, ${where[which]}`, question, card);
+  }
+
+  async function checkHeld() {
+    const { label } = state;
+    const held = [...state.locks].sort((a, b) => a - b);
+    const features = payload.features.filter((_, f) => !state.locks.has(f)).map(([name]) => name);
+    const question = { kind: "verify", sample: state.values.slice(), region: { kind: "Free", features }, target: null };
+    wanted = "hold";
+    const answer = await put("Check my rule", question, (found) => make.rule(found, held, label));
+    if (!answer || answer.outcome !== "refuted") return;
+    app.morph(pairs(answer.changes), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
+  }
+
+  function checkText() {
+    const rule = text.value.trim();
+    if (rule) put("Check a rule", { kind: "rule", text: rule }, (found) => make.other(`rule:${rule}`, found));
+  }
+
+  function count() {
+    const question = { kind: "count", sample: state.values.slice(), region: REGIONS.near };
+    put(`How many inputs with up to 2 ${word}s changed keep the class`, question, (found) => make.other("count", found));
+  }
+
+  function pairs(changes) {
+    const place = new Map(payload.features.map(([name], f) => [name, f]));
+    return Object.entries(changes).map(([name, [, after]]) => [place.get(name), model.stateOf(place.get(name), after)]);
+  }
+
+  // -- showing ---------------------------------------------------------------------------------------------------------------
+
+  function show(card) {
+    wanted = null;
+    const hide = state.choice.answer === card.key;
+    state.choice.answer = hide ? null : card.key;
+    if (!hide) state.choice.neuron = null;
+    app.scrollToMarks = !hide;
+    if (!hide) look(byId("board"));
+    state.tell("choice");
+  }
+
+  function point() {
+    const card = cards.find((one) => one.key === state.choice.answer);
+    if (!card || !card.features.length) return app.point("answer", null);
+    const marks = new Map();
+    if (card.kind !== "change") for (const f of card.features) marks.set(f, { glyph: "=", holds: "keep", words: "must stay as it is" });
+    for (const { feature, before, after } of card.changes) marks.set(feature, app.changeMark(before, after));
+    const legend = card.kind === "change" ? "The number is the value it takes." : "= stays as it is.";
+    return app.point("answer", { title: card.name, legend, marks });
+  }
+
+  // Lines of runs and cards are made once and then only changed, so that a button stays under the pointer and keeps the focus.
+  function runLine(run) {
+    const chip = h("span", { class: "chip" });
+    const words = h("p", { "aria-live": "polite" });
+    const progress = h("progress", { max: 1, "aria-label": "Progress" });
+    const stop = button("", () => {
+      if (run.error) end(run);
+      else run.control.abort("cancelled");
+      draw();
+    }, { class: "link", "data-test": "cancel" });
+    run.line = h("div", { class: "answer", "data-test": "run" },
+      h("p", { class: "kind" }, h("span", null, run.title), chip),
+      words,
+      h("div", { class: "actions" }, progress, stop));
+    run.refresh = () => {
+      chip.dataset.state = run.error ? "failed" : "working";
+      say(chip, chip.dataset.state);
+      words.className = run.error ? "said" : "list";
+      say(words, run.error || run.words || "asking");
+      progress.hidden = run.share === undefined || Boolean(run.error);
+      progress.value = run.share ?? 0;
+      say(stop, run.error ? "Dismiss" : "Cancel");
+    };
+    return run.line;
+  }
+
+  function drawRuns() {
+    fill(running, runs.map((run) => run.line || runLine(run)));
+    for (const run of runs) run.refresh();
+  }
+
+  function draw() {
+    drawRuns();
+    const sorted = cards.slice();
+    const rank = (card) => payload.classes.indexOf(card.goal);
+    if (order === "size") sorted.sort((a, b) => a.size - b.size);
+    if (order === "class") sorted.sort((a, b) => rank(a) - rank(b) || a.size - b.size);
+    bar.hidden = !cards.length;
+    empty.hidden = cards.length > 0 || runs.length > 0;
+    fill(list, sorted.map((card) => card.line || cardLine(card)));
+    for (const card of cards) card.refresh();
+    const pinned = cards.filter((card) => card.pinned).sort((a, b) => a.pinned - b.pinned);
+    fill(byId("pinned"), pinned.length ? make.pair(pinned) : null);
+    point();
+  }
+
+  function cardLine(card) {
+    const { drawer } = app;
+    const link = (name, act, test) => button(name, act, { class: "link", "data-test": test });
+    const name = h("span", null);
+    const showing = link("", () => show(card), "show");
+    const going = link("Go there", () => app.morph(card.changes.map(stateOf), card.said), "go-there");
+    const back = link("Back to that input", () => { state.stroke(); state.setValues(card.values); }, "back-there");
+    const pinning = link("", () => pin(card), "pin");
+    const certificate = () => (card.certificate ? drawer.open(card.certificate, card.said) : drawer.certify(card.certify, card.said));
+    const about = { role: "listitem", "data-test": "answer", "data-kind": card.kind, "data-size": card.size };
+    card.line = h("div", { class: "answer", ...about },
+      h("p", { class: "kind" }, name, h("span", { class: "chip", "data-state": card.state }, card.state)),
+      h("p", { class: "said" }, card.said),
+      card.detail && h("p", { class: "list" }, card.detail),
+      h("div", { class: "actions" },
+        showing, going, back, pinning,
+        (card.certificate || card.certify) && link("Certificate", certificate, "open-certificate")));
+    card.refresh = () => {
+      const open = state.choice.answer === card.key;
+      card.line.classList.toggle("shown", open);
+      say(name, `${card.name}${card.stale ? ", for the input before" : ""}`);
+      say(showing, open ? "Hide" : "Show");
+      showing.setAttribute("aria-pressed", String(open));
+      say(pinning, card.pinned ? "Unpin" : "Pin");
+      pinning.setAttribute("aria-pressed", String(Boolean(card.pinned)));
+      showing.hidden = pinning.hidden = !card.features.length;
+      going.hidden = !card.changes.length || card.stale;
+      back.hidden = !card.stale;
+    };
+    return card.line;
+  }
+
+  function stateOf({ feature, after }) {
+    return [feature, model.stateOf(feature, after)];
+  }
+
+  // Two pins at most: a third takes the place of the older one.
+  function pin(card) {
+    const pinned = cards.filter((one) => one.pinned).sort((a, b) => a.pinned - b.pinned);
+    if (!card.pinned && pinned.length === 2) pinned[0].pinned = 0;
+    card.pinned = card.pinned ? 0 : 1 + Math.max(0, ...pinned.map((one) => one.pinned));
+    draw();
+  }
+
+  function clear() {
+    stop();
+    cards = cards.filter((card) => card.pinned);
+    draw();
+  }
+
+  // -- following the input ---------------------------------------------------------------------------------------------------
+
+  function stop() {
+    for (const run of runs) {
+      run.dropped = true;
+      run.control.abort("dropped");
+    }
+    runs = [];
+  }
+
+  function refresh(what) {
+    if (what === "input" || what === "sample") {
+      const now = state.values.join();
+      if (runs.some((run) => run.values.join() !== now)) stop();
+      for (const card of cards) card.stale = card.values.join() !== now;
+      if (what === "sample") cards = cards.filter((card) => card.pinned || !card.stale);
+      if (cards.some((card) => card.key === state.choice.answer && card.stale)) state.choice.answer = null;
+    }
+    const held = state.locks.size;
+    check.disabled = !held;
+    const how = payload.grid ? "choose Hold above the input, or press L on them." : "press hold beside them.";
+    const rule = `While ${make.these(held)}, it is ${aClass(state.label)} whatever the others do.`;
+    say(ruleWords, held ? rule : `To check a rule, hold some ${word}s first: ${how}`);
+    draw();
+  }
+
+  // A link names an answer; asking again gives it.
+  function restore(key) {
+    if (!key || cards.some((card) => card.key === key)) return;
+    const [kind, which] = key.split(":");
+    wanted = key;
+    state.choice.answer = null;
+    const target = payload.classes.indexOf(key.slice("whatif:".length));
+    if (kind === "whatif" && (target >= 0 || !which)) nearest(which ? target : null, false);
+    else if (kind === "why" && REGIONS[which]) why(which);
+    else if (kind === "hold" && state.locks.size) checkHeld();
+  }
+
+  return { refresh, nearest, restore };
+}

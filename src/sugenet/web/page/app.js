@@ -1,0 +1,147 @@
+// The explorer: reads the payload, draws the parts, and lets them follow one state and one address.
+import { startWorker } from "./engine/client.js";
+import { Model } from "./engine/model.js";
+import { makeAnswers } from "./answers.js";
+import { makeAsk } from "./ask.js";
+import { byId, isTyping, say } from "./dom.js";
+import { makeDrawer } from "./drawer.js";
+import { makeFrame } from "./frame.js";
+import { makeGrid } from "./grid.js";
+import { makeLesson } from "./lesson.js";
+import { makeNeurons } from "./neurons.js";
+import { makeRace } from "./race.js";
+import { State } from "./state.js";
+import { makeTable } from "./table.js";
+import { makeTools } from "./tools.js";
+import { makeVerdict } from "./verdict.js";
+import { showValue } from "./words.js";
+
+const payload = JSON.parse(byId("payload").textContent);
+const model = new Model(payload);
+const state = new State(model, payload);
+const app = { payload, model, state, engine: startWorker(payload), mode: "flip", level: 0, marked: new Map() };
+window.sugenet = { model, state, payload };
+
+// -- marks on the input: the neuron pointed at comes before the chosen answer, that before the verdict --------------------------
+
+const pointed = { neuron: null, answer: null, verdict: null };
+
+app.point = (source, highlight) => {
+  if (!highlight && !pointed[source]) return;
+  pointed[source] = highlight;
+  app.remark();
+};
+
+app.remark = () => {
+  const first = pointed.neuron || pointed.answer || (byId("morph").hidden ? pointed.verdict : null);
+  app.marked = first ? first.marks : new Map();
+  app.board.mark(app.marked);
+  app.scrollToMarks = false;
+  say(byId("marks"), first ? `Marked: ${first.title}. ${payload.grid ? first.legend : ""}` : "");
+};
+
+app.changeMark = (before, after) => {
+  const glyph = typeof after === "number" && String(after).length < 4 ? String(after) : "→";
+  return { glyph, holds: "set", words: `${showValue(before)} becomes ${showValue(after)}` };
+};
+
+app.changeMarks = (changes) =>
+  new Map(changes.map(([f, to]) => [f, app.changeMark(state.values[f], model.valueOf(f, to, state.values[f]))]));
+
+// -- address: the page is its link. Small steps replace the entry, a jump to another input or sample makes one of its own. -------
+
+let writing = 0;
+
+app.writeHash = (replace) => {
+  clearTimeout(writing);
+  const hash = byId("lesson-page").hidden ? state.toHash() : lesson.toHash();
+  if (hash === location.hash || (!location.hash && hash === firstHash)) return;
+  if (replace) history.replaceState(null, "", hash);
+  else history.pushState(null, "", hash);
+};
+
+function scheduleHash() {
+  clearTimeout(writing);
+  if (app.push) app.writeHash(false);
+  else writing = setTimeout(() => app.writeHash(true), 200);
+  app.push = false;
+}
+
+function read() {
+  const { hash } = location;
+  const toLesson = hash.startsWith("#lesson");
+  byId("lesson-page").hidden = !toLesson;
+  for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = toLesson;
+  document.title = `${toLesson ? "Lesson" : payload.title}, sugenet`;
+  if (toLesson) lesson.fromHash(hash);
+  else {
+    state.fromHash(hash);
+    app.answers.restore(state.choice.answer);
+  }
+  clearTimeout(writing);
+}
+
+app.goTo = (position) => {
+  const count = payload.samples.length;
+  state.choice.answer = null;
+  state.load((position + count) % count);
+  app.push = true;
+  state.tell("sample");
+};
+
+// -- parts -----------------------------------------------------------------------------------------------------------------------
+
+app.board = payload.grid ? makeGrid(app) : makeTable(app);
+app.ask = makeAsk(app);
+app.drawer = makeDrawer(app);
+const tools = makeTools(app);
+app.morph = tools.morph;
+app.answers = makeAnswers(app);
+const neurons = makeNeurons(app);
+app.reach = neurons.reach;
+const race = makeRace(app);
+const verdict = makeVerdict(app);
+const lesson = makeLesson(app);
+const frame = makeFrame(app);
+
+// One step of a way to another input: only what must follow at once.
+app.step = () => {
+  state.evaluate();
+  app.board.refresh();
+  race.refresh();
+};
+
+state.on((what) => {
+  if (what !== "choice") {
+    app.board.refresh();
+    race.refresh();
+    tools.refresh(what);
+    verdict.refresh();
+  }
+  if (what === "sample") frame.refresh();
+  neurons.refresh();
+  app.answers.refresh(what);
+  scheduleHash();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  const act = {
+    "?": () => byId("keys").showModal(),
+    u: () => (event.shiftKey ? state.redo() : state.undo()),
+    r: () => state.reset(),
+    n: () => app.goTo(state.sample + 1),
+    p: () => app.goTo(state.sample - 1),
+  }[event.key.toLowerCase()];
+  if (!act || (event.key !== "?" && byId("explorer").hidden)) return;
+  event.preventDefault();
+  act();
+});
+
+byId("from-lesson").addEventListener("click", (event) => {
+  event.preventDefault();
+  location.hash = state.toHash();
+});
+window.addEventListener("popstate", read);
+const firstHash = state.toHash();
+read();

@@ -1,0 +1,239 @@
+// Asking a question: the server where there is one, else an answer computed beforehand, else the engine in the browser,
+// else an honest "undecided" that names the command to run.
+import { many } from "./dom.js";
+import { listed, showValue } from "./words.js";
+
+const BUDGET = 2e7; // changes tried in the browser for one question
+const BOXES = 2e4; // boxes of inputs bounded in the browser for one rule
+const MANY = 128; // of more features one reason is looked for, not several
+const FEW = 8; // held features that are named in a command
+const WAIT = 20; // seconds of one long poll
+
+export function makeAsk(app) {
+  const { payload, model } = app;
+  const names = payload.features.map(([name]) => name);
+  const place = new Map(names.map((name, f) => [name, f]));
+
+  async function ask(question, { onPart = () => {}, onProgress = () => {}, signal } = {}) {
+    if (payload.server) return askServer(question, onPart, onProgress, signal);
+    const known = payload.answers.find((pair) => same(pair.question, question));
+    if (known) {
+      (known.answer.reasons || []).forEach(onPart);
+      return known.answer;
+    }
+    return (await askEngine(question, onPart, onProgress, signal)) || askElsewhere(question);
+  }
+
+  // -- server ----------------------------------------------------------------------------------------------------------------
+
+  async function askServer(question, onPart, onProgress, signal) {
+    const { id } = await call("POST", "/api/questions", question);
+    let seen = 0;
+    const cancel = () => call("DELETE", `/api/questions/${id}`).catch(() => {});
+    if (signal?.aborted) cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    for (;;) {
+      // Not given up on cancel: the question then ends by itself, with what is known so far.
+      const found = await call("GET", `/api/questions/${id}?seen=${seen}&wait=${WAIT}`);
+      seen += found.parts.length;
+      found.parts.forEach(onPart);
+      if (found.state === "failed") throw new Error(found.error || "The server could not answer.");
+      if (found.state === "done" || found.state === "cancelled") {
+        if (!found.answer) throw new Error(found.error || "The question was cancelled.");
+        return found.answer;
+      }
+      onProgress({ words: found.progress || `${found.state}, ${found.seconds.toFixed(1)} s` });
+    }
+  }
+
+  // -- engine ----------------------------------------------------------------------------------------------------------------
+
+  async function askEngine(question, onPart, onProgress, signal) {
+    const states = question.sample ? model.statesOf(question.sample) : null;
+    if (question.kind === "whatif" && question.cost === "L0") return nearest(question, states, onProgress, signal);
+    if (question.kind === "verify" && question.region.kind === "Free") return free(question, states, onProgress, signal);
+    if (question.kind === "why" && question.region.kind === "Anything") return whyAnything(question, states, onPart, onProgress, signal);
+    if (question.kind === "why" && question.region.kind === "L0") return whyNear(question, states, onPart, onProgress, signal);
+    return null;
+  }
+
+  function run(name, args, onProgress, signal) {
+    return app.engine.run(name, args, { onProgress, signal });
+  }
+
+  async function nearest(question, states, onProgress, signal) {
+    const target = question.target === null ? null : payload.classes.indexOf(question.target);
+    const locked = (question.immutable || []).map((name) => place.get(name));
+    const found = await run("nearest", { states, target, locked, budget: BUDGET }, onProgress, signal);
+    const from = payload.classes[model.evaluate(states).label];
+    const engine = `trying ${many(found.tried, "change")} in the browser`;
+    const lower = found.provedUpTo + 1;
+    const about = { kind: "whatif", cost: "L0", engine, certificate: null };
+    if (found.changes) {
+      const isLeast = found.outcome === "minimum";
+      if (isLeast) about.certify = { sample: question.sample, target, locked, changes: found.changes, limit: null };
+      const changes = changesOf(question.sample, found.changes);
+      const size = found.changes.length;
+      const label = payload.classes[found.label];
+      const least = isLeast ? "proved to be the least" : `the least is at least ${lower}`;
+      const sentence = `${from} becomes ${label} with ${many(size, "feature")} changed, ${least}: ${changeWords(changes)}`;
+      const [outcome, atLeast] = isLeast ? ["minimum", size] : ["found", lower];
+      return { ...about, outcome, value: String(size), lower: String(atLeast), label, changes, sentence };
+    }
+    const all = `whatever is changed${locked.length ? " of what may change" : ""}`;
+    const goal = target === null ? `the class stays ${from}` : `the class does not become ${question.target}`;
+    if (found.outcome === "none") return { ...about, outcome: "none", limit: null, sentence: `${goal}, ${all}: proved` };
+    const sentence = `Undecided here. Proved so far: any change needs at least ${many(lower, "feature")}. ${commandWords(question)}`;
+    return { ...about, outcome: "undecided", lower: String(lower), reason: "too many changes to try in the browser", sentence };
+  }
+
+  async function free(question, states, onProgress, signal) {
+    const movable = new Set(question.region.features.map((name) => place.get(name)));
+    const locked = names.map((_, f) => f).filter((f) => !movable.has(f));
+    const label = payload.classes[model.evaluate(states).label];
+    const claim = `the class stays ${label}, whatever ${many(movable.size, "feature")} do`;
+    const tell = ({ boxes }) => onProgress({ words: `bounds of ${boxes.toLocaleString("en")} boxes of inputs` });
+    const found = await run("free", { states, locked, budget: BOXES }, tell, signal);
+    const boxes = `bounds of ${found.boxes.toLocaleString("en")} boxes of inputs`;
+    const engine = { bounds: "bounds through all layers", branching: boxes, search: "local search" }[found.by];
+    const about = { kind: "verify", claim, engine, certificate: null };
+    if (found.outcome === "proved") return { ...about, outcome: "proved", sentence: `${claim}: proved by ${engine}` };
+    if (found.outcome === "refuted") {
+      const changes = changesOf(question.sample, found.changes);
+      const other = payload.classes[found.label];
+      const sentence = `${claim}: refuted by ${engine}. Class ${other} with ${changeWords(changes)}`;
+      return { ...about, outcome: "refuted", labels: [other], changes, sentence };
+    }
+    const sentence = `${claim}: undecided here after ${engine}; no input against it was found. ${commandWords(question)}`;
+    return { ...about, outcome: "undecided", reason: "neither shown in the browser", sentence };
+  }
+
+  // Free one feature after another while the claim can still be shown; a feature that must stay, because freeing it gives another
+  // class, makes the reason minimal. Where that stays open for some feature the reason is called sufficient, not minimal.
+  async function shrink(states, order, holds, onProgress) {
+    const kept = new Set(order);
+    let minimal = true;
+    let last = null;
+    for (const [step, feature] of order.entries()) {
+      kept.delete(feature);
+      const found = await holds([...kept].sort((a, b) => a - b));
+      if (found.held) last = found;
+      else {
+        kept.add(feature);
+        minimal = minimal && found.refuted;
+      }
+      onProgress({ words: `${step + 1} of ${order.length} features looked at`, share: (step + 1) / order.length });
+    }
+    return { features: [...kept].sort((a, b) => a - b), status: minimal ? "minimal" : "sufficient", certify: last?.certify || null };
+  }
+
+  async function reasons(question, states, region, holds, onPart, onProgress) {
+    const label = payload.classes[model.evaluate(states).label];
+    const parts = [];
+    const seen = new Set();
+    for (let round = 0; round < (names.length > MANY ? 1 : question.n || 1); round++) {
+      const order = orderOf(round);
+      const found = await shrink(states, order, holds, onProgress);
+      if (seen.has(found.features.join())) continue;
+      seen.add(found.features.join());
+      const conditions = found.features.map((f) => model.describe(f, states[f]));
+      const part = { ...found, features: found.features.map((f) => names[f]), conditions, certificate: null };
+      parts.push(part);
+      onPart(part);
+    }
+    parts.sort((a, b) => a.features.length - b.features.length);
+    const size = ({ conditions, status }) => `(${conditions.length} of ${names.length} features: proved ${status})`;
+    const sentence = parts.map((part) => `${label}, ${region}, because ${part.conditions.join(" and ")} ${size(part)}`).join("\n");
+    return { kind: "why", region, reasons: parts, all_reasons: false, lower: 0, upper: parts[0].features.length, sentence };
+  }
+
+  function whyAnything(question, states, onPart, onProgress, signal) {
+    const holds = async (locked) => {
+      const found = await run("free", { states, locked, budget: 400 }, undefined, signal);
+      return { held: found.outcome === "proved", refuted: found.outcome === "refuted", certify: null };
+    };
+    return reasons(question, states, "for any input", holds, onPart, onProgress);
+  }
+
+  function whyNear(question, states, onPart, onProgress, signal) {
+    const most = Number(question.region.radius);
+    const holds = async (locked) => {
+      const found = await run("nearest", { states, target: null, locked, most, budget: BUDGET }, undefined, signal);
+      const certify = { sample: question.sample, target: null, locked, changes: null, limit: most };
+      return { held: found.outcome === "none", refuted: found.outcome === "minimum", certify };
+    };
+    return reasons(question, states, `with up to ${many(most, "feature")} changed`, holds, onPart, onProgress);
+  }
+
+  // The first round frees features in their order; later rounds in other orders, the same ones each time.
+  function orderOf(round) {
+    const order = names.map((_, f) => f);
+    let seed = 2654435761 * (round + 1);
+    for (let i = order.length - 1; i > 0 && round > 0; i--) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      const j = seed % (i + 1);
+      [order[i], order[j]] = [order[j], order[i]];
+    }
+    return order;
+  }
+
+  // -- words -----------------------------------------------------------------------------------------------------------------
+
+  function changesOf(sample, changes) {
+    return Object.fromEntries(changes.map(([f, state]) => [names[f], [sample[f], model.valueOf(f, state, sample[f])]]));
+  }
+
+  function askElsewhere(question) {
+    const reason = "the browser cannot answer this on its own";
+    const sentence = `Undecided: ${reason}. ${commandWords(question)}`;
+    return { kind: question.kind, outcome: "undecided", certificate: null, reason, sentence };
+  }
+
+  function commandWords(question) {
+    return `Ask on the command line: ${command(question)}`;
+  }
+
+  // The command line takes samples by their number; for any other input the served page is the way.
+  function command({ kind, sample, target, immutable = [] }) {
+    const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
+    const at = payload.samples.find(own);
+    if (!at || kind !== "whatif" || immutable.length > FEW) return `sugenet serve ${quoted(payload.title)}`;
+    const to = target === null ? "" : ` --to ${quoted(target)}`;
+    return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${immutable.map((name) => ` --keep ${quoted(name)}`).join("")}`;
+  }
+
+  return ask;
+}
+
+function quoted(text) {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function changeWords(changes) {
+  return listed(Object.entries(changes).map(([name, [before, after]]) => `${name} from ${showValue(before)} to ${showValue(after)}`), 6);
+}
+
+// One request to our own server. What it says against a request becomes the error's sentence.
+export async function call(method, path, body) {
+  const headers = method === "GET" ? {} : { "X-Sugenet": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) };
+  let reply;
+  try {
+    reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Error("The server does not answer. Is `sugenet serve` still running?");
+  }
+  const found = await reply.json().catch(() => null);
+  if (!reply.ok) throw new Error((found && found.error) || `The server answered ${reply.status} without a sentence.`);
+  return found;
+}
+
+const DEFAULTS = { target: null, immutable: [] };
+
+function same(a, b) {
+  const sorted = (value) => Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1));
+  const plain = (question) => {
+    const { n, time_limit, seed, ...rest } = { ...DEFAULTS, ...question };
+    return JSON.stringify(sorted({ ...rest, region: sorted(rest.region || {}) }));
+  };
+  return plain(a) === plain(b);
+}

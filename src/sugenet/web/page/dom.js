@@ -1,0 +1,113 @@
+// Making and changing elements. Text is always set as text, so a name that looks like HTML stays a name.
+
+export function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...present(children));
+  return element;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+// The children an element shall have. What is there already is left alone, and what has the focus keeps it.
+export function fill(element, ...children) {
+  const wanted = present(children);
+  const now = element.childNodes;
+  if (wanted.length === now.length && wanted.every((child, i) => child === now[i])) return element;
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  element.replaceChildren(...wanted);
+  if (focused && element.contains(focused)) focused.focus({ preventScroll: true });
+  return element;
+}
+
+function present(children) {
+  return children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+}
+
+// Writes text only where it differs: screen readers stay quiet, and the browser has nothing to lay out again.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function put(element, name, value) {
+  const text = String(value);
+  if (element.style.getPropertyValue(name) !== text) element.style.setProperty(name, text);
+}
+
+export function many(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+export function number(value) {
+  return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
+}
+
+export function button(text, act, attributes) {
+  return h("button", { type: "button", onclick: act, ...attributes }, text);
+}
+
+// One choice out of several, as radio buttons that look like a row of buttons.
+export function choices(element, name, options, chosen, choose) {
+  fill(
+    element,
+    options.map(([value, text, extra]) => {
+      const radio = h("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) });
+      return h("label", { class: "choice", ...extra }, radio, h("span", null, text));
+    }),
+  );
+}
+
+export function isTyping(target) {
+  return target instanceof HTMLElement && target.matches("textarea, select, input[type=text]");
+}
+
+export function calm() {
+  return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Scrolls an element into sight where most of it is out of it: on a narrow screen the input is far from the answers.
+export function look(element) {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  const seen = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
+  if (seen < 0.6 * Math.min(height, window.innerHeight)) element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
+}
+
+let hiding = 0;
+
+export function toast(text) {
+  const element = byId("toast");
+  say(element, text);
+  element.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { element.hidden = true; }, 3200);
+}
+
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea", { class: "offscreen", value: text });
+    (document.querySelector("dialog[open]") || document.body).append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+export function download(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = h("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}

@@ -1,0 +1,71 @@
+// The certificate drawer: what an answer rests on, as JSON that may be changed, and checks of it that share nothing with the search.
+import { button, byId, copy, download, fill, h, say, toast } from "./dom.js";
+import { call } from "./ask.js";
+
+const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], null: ["undecided", "Not checkable here"] };
+
+export function makeDrawer(app) {
+  const dialog = byId("drawer");
+  const claim = h("p", { "data-test": "claim" });
+  const text = h("textarea", { "aria-label": "Certificate as JSON, may be edited", spellcheck: "false", "data-test": "certificate" });
+  const result = h("div", { class: "result", role: "status", "data-test": "recheck-result" });
+  const inPage = (certificate) => app.engine.run("check", { certificate });
+  const onServer = (certificate) => call("POST", "/api/check", { certificate });
+  const here = button("Re-check here", () => recheck(inPage), { class: "primary", "data-test": "recheck" });
+  const there = app.payload.server && button("Re-check on the server", () => recheck(onServer), { "data-test": "recheck-server" });
+  const close = button("Close", () => dialog.close(), { "data-test": "close-drawer" });
+  const take = button("Copy", async () => toast((await copy(text.value)) ? "Copied." : "The browser did not allow copying."));
+  const save = button("Download", () => download("certificate.json", text.value));
+  fill(
+    dialog,
+    h("div", { class: "bar" }, h("h2", { id: "drawer-title" }, "Certificate"), close),
+    claim,
+    h("p", { class: "quiet" }, "What the answer rests on. Change anything, then check it: the checker shares nothing with the search."),
+    text,
+    h("div", { class: "toolbar" }, here, there, take, save),
+    result,
+  );
+  text.addEventListener("input", () => show("", "", "Changed. Check it again."));
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+
+  function show(kind, word, sentence) {
+    result.dataset.state = kind;
+    fill(result, word && h("strong", { class: "chip", "data-state": kind }, word), word ? `: ${sentence}` : sentence);
+  }
+
+  async function recheck(check) {
+    let certificate;
+    try {
+      certificate = JSON.parse(text.value);
+    } catch (error) {
+      return show("refuted", "Does not hold", `This is no JSON: ${error.message}`);
+    }
+    show("working", "working", "Going through it again.");
+    try {
+      const found = await check(certificate);
+      show(...SAID[String(found.holds)], found.said);
+    } catch (error) {
+      show("failed", "Failed", error.message);
+    }
+  }
+
+  function open(certificate, sentence) {
+    say(claim, sentence);
+    const oneLine = (_, numbers) => `[${numbers.trim().replace(/\s+/g, " ")}]`;
+    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:-?[\d.e+-]+,?\s+)+)\]/g, oneLine);
+    show("", "", "Not checked yet.");
+    dialog.showModal();
+    here.focus();
+  }
+
+  // The engine writes the certificate of what the browser found only when somebody wants to see it.
+  async function certify(claimed, sentence) {
+    try {
+      open(await app.engine.run("certify", claimed), sentence);
+    } catch (error) {
+      toast(`No certificate: ${error.message}`);
+    }
+  }
+
+  return { open, certify };
+}

@@ -1,0 +1,80 @@
+// For the checker: that no feature of a reason can be left out, and that no smaller reason exists.
+
+import { Beyond, list, pair, place, Wrong } from "./check_form.js";
+import { violates } from "./check_question.js";
+import { isSame, liesInside, readSample, statesOf } from "./check_values.js";
+
+const MOST_WORK = 20_000_000; // sets that are looked at in the search for a smaller reason
+
+export function checkReason(certificate, model, proved) {
+  const { question, answer: status } = certificate;
+  const fixed = new Set(question.fixed);
+  const sample = readSample(model, question.sample);
+  const said = [`these ${fixed.size} features suffice: ${proved}`];
+
+  // Features that a counterexample changes, after it is replayed.
+  const changedBy = (row) => {
+    const witness = readSample(model, row);
+    liesInside(model, question.region, sample, witness);
+    if (!violates(model, question, model.evaluate(statesOf(witness)).votes)) throw new Wrong("a counterexample does not change the answer.");
+    return sample.flatMap((value, f) => (isSame(value, witness[f]) ? [] : [f]));
+  };
+
+  if (!["sufficient", "minimal", "minimum"].includes(status)) throw new Wrong(`a reason that is ${status} claims nothing that can be checked.`);
+  if (status === "minimal" || (status === "minimum" && certificate.witness !== null)) {
+    const left = new Set(fixed);
+    for (const one of list(certificate.witness, "the counterexamples")) {
+      const [feature, row] = pair(one, "a counterexample");
+      place(feature, model.features.length, "a feature");
+      const met = changedBy(row).filter((f) => fixed.has(f));
+      if (met.length !== 1 || met[0] !== feature) {
+        throw new Wrong(`the counterexample for feature ${feature} changes another one of the reason, or not this one.`);
+      }
+      left.delete(feature);
+    }
+    if (left.size) throw new Wrong(`nothing shows that feature ${Math.min(...left)} cannot be left out.`);
+    said.push("each has a counterexample that leaves the others of them alone");
+  }
+  if (status === "minimum") {
+    const sets = list(certificate.contrasts, "the contrasts").map((changes) => {
+      const row = [...question.sample];
+      for (const change of list(changes, "a contrast")) {
+        const [feature, value] = pair(change, "a change");
+        place(feature, model.features.length, "a feature");
+        row[feature] = value;
+      }
+      return changedBy(row);
+    });
+    if (fixed.size && hittingSetWithin(sets, fixed.size - 1)) throw new Wrong("the counterexamples leave room for a smaller reason.");
+    said.push(fixed.size ? `no ${fixed.size - 1} features meet all of ${sets.length} counterexamples` : "none is smaller than nothing");
+  }
+  return said.join("; ");
+}
+
+// Whether some set of at most so many elements meets all sets; by branching on a smallest set that is not met.
+export function hittingSetWithin(sets, size) {
+  let work = 0;
+
+  const search = (left, room, banned) => {
+    work += left.length + 1;
+    if (work > MOST_WORK) throw new Beyond("there are too many counterexamples to see in a browser that no smaller reason exists.");
+    if (!left.length) return true;
+    const open = left.map((row) => row.filter((f) => !banned.has(f))).sort((a, b) => a.length - b.length);
+    const apart = new Set(); // sets that share nothing need an element each
+    let least = 0;
+    for (const row of open) {
+      if (row.some((f) => apart.has(f))) continue;
+      least++;
+      row.forEach((f) => apart.add(f));
+    }
+    if (least > room || !open[0].length) return false;
+    const tried = new Set(banned);
+    for (const f of open[0]) {
+      if (search(left.filter((row) => !row.includes(f)), room - 1, tried)) return true;
+      tried.add(f);
+    }
+    return false;
+  };
+
+  return search(sets, size, new Set());
+}

@@ -1,0 +1,96 @@
+// For the checker: every set of changes once more, one by one; each different pattern of the first layer is judged by the layers behind.
+
+import { Beyond, fields, Wrong } from "./check_form.js";
+import { violates, votesBehind } from "./check_question.js";
+
+const MOST_SETS = 20_000_000; // about half a minute
+const WORD = (1n << 64n) - 1n;
+
+export function checkWalk(proof, model, problem) {
+  fields(proof, ["kind", "sets", "patterns", "digest"], "the proof");
+  if (!Number.isSafeInteger(proof.sets) || proof.sets <= 0 || !Number.isSafeInteger(proof.patterns) || typeof proof.digest !== "string") {
+    throw new Wrong("a walk has a number of sets, a number of patterns and a digest.");
+  }
+  if (proof.sets > MOST_SETS) throw new Beyond(`the browser goes through at most ${MOST_SETS.toLocaleString("en")} sets of changes.`);
+  const { sets, patterns, loose } = walk(problem, proof.sets);
+  if (sets > proof.sets) throw new Wrong(`there are more than the ${proof.sets.toLocaleString("en")} sets of changes that the certificate says.`);
+  const start = Uint8Array.from(problem.base, (margin) => (margin >= 0 ? 1 : 0));
+  let digest = 0n;
+  for (const pattern of patterns) {
+    const active = Uint8Array.from(start);
+    let mixed = 0n;
+    for (const j of turnedIn(pattern, loose)) {
+      active[j] ^= 1;
+      mixed ^= splitmix64(BigInt(j + 1));
+    }
+    digest = (digest + splitmix64(mixed)) & WORD;
+    if (violates(model, problem.goal, votesBehind(model, active))) throw new Wrong("a change that the certificate excludes is a violation.");
+  }
+  const found = digest.toString(16).padStart(16, "0");
+  if (sets !== proof.sets || patterns.size !== proof.patterns || found !== proof.digest) {
+    throw new Wrong(`the walk has ${sets} sets, ${patterns.size} patterns and digest ${found}, but the certificate says otherwise.`);
+  }
+  return `none of the ${sets.toLocaleString("en")} changes is a violation (${patterns.size.toLocaleString("en")} patterns, digest ${found})`;
+}
+
+function splitmix64(value) {
+  let z = (value + 0x9e3779b97f4a7c15n) & WORD;
+  z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & WORD;
+  z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & WORD;
+  return z ^ (z >> 31n);
+}
+
+// Neurons that any set of changes within the budget could turn; the others need not be watched.
+export function looseNeurons({ base, features, budget }) {
+  const most = mostFeatures(features, budget);
+  const reach = (j, pick) => {
+    const steps = features.map((row) => Math.max(0, ...row.map(({ gain }) => pick(gain[j]))));
+    return steps.sort((a, b) => b - a).slice(0, most).reduce((sum, step) => sum + step, 0);
+  };
+  return base.flatMap((margin, j) => ((margin >= 0 ? margin - reach(j, (gain) => -gain) < 0 : margin + reach(j, (gain) => gain) >= 0) ? [j] : []));
+}
+
+// How many features can change together within the budget.
+export function mostFeatures(features, budget) {
+  if (budget === null) return features.length;
+  const lightest = features.map((row) => row.map(({ price }) => price).reduce((a, b) => (b < a ? b : a)));
+  let total = 0n;
+  let count = 0;
+  for (const price of lightest.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))) {
+    total += price;
+    if (total > budget) break;
+    count++;
+  }
+  return count;
+}
+
+// How many sets of at most one option a feature are within the budget, and their different patterns. A pattern is text: of every loose
+// neuron whether it has turned, 16 to a character.
+function walk(problem, most) {
+  const loose = looseNeurons(problem);
+  const features = problem.features.map((row) => row.map(({ price, gain }) => ({ price, gain: Int32Array.from(loose, (j) => gain[j]) })));
+  const base = Int32Array.from(loose, (j) => problem.base[j]);
+  const patterns = new Set();
+  const codes = new Array(Math.ceil(loose.length / 16));
+  let sets = 0;
+  const visit = (from, sums, left) => {
+    if (++sets > most) return;
+    for (let c = 0; c < codes.length; c++) {
+      let code = 0;
+      for (let i = 16 * c; i < Math.min(16 * c + 16, base.length); i++) if (sums[i] >= 0 !== base[i] >= 0) code |= 1 << (i & 15);
+      codes[c] = code;
+    }
+    patterns.add(String.fromCharCode(...codes));
+    for (let f = from; f < features.length && sets <= most; f++) {
+      for (const { price, gain } of features[f]) {
+        if (left === null || price <= left) visit(f + 1, sums.map((sum, i) => sum + gain[i]), left === null ? null : left - price);
+      }
+    }
+  };
+  visit(0, base, problem.budget);
+  return { sets, patterns, loose };
+}
+
+function turnedIn(pattern, loose) {
+  return loose.filter((_, i) => (pattern.charCodeAt(i >> 4) >> (i & 15)) & 1);
+}

@@ -1,0 +1,104 @@
+// Fractions without rounding: a pair of BigInts in lowest terms, the denominator positive. Floats are taken as the numbers they are.
+
+function gcd(a, b) {
+  while (b) [a, b] = [b, a % b];
+  return a < 0n ? -a : a;
+}
+
+export class Fraction {
+  constructor(top, bottom = 1n) {
+    if (bottom === 0n) throw new RangeError("a fraction with denominator 0");
+    const common = gcd(top, bottom) * (bottom < 0n ? -1n : 1n);
+    this.top = top / common;
+    this.bottom = bottom / common;
+  }
+
+  // The exact value of a float: every finite one is a whole number times a power of two.
+  static ofNumber(value) {
+    if (!Number.isFinite(value)) throw new RangeError(`${value} is no fraction`);
+    let bottom = 1n;
+    while (!Number.isInteger(value)) {
+      value *= 2; // exact, and at most 1074 times
+      bottom *= 2n;
+    }
+    return new Fraction(BigInt(value), bottom);
+  }
+
+  // Text such as 3 or -7/2, and nothing else.
+  static ofText(text) {
+    const found = /^(-?[0-9]+)(?:\/([0-9]+))?$/.exec(text);
+    if (!found) throw new RangeError(`${text.slice(0, 40)} is not a number such as 3 or -7/2`);
+    return new Fraction(BigInt(found[1]), found[2] === undefined ? 1n : BigInt(found[2]));
+  }
+
+  plus(other) {
+    return new Fraction(this.top * other.bottom + other.top * this.bottom, this.bottom * other.bottom);
+  }
+
+  minus(other) {
+    return new Fraction(this.top * other.bottom - other.top * this.bottom, this.bottom * other.bottom);
+  }
+
+  times(other) {
+    return new Fraction(this.top * other.top, this.bottom * other.bottom);
+  }
+
+  abs() {
+    return this.top < 0n ? new Fraction(-this.top, this.bottom) : this;
+  }
+
+  // Negative, 0 or positive, as this is below, equal to or above the other.
+  compare(other) {
+    const difference = this.top * other.bottom - other.top * this.bottom;
+    return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+  }
+
+  floor() {
+    const whole = this.top / this.bottom; // towards 0
+    return this.top < 0n && whole * this.bottom !== this.top ? whole - 1n : whole;
+  }
+
+  ceil() {
+    return -new Fraction(-this.top, this.bottom).floor();
+  }
+
+  get isWhole() {
+    return this.bottom === 1n;
+  }
+
+  toNumber() {
+    return Number(this.top) / Number(this.bottom);
+  }
+
+  toString() {
+    return this.isWhole ? `${this.top}` : `${this.top}/${this.bottom}`;
+  }
+}
+
+export const ZERO = new Fraction(0n);
+export const ONE = new Fraction(1n);
+
+const FLOAT = new Float64Array(1);
+const BITS = new BigInt64Array(FLOAT.buffer);
+
+// The next smaller float, as nextafter(x, -inf).
+export function nextDown(value) {
+  if (value === -Infinity || Number.isNaN(value)) return value;
+  if (value === 0) return -Number.MIN_VALUE;
+  FLOAT[0] = value;
+  BITS[0] += value > 0 ? -1n : 1n;
+  return FLOAT[0];
+}
+
+// A float as Python writes it, so that words are the same on both sides: 4, 0.1, 1e-05, 1e+16.
+export function shortest(value) {
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value === 0 ? 0 : value);
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  const [digits, power] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16) {
+    return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+  const plain = String(value); // JavaScript turns to powers of ten below 1e-6 and from 1e21 only
+  return plain.includes(".") ? plain : `${plain}.0`;
+}

@@ -1,0 +1,129 @@
+// The network in the browser: raw values to states, states to bits, bits through packed layers to votes and a class. Same bits as Python.
+// Layers and neurons are numbered from 1, like the literals that name them; features, states and classes from 0.
+
+import { OneHot, Steps } from "./codings.js";
+import { Head } from "./head.js";
+import { Layer, pack } from "./layers.js";
+
+const MOST_LITERALS = 20000; // beyond, a neuron over levels names its features only
+
+export class Model {
+  constructor(payload) {
+    this.fingerprint = payload.fingerprint;
+    this.classes = payload.classes;
+    const codings = payload.codings.map((data) => (data.kind === "onehot" ? new OneHot(data) : new Steps(data)));
+    this.features = payload.features.map(([name, place], number) => ({ number, name, coding: codings[place] }));
+    this.starts = new Int32Array(this.features.length + 1); // first bit of each feature
+    this.features.forEach(({ coding }, f) => (this.starts[f + 1] = this.starts[f] + coding.width));
+    this.width = this.starts[this.features.length];
+    this.featureOf = new Int32Array(this.width);
+    this.features.forEach((_, f) => this.featureOf.fill(f, this.starts[f], this.starts[f + 1]));
+    this.readsLevels = payload.levels;
+    this.layers = payload.layers.map((data) => new Layer(data));
+    this.head = new Head(payload.head);
+    this.sizes = [this.width, ...this.layers.map((layer) => layer.outputs), this.head.outputs];
+  }
+
+  // -- features ---------------------------------------------------------------------------------------------------------------
+
+  stateOf(feature, value) {
+    return this.features[feature].coding.state(value);
+  }
+
+  statesOf(values) {
+    return Int32Array.from(values, (value, f) => this.stateOf(f, value));
+  }
+
+  // The raw value of a state nearest to `near`; null where no value that can occur has the state.
+  valueOf(feature, state, near) {
+    return this.features[feature].coding.valueOf(state, near);
+  }
+
+  reachable(feature, state) {
+    return this.features[feature].coding.reachable(state);
+  }
+
+  // The states that a feature can take, in order.
+  reachableStates(feature) {
+    const { coding } = this.features[feature];
+    return Array.from({ length: coding.states }, (_, state) => state).filter((state) => coding.reachable(state));
+  }
+
+  // What one state, or several together, say of a feature.
+  describe(feature, states) {
+    const { name, coding } = this.features[feature];
+    if (typeof states === "number") return coding.describe(name, states);
+    return states.length === 1 ? coding.describe(name, states[0]) : coding.describeSeveral(name, [...states]);
+  }
+
+  // The bits of all features, one value each.
+  bits(states) {
+    const out = new Uint8Array(this.width);
+    for (let f = 0, at = 0; f < this.features.length; f++) {
+      const { coding } = this.features[f];
+      for (let place = 0; place < coding.width; place++) out[at++] = coding.bit(states[f], place);
+    }
+    return out;
+  }
+
+  bitsOf(states) {
+    return pack(this.bits(states));
+  }
+
+  // What an input literal of a layer says.
+  literalWords(layer, literal) {
+    const place = Math.abs(literal) - 1;
+    if (layer > 1) return `neuron ${place + 1} of layer ${layer - 1} is ${literal > 0 ? "on" : "off"}`;
+    const { name, coding } = this.features[this.featureOf[place]];
+    return coding.words(name, place - this.starts[this.featureOf[place]], literal > 0);
+  }
+
+  // -- evaluation -------------------------------------------------------------------------------------------------------------
+
+  evaluate(states) {
+    const layers = [];
+    let values = this.readsLevels ? Int32Array.from(states) : this.bits(states);
+    for (const layer of this.layers) {
+      const M = layer.counts(values, pack(values));
+      const active = layer.activity(M);
+      layers.push({ M, tau: layer.tau, sizes: layer.sizes, active });
+      values = active;
+    }
+    const { head } = this;
+    const votes = head.counts(values, pack(values));
+    return {
+      layers,
+      votes,
+      sizes: head.sizes,
+      scores: head.scores(votes),
+      label: head.label(votes),
+      tied: head.isTied(votes),
+      possibility: head.possibility(votes),
+    };
+  }
+
+  // -- neurons ----------------------------------------------------------------------------------------------------------------
+
+  // A neuron, or a class as the layer behind the last (then without tau): its literals, signed, with their weights, over the bits of
+  // the layer before. `levels` has [feature, weight, top] instead of single bits where the first layer reads levels.
+  neuron(layer, j) {
+    const { rows, tau } = layer <= this.layers.length ? this.layers[layer - 1] : this.head;
+    const { places, weights } = rows.row(j - 1);
+    const about = { tau: tau ? tau[j - 1] : null, size: rows.sizes[j - 1], levels: null };
+    if (layer > 1 || !this.readsLevels) {
+      return { ...about, literals: places.map((place, i) => (weights[i] > 0 ? place + 1 : -place - 1)), weights: weights.map(Math.abs) };
+    }
+    const levels = places.map((f, i) => [f, weights[i], this.features[f].coding.width]);
+    const literals = [];
+    const sizes = [];
+    if (levels.reduce((sum, [, , top]) => sum + top, 0) <= MOST_LITERALS) {
+      for (const [f, weight, top] of levels) {
+        for (let t = 1; t <= top; t++) {
+          literals.push(Math.sign(weight) * (this.starts[f] + t));
+          sizes.push(Math.abs(weight));
+        }
+      }
+    }
+    return { ...about, literals, weights: sizes, levels };
+  }
+}

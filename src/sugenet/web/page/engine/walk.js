@@ -1,0 +1,222 @@
+// The least number of features whose change makes another class: all sets of one feature, then of two, and so on, none left out.
+// Everything behind the first layer depends on which of its neurons are active, and few of them can turn at all, so each different
+// pattern of these is judged once.
+
+import { effectsOf } from "./effects.js";
+import { search } from "./search.js";
+import { SignatureTable } from "./table.js";
+import { Voter } from "./votes.js";
+
+const STEP = 1 << 17; // sets between two words of progress
+const MOST_GAINS = 2e7; // numbers to keep about all options; beyond, nothing is walked
+
+// What makes one of the wanted classes with the fewest changed features, every other state of a feature counting 1.
+//   target: the class to reach, or null for any other; locked: features that stay; most: features to change at most;
+//   budget: sets to go through at most; seconds: time to take; onProgress({k, tried, total}).
+export function nearest(model, states, about = {}) {
+  const { target = null, locked = [], most = Infinity, budget = 2e7, seconds = 30, onProgress = () => {} } = about;
+  const end = performance.now() + 1000 * seconds;
+  const voter = new Voter(model);
+  const margins = effectsOf(model).margins(states);
+  const label = voter.label(Uint8Array.from(margins, (margin) => (margin >= 0 ? 1 : 0)));
+  const wanted = target === null ? (k) => k !== label : (k) => k === target;
+  const facts = { tried: 1, patterns: 1, provedUpTo: 0 };
+  if (wanted(label)) return { outcome: "minimum", changes: [], label, ...facts };
+  const movable = movableOf(model, states, new Set(locked));
+  const last = Math.min(most, movable.length);
+  const fits = movable.reduce((sum, { feature, others }) => sum + others.length * effectsOf(model).listeners[feature].length, 0) <= MOST_GAINS;
+  const options = fits ? movable.map((row) => optionsOf(model, states, row)) : [];
+  for (let k = 1; k <= last; k++) {
+    const sets = setsOf(movable.map(({ others }) => others.length), k);
+    if (!fits || facts.tried + sets > budget) return leftOpen(model, states, movable, wanted, label, facts);
+    const level = new Level(margins, options, k, voter, wanted, end);
+    const found = level.walk((share) => onProgress({ k, tried: facts.tried + Math.floor(share * sets), total: facts.tried + sets }));
+    if (level.isLate) return leftOpen(model, states, movable, wanted, label, facts);
+    facts.patterns += level.table.size;
+    if (found) {
+      const changes = found.map(({ feature, state }) => [feature, state]);
+      return { outcome: "minimum", changes, label: model.evaluate(changed(states, changes)).label, ...facts };
+    }
+    facts.tried += sets;
+    facts.provedUpTo = k;
+  }
+  return { outcome: "none", changes: null, label, ...facts, provedUpTo: last };
+}
+
+// Not settled: what is proved so far, and a change that does it, if a search finds one.
+function leftOpen(model, states, movable, wanted, label, facts) {
+  const every = movable.flatMap(({ feature, others }) => others.map((state) => [feature, state]));
+  const changes = search(model, states, every, wanted);
+  const reached = changes && model.evaluate(changed(states, changes)).label;
+  return { outcome: "undecided", changes, label: reached ?? label, ...facts };
+}
+
+export function changed(states, changes) {
+  const after = Int32Array.from(states);
+  for (const [feature, state] of changes) after[feature] = state;
+  return after;
+}
+
+// The features that may change, each with the other states that it can take.
+function movableOf(model, states, locked) {
+  return model.features
+    .filter(({ number }) => !locked.has(number))
+    .map(({ number: feature }) => ({ feature, others: model.reachableStates(feature).filter((state) => state !== states[feature]) }))
+    .filter(({ others }) => others.length);
+}
+
+// What each other state of a feature adds to the first layer.
+function optionsOf(model, states, { feature, others }) {
+  const effects = effectsOf(model);
+  const from = effects.gains(feature, states[feature]);
+  const neurons = effects.listeners[feature];
+  return others.map((state) => ({ feature, state, neurons, gain: effects.gains(feature, state).map((value, i) => value - from[i]) }));
+}
+
+// How many sets of k features there are, with a choice of state for each: the elementary symmetric polynomial of the choices.
+function setsOf(sizes, k) {
+  const sums = new Float64Array(k + 1);
+  sums[0] = 1;
+  for (const size of sizes) for (let i = k; i >= 1; i--) sums[i] += sums[i - 1] * size;
+  return sums[k];
+}
+
+// All sets of exactly k features. Margins of neurons that k features can turn are lanes of 32-bit words, four bytes to a word where they
+// are small: one addition moves four neurons, and the top bit of a lane says whether its neuron is active.
+class Level {
+  constructor(margins, options, k, voter, wanted, end) {
+    Object.assign(this, { k, voter, wanted, end, isLate: false });
+    this.fragile = fragile(margins, options, k);
+    const largest = this.fragile.reduce((most, { margin, reach }) => Math.max(most, Math.abs(margin) + reach), 0);
+    this.lanes = largest < 128 ? 4 : 1;
+    this.bits = 32 / this.lanes;
+    this.words = Math.ceil(this.fragile.length / this.lanes);
+    this.start = new Int32Array(this.words);
+    this.fragile.forEach(({ margin }, i) => this.put(this.start, 0, i, margin + 2 ** (this.bits - 1)));
+    this.choose(options);
+    this.active = Uint8Array.from(margins, (margin) => (margin >= 0 ? 1 : 0));
+    this.places = this.fragile.map(({ neuron }, i) => this.placeOf(neuron, i));
+    this.table = new SignatureTable(Math.max(1, Math.ceil(this.words / this.bits)));
+  }
+
+  // Adds to a lane; a negative number borrows from the lane above, which the sum of all of them pays back.
+  put(words, at, i, value) {
+    words[at + Math.floor(i / this.lanes)] += value * 2 ** (this.bits * (i % this.lanes));
+  }
+
+  // Where the activity of a neuron stands in a pattern.
+  placeOf(neuron, i) {
+    const word = Math.floor(i / this.lanes);
+    return { neuron, word: Math.floor(word / this.bits), bit: this.bits * (i % this.lanes) + (word % this.bits) };
+  }
+
+  // Options in lanes. One that moves no fragile neuron makes nothing new of a smaller set, and of two that move them alike one is enough.
+  choose(options) {
+    const place = new Map(this.fragile.map(({ neuron }, i) => [neuron, i]));
+    this.options = [];
+    this.behind = []; // for each option the first option of the next feature
+    this.sizes = []; // how many options of each feature are walked
+    const rows = [];
+    for (const choices of options) {
+      const seen = new Set();
+      for (const option of choices) {
+        const row = new Int32Array(this.words);
+        option.neurons.forEach((neuron, i) => place.has(neuron) && this.put(row, 0, place.get(neuron), option.gain[i]));
+        const look = row.join();
+        if (seen.has(look) || row.every((word) => word === 0)) continue;
+        seen.add(look);
+        this.options.push(option);
+        rows.push(row);
+      }
+      this.sizes.push(seen.size);
+      while (this.behind.length < this.options.length) this.behind.push(this.options.length);
+    }
+    this.gains = new Int32Array(rows.length * this.words);
+    rows.forEach((row, i) => this.gains.set(row, i * this.words));
+  }
+
+  // The first set that makes a wanted class, or null.
+  walk(onShare) {
+    if (!this.words) return null;
+    this.sums = new Int32Array(this.k * this.words);
+    this.sums.set(this.start);
+    this.chosen = new Int32Array(this.k).fill(-1);
+    this.key = new Uint32Array(this.table.span);
+    this.seen = 0;
+    this.onShare = onShare;
+    this.total = setsOf(this.sizes, this.k);
+    return this.descend(0, 0) ? Array.from(this.chosen, (i) => this.options[i]) : null;
+  }
+
+  descend(depth, from) {
+    if (depth === this.k - 1) return this.leaves(from);
+    const { words, sums, gains } = this;
+    for (let i = from; i < this.options.length && !this.isLate; i++) {
+      const [at, next, gain] = [depth * words, (depth + 1) * words, i * words];
+      for (let w = 0; w < words; w++) sums[next + w] = sums[at + w] + gains[gain + w];
+      this.chosen[depth] = i;
+      if (this.descend(depth + 1, this.behind[i])) return true;
+    }
+    return false;
+  }
+
+  // The last feature of the set: its pattern is read from the lanes and looked up.
+  leaves(from) {
+    const { words, sums, gains, key, table, bits } = this;
+    const at = (this.k - 1) * words;
+    const top = bits - 1;
+    const mask = bits === 8 ? 0x80808080 : 0x80000000;
+    const shift = bits === 8 ? 3 : 5;
+    for (let i = from; i < this.options.length; i++) {
+      key.fill(0);
+      for (let w = 0, gain = i * words; w < words; w++, gain++) {
+        key[w >> shift] |= ((sums[at + w] + gains[gain]) & mask) >>> (top - (w & top));
+      }
+      if (table.add(key) && this.isBad()) {
+        this.chosen[this.k - 1] = i;
+        return true;
+      }
+    }
+    const before = this.seen;
+    this.seen += Math.max(0, this.options.length - from);
+    if (Math.floor(before / STEP) !== Math.floor(this.seen / STEP)) {
+      this.onShare(this.seen / this.total);
+      if (performance.now() > this.end) this.isLate = true;
+    }
+    return false;
+  }
+
+  // The verdict on a new pattern, by the layers behind the first. Time is looked at now and then.
+  isBad() {
+    const { key, active, places } = this;
+    if ((this.table.size & 255) === 0 && performance.now() > this.end) this.isLate = true;
+    for (let i = 0; i < places.length; i++) active[places[i].neuron] = (key[places[i].word] >>> places[i].bit) & 1;
+    return this.wanted(this.voter.label(active));
+  }
+}
+
+// Neurons that some k features can turn: the largest steps of k features towards their threshold reach it.
+function fragile(margins, options, k) {
+  const up = Array.from(margins, () => []);
+  const down = Array.from(margins, () => []);
+  for (const row of options) {
+    const [most, least] = [new Int32Array(row[0].gain), new Int32Array(row[0].gain)];
+    for (const { gain } of row) {
+      for (let i = 0; i < gain.length; i++) {
+        if (gain[i] > most[i]) most[i] = gain[i];
+        if (gain[i] < least[i]) least[i] = gain[i];
+      }
+    }
+    row[0].neurons.forEach((neuron, i) => {
+      if (most[i] > 0) up[neuron].push(most[i]);
+      if (least[i] < 0) down[neuron].push(-least[i]);
+    });
+  }
+  const largest = (steps) => steps.sort((a, b) => b - a).slice(0, k).reduce((sum, step) => sum + step, 0);
+  const found = [];
+  margins.forEach((margin, neuron) => {
+    const [rise, fall] = [largest(up[neuron]), largest(down[neuron])];
+    if (margin >= 0 ? margin < fall : margin + rise >= 0) found.push({ neuron, margin, reach: Math.max(rise, fall) });
+  });
+  return found;
+}

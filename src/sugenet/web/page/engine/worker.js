@@ -1,0 +1,34 @@
+// The engine behind the page: takes the model once, then one piece of work after another. A worker that is no longer wanted is ended.
+// The page runs the same text for what is quick; only a worker, which has no document, listens.
+
+import { bounds } from "./bounds.js";
+import { check } from "./check.js";
+import { free } from "./free.js";
+import { Model } from "./model.js";
+import { nearest } from "./walk.js";
+
+const WORK = {
+  nearest: (model, { states, ...rest }) => nearest(model, states, rest),
+  free: (model, { states, ...rest }) => free(model, states, rest),
+  bounds: (model, { allowed }) => bounds(model, allowed),
+  check: (model, { certificate }) => check(certificate, model),
+};
+
+function listen() {
+  let model = null;
+  self.addEventListener("message", ({ data }) => {
+    if (data.payload) {
+      model = new Model(data.payload);
+      return;
+    }
+    const { id, name, args } = data;
+    try {
+      const onProgress = (progress) => self.postMessage({ id, progress });
+      self.postMessage({ id, result: WORK[name](model, { ...args, onProgress }) });
+    } catch (error) {
+      self.postMessage({ id, error: String(error?.message ?? error) });
+    }
+  });
+}
+
+if (typeof document === "undefined") listen();

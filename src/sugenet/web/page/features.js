@@ -1,0 +1,48 @@
+// What the payload says of one feature: its coding, its states, the ends of its slider, its shade as a pixel.
+
+export function codingOf(payload, feature) {
+  return payload.codings[payload.features[feature][1]];
+}
+
+export function nameOf(payload, feature) {
+  return payload.features[feature][0];
+}
+
+export function isNumber(payload, feature) {
+  return codingOf(payload, feature).kind === "steps";
+}
+
+// The reachable state nearest to a wanted one.
+export function nearestState(model, feature, wanted) {
+  const away = (state) => Math.abs(state - wanted);
+  return model.reachableStates(feature).reduce((best, state) => (away(state) < away(best) ? state : best));
+}
+
+// How many ways there are to change exactly 0, 1, 2, ... of the features that may move: products of their other states.
+export function waysToChange(model, states, locks, most) {
+  const ways = [1, ...new Array(most).fill(0)];
+  for (let f = 0; f < states.length; f++) {
+    if (locks.has(f)) continue;
+    const others = model.reachableStates(f).length - 1;
+    for (let k = most; k >= 1; k--) ways[k] += ways[k - 1] * others;
+  }
+  return ways;
+}
+
+// Where a slider begins and ends: the values that can occur, or else a little beyond the cuts and the samples.
+export function ends(payload, feature) {
+  const { cuts, low, high } = codingOf(payload, feature);
+  const values = payload.samples.map((sample) => Number(sample.values[feature])).concat(cuts.map(Number)).filter(Number.isFinite);
+  const least = Math.min(...values);
+  const most = Math.max(...values);
+  const span = most - least || Math.abs(most) || 1;
+  const end = (given, seen, room) => (given !== null && Math.abs(given - seen) <= 4 * span ? given : seen + room);
+  return [end(low, least, -0.05 * span), end(high, most, 0.05 * span)];
+}
+
+// 0 to 255; the lowest value is not quite black, so that a pixel stays visible on its board.
+export function grey(payload, feature, value) {
+  const { low, high } = codingOf(payload, feature);
+  const share = (Number(value === -1 && low === 0 ? 0 : value) - low) / (high - low);
+  return Math.round(30 + 218 * Math.min(1, Math.max(0, share)));
+}

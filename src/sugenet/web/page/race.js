@@ -1,0 +1,60 @@
+// The race of the classes: votes of each, how far behind the winner, and how possible it is. A click asks for the nearest change.
+import { byId, fill, h, number, put, say } from "./dom.js";
+
+export function makeRace(app) {
+  const { payload, state } = app;
+  const rows = payload.classes.map((name, k) => {
+    const run = h("span", { class: "run" });
+    const best = h("span", { class: "best" });
+    const possible = h("span", { class: "possible" });
+    const votes = h("span", { class: "votes" });
+    const behind = h("span", { class: "behind" });
+    const line = h("button", { type: "button", class: "line", "data-test": `nearest-${name}`, onclick: () => app.answers.nearest(k, true) },
+      h("span", { class: "who", title: name }, name),
+      h("span", { class: "lane", "aria-hidden": "true" }, run, best, possible),
+      votes,
+      behind);
+    const element = h("div", { role: "listitem", "data-test": "race-row", "data-class": name }, line);
+    return { element, line, run, best, possible, votes, behind };
+  });
+  const widest = Math.min(16, Math.max(...payload.classes.map((name) => name.length)));
+  rows.forEach((row) => put(row.line, "--who", `${Math.max(2, widest)}ch`));
+  const { scale, bias } = payload.head;
+  const alike = scale.every((value) => value === scale[0]) && bias.every((value) => value === bias[0]);
+  fill(
+    byId("race"),
+    h("div", { class: "race", role: "list", "aria-label": "Votes of each class" }, rows.map((row) => row.element)),
+    h("p", { class: "legend" },
+      h("i", null, h("span", { class: "k" }), "votes: matches M of n"),
+      h("i", null, h("span", { class: "d" }), "possibility, 0 to 1"),
+      h("i", null, alike ? "right: votes behind" : "right: score behind")),
+  );
+  say(byId("race-note"), "choose a class to go to its nearest input");
+
+  function refresh() {
+    const { votes, sizes, scores, possibility, label, tied } = state.result;
+    const left = app.reach().classes;
+    rows.forEach((row, k) => {
+      const first = k === label;
+      row.element.classList.toggle("first", first);
+      row.line.disabled = first;
+      put(row.run, "--share", sizes[k] ? Math.max(0, votes[k] / sizes[k]) : 0);
+      put(row.best, "--best", sizes[k] ? votes[label] / sizes[k] : 0);
+      row.best.hidden = first || !alike;
+      put(row.possible, "--possible", possibility[k]);
+      say(row.votes, `${votes[k]} of ${sizes[k]}`);
+      const gap = alike ? votes[label] - votes[k] : scores[label] - scores[k];
+      const text = first ? (tied ? "tie, first" : "wins") : gap === 0 ? "tie" : `−${number(gap)}`;
+      say(row.behind, text);
+      const out = state.locks.size > 0 && !left.includes(k);
+      row.element.classList.toggle("out", out);
+      const held = out ? "ruled out by what is held, " : "";
+      const said = `${number(gap)} ${alike ? "votes" : ""} behind. Go to the nearest ${payload.classes[k]}`;
+      const facts = `${votes[k]} of ${sizes[k]} votes, possibility ${number(possibility[k])}, ${held}${first ? "wins" : said}`;
+      row.line.setAttribute("aria-label", `${payload.classes[k]}: ${facts}`);
+      row.line.title = first ? "" : `Go to the nearest ${payload.classes[k]}${out ? "; ruled out by what is held" : ""}`;
+    });
+  }
+
+  return { refresh };
+}

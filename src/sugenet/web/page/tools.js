@@ -1,0 +1,98 @@
+// The tools above the input: what a click does, the level to paint with, undo; and going to another input with a way back.
+import { button, byId, calm, choices, fill, h, look, many, put, say } from "./dom.js";
+import { grey } from "./features.js";
+import { unit } from "./words.js";
+
+const FEW_LEVELS = 8;
+const MODES = ["flip", "paint", "hold"];
+
+export function makeTools(app) {
+  const { payload, model, state } = app;
+  const word = unit(payload);
+  const invite = {
+    flip: `A click gives a ${word} its next level; with Shift the one before.`,
+    paint: `Drag over the ${word}s to give them the level below.`,
+    hold: `Click or drag over the ${word}s that must stay as they are.`,
+  };
+  const undo = button("Undo", () => state.undo(), { "data-test": "undo" });
+  const redo = button("Redo", () => state.redo(), { "data-test": "redo" });
+  const reset = button("Reset", () => state.reset(), { "data-test": "reset" });
+  fill(byId("history"), undo, redo, reset);
+  byId("release").addEventListener("click", () => {
+    state.locks.clear();
+    state.tell("locks");
+  });
+
+  function setMode(mode) {
+    app.mode = mode;
+    byId("levels").hidden = mode !== "paint";
+    app.board.mode();
+    byId("modes").hidden = !payload.grid;
+    if (!payload.grid) return say(byId("invite"), "Move a slider across a mark, or choose.");
+    const names = MODES.map((name) => [name, name[0].toUpperCase() + name.slice(1), { "data-test": `mode-${name}` }]);
+    choices(byId("modes"), "mode", names, mode, setMode);
+    return say(byId("invite"), invite[mode]);
+  }
+
+  function setLevels() {
+    const { coding, name } = model.features[0];
+    const spread = (share) => Math.round(share * (coding.states - 1));
+    const levels = coding.states > FEW_LEVELS ? [0, 0.25, 0.5, 0.75, 1].map(spread) : model.reachableStates(0);
+    app.level = levels[levels.length - 1];
+    const swatch = (level) => {
+      const box = h("span", { class: "swatch" });
+      put(box, "--grey", grey(payload, 0, model.valueOf(0, level, null)));
+      return h("span", { class: "level" }, box, model.describe(0, level).replace(name, "").replace("  ", " ").trim());
+    };
+    const choose = (value) => { app.level = Number(value); };
+    choices(byId("levels"), "level", levels.map((level) => [String(level), swatch(level)]), String(app.level), choose);
+  }
+
+  function refresh(what) {
+    const changed = state.changed().length;
+    const facts = [changed && `${many(changed, word)} changed`, state.locks.size && `${many(state.locks.size, word)} held`];
+    say(byId("changed"), facts.filter(Boolean).join(", "));
+    undo.disabled = !state.done.length;
+    redo.disabled = !state.undone.length;
+    reset.disabled = !changed;
+    byId("release").hidden = !state.locks.size;
+    if (!(app.arriving && what === "input")) byId("morph").hidden = true;
+  }
+
+  // Goes to another input one feature after another, so that one can see it happen; then asks whether to stay.
+  async function morph(changes, words) {
+    if (app.morphing) return;
+    app.morphing = true;
+    const pause = calm() ? 0 : Math.min(400, 2400 / changes.length);
+    look(byId("board"));
+    state.stroke();
+    for (const [feature, to] of changes) {
+      state.move(feature, to, state.values[feature]);
+      app.step();
+      if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    app.morphing = false;
+    app.push = true;
+    byId("morph").hidden = false;
+    app.arriving = true;
+    state.moved();
+    app.arriving = false;
+    const back = () => {
+      close();
+      state.undo();
+    };
+    const keep = button("Keep", close, { "data-test": "keep" });
+    fill(byId("morph"), h("p", null, words), h("div", { class: "joined" }, keep, button("Back", back, { "data-test": "back" })));
+    keep.focus({ preventScroll: true });
+  }
+
+  function close() {
+    byId("morph").hidden = true;
+    byId("input").focus({ preventScroll: true });
+    app.remark();
+  }
+
+  if (payload.grid) setLevels();
+  setMode("flip");
+  return { refresh, morph };
+}

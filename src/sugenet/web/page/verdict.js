@@ -1,0 +1,113 @@
+// The large sentence: the class at once, then what is proved about it, one more changed feature at a time.
+import { button, byId, fill, h, many, put, say } from "./dom.js";
+import { waysToChange } from "./features.js";
+import { unit, verdictWords } from "./words.js";
+
+const FARTHEST = 3;
+const BUDGET = 3e6; // changes of one size that are tried without being asked
+const PAUSE = 60; // milliseconds without a change before the proof begins
+const PATIENCE = 120; // milliseconds before the page says that it is working
+
+export function makeVerdict(app) {
+  const { payload, model, state } = app;
+  const word = unit(payload);
+  const section = byId("verdict").parentElement;
+  let running = null;
+  let timer = 0;
+  let known = null;
+
+  // While it is working the section keeps its height, so that the input does not move under the pointer.
+  function refresh() {
+    put(section, "min-height", `${section.offsetHeight}px`);
+    running?.abort();
+    clearTimeout(timer);
+    known = { provedUpTo: 0, outcome: "undecided", changes: null, tried: 0 };
+    sentence();
+    report("working", `trying changes of 1 ${word}`);
+    app.point("verdict", null);
+    timer = setTimeout(() => prove(FARTHEST, BUDGET), PAUSE);
+  }
+
+  function sentence() {
+    const rest = verdictWords({ ...known, label: payload.classes[known.label] }, state.locks.size, word);
+    if (byId("verdict").textContent !== `${state.label}. ${rest}`.trim()) {
+      fill(byId("verdict"), h("span", { class: "label" }, `${state.label}.`), rest && ` ${rest}`);
+    }
+    const was = payload.classes[state.baseResult.label];
+    const changed = state.changed().length;
+    const same = was === state.label ? " too" : "";
+    const invite = `Change a ${word} below: the network answers at once, and the sentence is proved anew.`;
+    say(byId("compare"), changed ? `You changed ${many(changed, word)}; the sample itself is ${was}${same}.` : invite);
+  }
+
+  function report(kind, facts, share, ...actions) {
+    byId("state").dataset.state = kind;
+    say(byId("state"), kind);
+    say(byId("facts"), facts);
+    byId("progress").hidden = share === undefined;
+    byId("progress").value = share ?? 0;
+    fill(byId("verdict-actions"), actions);
+  }
+
+  async function prove(farthest, budget) {
+    const control = (running = new AbortController());
+    const { signal } = control;
+    const movable = payload.features.filter((_, f) => !state.locks.has(f) && model.reachableStates(f).length > 1).length;
+    const last = Math.min(farthest, movable);
+    const ways = waysToChange(model, state.states, state.locks, last);
+    const began = performance.now();
+    const stop = button("Stop", () => control.abort("stopped"), { class: "link", "data-test": "stop" });
+    const before = known.seconds ?? 0;
+    try {
+      for (let k = known.provedUpTo + 1; k <= last; k++) {
+        if (ways[k] > budget) return finish(k, `${many(ways[k], "change")} of ${k} ${word}s not tried`);
+        const total = ways.slice(0, k + 1).reduce((sum, count) => sum + count, 0);
+        const trying = (share) => report("working", `trying ${many(total, "change")} of up to ${many(k, word)}`, share, stop);
+        const patience = setTimeout(() => signal.aborted || trying(0), PATIENCE);
+        const args = { states: state.states, target: null, locked: [...state.locks], most: k, budget: Infinity };
+        const found = await app.engine.run("nearest", args, { signal, onProgress: ({ tried }) => trying(Math.min(1, tried / total)) });
+        clearTimeout(patience);
+        if (signal.aborted) return;
+        known = { ...found, outcome: found.changes ? "minimum" : "undecided", seconds: before + (performance.now() - began) / 1000 };
+        if (found.changes) return finish();
+        sentence();
+      }
+      if (last === movable) known.outcome = "none";
+      finish(last + 1);
+    } catch (error) {
+      if (signal.reason === "stopped") finish(known.provedUpTo + 1, "stopped");
+      else if (!signal.aborted) report("failed", `The proof failed: ${error.message}`);
+    }
+  }
+
+  // Says what is known now; `next` is the size that was not tried, and why.
+  function finish(next, open) {
+    put(section, "min-height", "0");
+    sentence();
+    const size = known.changes ? known.changes.length - 1 : known.provedUpTo;
+    const time = known.seconds < 0.1 ? "under 0.1" : known.seconds?.toFixed(1);
+    const facts = size > 0 && `all ${many(known.tried, "change")} of up to ${many(size, word)} tried here in ${time} s`;
+    const link = (text, act, test) => button(text, act, { class: "link", "data-test": test });
+    const actions = [];
+    if (known.changes) {
+      const legend = "The number is the value it takes.";
+      app.point("verdict", { title: "the change that the verdict names", legend, marks: app.changeMarks(known.changes) });
+      const arrived = `Now ${payload.classes[known.label]}: ${many(known.changes.length, word)} changed, proved to be the least.`;
+      actions.push(button("Take me there", () => app.morph(known.changes, arrived), { "data-test": "go" }));
+    } else if (known.outcome !== "none") {
+      actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity), "farther"));
+      if (payload.server) actions.push(link("Ask the server for the nearest change", () => app.answers.nearest(null, true), "ask-server"));
+    }
+    if (size > 0 || known.changes) actions.push(link("Certificate", certificate, "verdict-certificate"));
+    const decided = known.changes || known.provedUpTo > 0 || known.outcome === "none";
+    report(decided ? "proved" : "undecided", [facts, open].filter(Boolean).join("; "), undefined, ...actions);
+  }
+
+  function certificate() {
+    const limit = known.changes ? null : known.provedUpTo;
+    const claim = { sample: state.values.slice(), target: null, locked: [...state.locks], changes: known.changes, limit };
+    app.drawer.certify(claim, byId("verdict").textContent);
+  }
+
+  return { refresh };
+}

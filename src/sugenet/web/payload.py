@@ -1,0 +1,265 @@
+"""What the page knows: the network with packed weights, how raw values become bits, samples, and answers found beforehand, as JSON data."""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import ConvLayer, LevelLayer, Network, OneHot, PoolLayer, Steps
+from sugenet.bnn.codings import Coding
+from sugenet.bnn.conv import Layer
+from sugenet.bnn.geometry import Window
+from sugenet.bnn.head import Head
+from sugenet.bnn.layers import Ints
+from sugenet.errors import EncodingError, NetworkError
+from sugenet.show import picture
+
+__all__ = ["payload"]
+
+MOST_SAMPLES = 400
+MOST_STATES = 64
+"""Codings with more states go without a list of them."""
+FAR = 1 << 40
+"""Thresholds beyond this are out of reach of any match count, and are written as this."""
+
+
+def payload(
+    network: Network,
+    samples: Any = None,
+    truth: Any = None,
+    *,
+    title: str,
+    index: int = 0,
+    answers: Iterable[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """All that the page needs to show a network, as JSON data.
+
+    Parameters
+    ----------
+    network
+        The network.
+    samples, truth
+        Raw samples, one row each, and the numbers of their classes where they are known. Without samples the page begins with the
+        lowest value of every feature.
+    title
+        What the page is called.
+    index
+        The sample to show first.
+    answers
+        Questions and their answers, found beforehand.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head
+    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> page = payload(net, [[1, -1, 1, -1]], title="Example 1")
+    >>> page["layers"]
+    [{'kind': 'dense', 'inputs': 4, 'outputs': 1, 'signs': 'CwAAAA==', 'mask': None, 'tau': [2]}]
+    >>> page["features"][0], page["codings"][0]["states"][1]
+    (['x1', 0], {'words': '{name} = +1', 'value': 1})
+    """
+    from sugenet import __version__
+
+    encoder = network.encoder
+    codings = list(dict.fromkeys(encoder.codings))
+    place = {coding: number for number, coding in enumerate(codings)}
+    rows, start = _samples(network, samples, truth, index)
+    return {
+        "format": "sugenet page",
+        "version": 1,
+        "server": False,
+        "title": title,
+        "description": str(network),
+        "fingerprint": network.fingerprint,
+        "notes": dict(network.notes),
+        "sugenet": __version__,
+        "classes": list(network.classes),
+        "codings": [_coding(coding) for coding in codings],
+        "features": [[name, place[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)],
+        "grid": _grid(network),
+        "levels": network.reads_levels,
+        "layers": [_layer(layer) for layer in network.layers],
+        "head": _head(network.head),
+        "samples": rows,
+        "start": start,
+        "answers": [dict(answer) for answer in answers],
+    }
+
+
+# -- features and samples --------------------------------------------------------------------------------------------------------
+
+
+def _grid(network: Network) -> dict[str, int] | None:
+    """Rows and columns, where `show.picture` takes the features for the pixels of an image."""
+    drawn = picture(network, np.zeros(network.encoder.features))
+    if drawn is None:
+        return None
+    rows = drawn.count("\n") + 1
+    return {"rows": rows, "columns": network.encoder.features // rows}
+
+
+def _coding(coding: Coding) -> dict[str, Any]:
+    if isinstance(coding, OneHot):
+        about: dict[str, Any] = {
+            "kind": "onehot",
+            "categories": [_category(category) for category in coding.categories],
+            "names": [str(category) for category in coding.categories],
+        }
+    else:
+        about = {
+            "kind": "steps",
+            "cuts": [cut if isfinite(cut) else "Infinity" if cut > 0 else "-Infinity" for cut in coding.cuts],
+            "low": _finite(coding.low),
+            "high": _finite(coding.high),
+            "whole": coding.whole,
+            "bipolar": coding.bipolar,
+        }
+    if coding.states <= MOST_STATES:
+        about["states"] = [_state(coding, state) for state in range(coding.states)]
+    return about
+
+
+def _category(category: Any) -> Any:
+    """A category, where JSON and JavaScript have it exactly."""
+    exact = isinstance(category, int | float) and isfinite(category) and abs(category) < 1 << 53
+    if category is None or isinstance(category, str) or exact:
+        return category
+    raise EncodingError(f"the page cannot hold the category {category!r}: it must be text, a number that JSON keeps exactly, or None.")
+
+
+def _state(coding: Coding, state: int) -> dict[str, Any] | None:
+    if not coding.reachable(state):
+        return None
+    value = _value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
+    return {"words": coding.describe("{name}", state), "value": value}
+
+
+def _typical(coding: Steps, state: int) -> float | int:
+    """A value that stands for a state: the end of the domain where the state is the first or the last, else the middle."""
+    ends = coding.interval(state)
+    assert ends is not None
+    low, high = ends
+    if state == 0 and isfinite(low):
+        value = low
+    elif state == coding.width and isfinite(high):
+        value = high
+    elif isfinite(low) and isfinite(high):
+        value = low + (high - low) / 2
+        value = value // 1 if coding.whole else value
+    else:
+        value = low if isfinite(low) else high if isfinite(high) else 0.0
+    return int(value) if coding.whole else value
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _value(value: Any) -> Any:
+    """A raw value as JSON has it; a fraction, or a whole number too large for a float, as text."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    large = isinstance(plain, int) and abs(plain) >= 1 << 53
+    return plain if plain is None or (isinstance(plain, str | int | float | bool) and not large) else str(plain)
+
+
+def _samples(network: Network, samples: Any, truth: Any, index: int) -> tuple[list[dict[str, Any]], int]:
+    if samples is None:
+        lowest = [next(_state_value(c, s) for s in range(c.states) if c.reachable(s)) for c in network.encoder.codings]
+        return [{"index": None, "values": lowest, "truth": None}], 0
+    rows = list(samples)
+    if not 0 <= index < len(rows):
+        raise EncodingError(f"index={index} is no sample: there are {len(rows)}, numbered from 0.")
+    kept = list(range(min(len(rows), MOST_SAMPLES)))
+    if index not in kept:
+        kept[-1] = index
+    shown = [
+        {
+            "index": number,
+            "values": _row(network, list(rows[number]), number),
+            "truth": None if truth is None or truth[number] is None else int(truth[number]),
+        }
+        for number in kept
+    ]
+    return shown, kept.index(index)
+
+
+def _state_value(coding: Coding, state: int) -> Any:
+    return _value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
+
+
+def _row(network: Network, row: list[Any], number: int) -> list[Any]:
+    if len(row) != network.encoder.features:
+        raise EncodingError(f"sample {number} has {len(row)} values, but the network reads {network.encoder.features} features.")
+    for name, coding, value in zip(network.encoder.names, network.encoder.codings, row, strict=True):
+        coding.state(value)  # says what is wrong with it
+        if not isinstance(coding, OneHot) and not isinstance(value, Fraction) and float(value) in (inf, -inf):
+            raise EncodingError(f"{name} is infinite in sample {number}, which the page cannot show. Leave the sample out.")
+    return [_value(value) for value in row]
+
+
+# -- layers ----------------------------------------------------------------------------------------------------------------------
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    size = {"inputs": layer.inputs, "outputs": layer.outputs}
+    if isinstance(layer, PoolLayer):
+        return {"kind": "pool", **size, "window": _window(layer.window), "every": layer.every.tolist()}
+    tau = np.clip(layer.tau, -FAR, FAR).tolist()
+    if isinstance(layer, ConvLayer):
+        if layer.sizes.max(initial=0) >= 1 << 31:
+            raise NetworkError("the page counts matches in 31 bits, and the weights of a convolution are too large for that.")
+        kernel = {"channels": len(layer.weights), "weights": _words(layer.weights), "groups": layer.groups, "top": layer.top}
+        return {"kind": "conv", **size, "window": _window(layer.window), **kernel, "tau": tau}
+    if isinstance(layer, LevelLayer):
+        return {"kind": "levels", **size, "weights": _words(layer.weights), "tops": layer.tops.tolist(), "tau": tau}
+    return {**_rows(layer.weights), "tau": tau}
+
+
+def _rows(weights: Ints) -> dict[str, Any]:
+    """Rows of weights: as sign bits and a mask where they are -1, 0 and +1, else as integers."""
+    size = {"inputs": weights.shape[1], "outputs": weights.shape[0]}
+    if np.abs(weights).max(initial=0) > 1:
+        return {"kind": "weights", **size, "weights": _words(weights)}
+    mask = None if weights.all() else _bits(weights != 0)
+    return {"kind": "dense", **size, "signs": _bits(weights > 0), "mask": mask}
+
+
+def _head(head: Head) -> dict[str, Any]:
+    slopes, offsets, unit = head.integers
+    return {
+        **_rows(head.weights),
+        "slopes": [str(slope) for slope in slopes],
+        "offsets": [str(offset) for offset in offsets],
+        "unit": str(unit),
+        "scale": [_shown(scale) for scale in head.scale],
+        "bias": [_shown(bias) for bias in head.bias],
+    }
+
+
+def _shown(value: Fraction) -> float:
+    """The nearest float, for showing only; the largest where it is beyond."""
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max
+
+
+def _window(window: Window) -> dict[str, list[int]]:
+    return {name: list(getattr(window, name)) for name in ("shape", "kernel", "stride", "dilation", "pads")}
+
+
+def _words(values: Ints) -> str:
+    """Whole numbers as 32-bit words; layers see to it that larger ones do not occur."""
+    return b64encode(np.ascontiguousarray(values, dtype="<i4").tobytes()).decode()
+
+
+def _bits(truths: Any) -> str:
+    """Rows of truth values, each in whole 32-bit words, the first value in the lowest bit."""
+    padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 32)))
+    return b64encode(np.packbits(padded, axis=1, bitorder="little").tobytes()).decode()

@@ -1,0 +1,529 @@
+"""The explorer as a local server: the page, and an API that answers its questions (FastAPI over worker processes)."""
+
+import asyncio
+import json
+import os
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from typing import Annotated, Any, Literal
+
+from sugenet.bnn import Network
+from sugenet.errors import SugenetError
+from sugenet.web.bundle import content_policy, page_html
+from sugenet.web.guards import Guard, error_body, is_loopback, parse_json
+from sugenet.web.jobs import CHECK_SECONDS, Desk, Job
+from sugenet.web.payload import payload
+from sugenet.web.questions import checked, json_value, question_schema
+
+try:
+    import uvicorn
+    from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
+    from fastapi.exceptions import RequestValidationError
+    from pydantic import BaseModel, ConfigDict, Field
+    from starlette.exceptions import HTTPException as StarletteHTTPException
+    from starlette.routing import Match
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ImportError as missing:
+    raise SugenetError(
+        f'the explorer needs {missing.name}, which is not installed. Install it with: pip install "sugenet[web]"'
+    ) from missing
+
+__all__ = ["PORT", "Accepted", "Answer", "Certificate", "Checked", "Error", "Sample", "Standing", "app", "serve"]
+
+PORT = 8765
+MOST_WAIT = 25.0
+"""Seconds that a request may wait for news of a question."""
+_REQUEST_SECONDS = 20.0
+"""In which the head of a request must arrive."""
+_QUIET = 0.3
+"""Seconds before news of progress alone are given."""
+
+
+# -- what the OpenAPI description says -----------------------------------------------------------------------------------------
+
+
+class Error(BaseModel):
+    """What was wrong, as one sentence or more."""
+
+    model_config = ConfigDict(extra="forbid")
+    error: str
+
+
+class Sample(BaseModel):
+    """A raw sample and the number of its true class, where it is known."""
+
+    model_config = ConfigDict(extra="forbid")
+    index: int
+    values: list[float | str | bool | None]
+    truth: int | None
+
+
+class Accepted(BaseModel):
+    """The number of a question that was taken."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+
+
+class Answer(BaseModel):
+    """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""
+
+    model_config = ConfigDict(extra="allow")
+    kind: Literal["verify", "whatif", "why", "rule", "count"]
+    outcome: str
+    sentence: str
+
+
+class Standing(BaseModel):
+    """How a question stands."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    state: Literal["waiting", "working", "done", "failed", "cancelled"]
+    progress: str
+    seconds: float
+    parts: list[dict[str, Any]]
+    answer: Answer | None
+    error: str | None
+
+
+class Certificate(BaseModel):
+    """A certificate to check."""
+
+    model_config = ConfigDict(extra="forbid")
+    certificate: dict[str, Any]
+
+
+class Checked(BaseModel):
+    """Whether a certificate holds, and what was seen; null where checking took too long."""
+
+    model_config = ConfigDict(extra="forbid")
+    holds: bool | None
+    said: str
+
+
+_SENTENCES = {
+    400: "The request is not well formed, or its body is not JSON",
+    403: "A request from another site, or without X-Sugenet: 1",
+    404: "There is nothing of this name or number",
+    405: "This address does not take this method",
+    408: "The body did not arrive in time",
+    413: "The body is too large",
+    415: "The body is not declared as application/json",
+    421: "The Host is not one of this server",
+    422: "A field or a parameter is wrong; the sentence names it",
+    429: "Too many questions are open; ask again when one is done",
+}
+_READ = (400, 403, 405, 421, 422)
+_WRITE = (*_READ, 408, 413, 415, 429)
+
+
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Error, "description": _SENTENCES[status]} for status in sorted(statuses)}
+
+
+Marked = Annotated[Literal["1"], Header(alias="X-Sugenet", description="Shows that no other site asks")]
+Id = Annotated[
+    str, Path(alias="id", pattern="^[0-9a-f]{32}$", description="Number of a question, as it was given when the question was taken")
+]
+
+
+def _json(data: Any, status: int = 200) -> Response:
+    """JSON in plain letters, so that no half of a surrogate pair in a message can fail on its way out."""
+    return Response(json.dumps(data, allow_nan=False), status, media_type="application/json")
+
+
+def _error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(error_body(sentence), status, headers, media_type="application/json")
+
+
+# -- the application -------------------------------------------------------------------------------------------------------------
+
+
+def app(
+    network: Network,
+    samples: Any = None,
+    truth: Any = None,
+    *,
+    title: str = "sugenet",
+    index: int = 0,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    workers: int = 2,
+) -> FastAPI:
+    """The server as an ASGI application; its workers run between startup and shutdown.
+
+    Parameters
+    ----------
+    network, samples, truth, title, index
+        As in `sugenet.web.payload`.
+    host, port
+        Where it will listen: requests for another host are refused.
+    workers
+        Questions that are answered at a time, each in a process of its own.
+    """
+    from sugenet import __version__
+
+    rows: Sequence[Any] = [] if samples is None else list(samples)
+    data = payload(network, samples, truth, title=title, index=index)
+    page = page_html(data, server=True).encode()
+    model = json.dumps(
+        {name: value for name, value in data.items() if name not in ("samples", "start", "answers")} | {"server": True}
+    ).encode()
+    warm = data["samples"][data["start"]]["values"]
+    desk = Desk(network, warm=warm, workers=workers)
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        desk.open()
+        try:
+            yield
+        finally:
+            desk.close()
+
+    made = FastAPI(
+        title="sugenet",
+        version=__version__,
+        description=f"Exact questions to {network}.",
+        docs_url=None,  # they would be loaded from elsewhere
+        redoc_url=None,
+        lifespan=life,
+        redirect_slashes=False,
+    )
+    made.state.desk = desk
+    made.add_middleware(Guard, host=host, port=port, policy=content_policy(server=True))
+    _answer_errors(made)
+
+    @made.get("/", response_class=Response, responses={200: {"content": {"text/html": {}}, "description": "The page"}, **_errors(*_READ)})
+    async def explorer() -> Response:
+        """The explorer: one page that asks for nothing elsewhere."""
+        return Response(page, media_type="text/html; charset=utf-8")
+
+    @made.get("/api/model", response_model=dict[str, Any], responses=_errors(*_READ))
+    async def the_model() -> Response:
+        """The network, its classes and features."""
+        return Response(model, media_type="application/json")
+
+    @made.get("/api/samples/{index}", response_model=Sample, responses=_errors(404, *_READ))
+    async def one_sample(index: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")]) -> Response:
+        """One raw sample."""
+        if index >= len(rows):
+            raise HTTPException(404, f"there is no sample {index}: there are {len(rows)}, numbered from 0.")
+        known = truth is not None and truth[index] is not None
+        return _json({"index": index, "values": [json_value(v) for v in rows[index]], "truth": int(truth[index]) if known else None})
+
+    @made.post(
+        "/api/questions",
+        status_code=202,
+        response_model=Accepted,
+        responses=_errors(*_WRITE),
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": question_schema(network)}}}},
+    )
+    async def take(request: Request, _marked: Marked) -> Response:
+        """Ask a question; its answer is fetched by the number that is given."""
+        question = await _parsed(request)
+        try:
+            checked(network, question)
+        except SugenetError as error:
+            raise HTTPException(422, str(error)) from None
+        job = desk.submit(question)
+        if job is None:
+            raise HTTPException(429, _SENTENCES[429] + ".")
+        return _json({"id": job.id}, 202)
+
+    @made.get("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_READ))
+    async def look(
+        id_: Id,
+        seen: Annotated[int, Query(ge=0, le=1_000_000, description="Parts that are known already")] = 0,
+        wait: Annotated[float, Query(ge=0, le=MOST_WAIT, allow_inf_nan=False, description="Seconds to wait for news")] = 0.0,
+    ) -> Response:
+        """How a question stands, with the parts of its answer that are new."""
+        job = _found(desk, id_)
+        await _news(job, seen, wait)
+        return _json(job.data(seen))
+
+    @made.delete("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_WRITE))
+    async def cancel(id_: Id, _marked: Marked) -> Response:
+        """Stop a question: it ends soon, with what is known."""
+        job = _found(desk, id_)
+        desk.cancel(job)
+        return _json(job.data())
+
+    @made.post(
+        "/api/check",
+        response_model=Checked,
+        responses=_errors(*_WRITE),
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": Certificate.model_json_schema()}}}},
+    )
+    async def check(request: Request, _marked: Marked) -> Response:
+        """Check a certificate by the definition alone."""
+        body = await _parsed(request)
+        if not isinstance(body, dict) or set(body) != {"certificate"} or not isinstance(body["certificate"], dict):
+            raise HTTPException(422, 'the body must be {"certificate": {...}}.')
+        return await _checked(desk, body["certificate"])
+
+    return made
+
+
+async def _parsed(request: Request) -> Any:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415, f"the content type is {kind!r}, but must be application/json.")
+    try:
+        return parse_json(await request.body())
+    except SugenetError as error:
+        raise HTTPException(400, str(error)) from None
+
+
+def _found(desk: Desk, id_: str) -> Job:
+    job = desk.find(id_)
+    if job is None:
+        raise HTTPException(404, "there is no question of this number; answers are kept for a while only.")
+    return job
+
+
+async def _news(job: Job, seen: int, wait: float) -> None:
+    """Wait until there is a part that was not seen, the question is over, or there is other news for a while."""
+    loop, happened = asyncio.get_running_loop(), asyncio.Event()
+
+    def listener() -> None:
+        with suppress(RuntimeError):  # the loop may have ended
+            loop.call_soon_threadsafe(happened.set)
+
+    job.listeners.add(listener)
+    start, before = loop.time(), (job.state, job.progress)
+    try:
+        while not job.is_over and len(job.parts) <= seen:
+            passed = loop.time() - start
+            is_other = (job.state, job.progress) != before
+            if passed >= wait or (is_other and passed >= _QUIET):
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(happened.wait(), _QUIET if is_other else wait - passed)
+            happened.clear()
+    finally:
+        job.listeners.discard(listener)
+
+
+async def _checked(desk: Desk, certificate: dict[str, Any]) -> Response:
+    job = desk.submit_check(certificate)
+    if job is None:
+        raise HTTPException(429, _SENTENCES[429] + ".")
+    try:
+        end = asyncio.get_running_loop().time() + 2 * CHECK_SECONDS
+        while not job.is_over and (left := end - asyncio.get_running_loop().time()) > 0:
+            await _news(job, 0, left)
+    finally:
+        desk.drop(job)
+    if job.answer is None:
+        return _json({"holds": None, "said": job.error or "not finished in time. Use `sugenet check`, which takes its time."})
+    return _json(job.answer)
+
+
+def _answer_errors(made: FastAPI) -> None:
+    """Every error is JSON with one sentence."""
+
+    @made.exception_handler(StarletteHTTPException)
+    async def known(request: Request, error: Exception) -> Response:
+        assert isinstance(error, StarletteHTTPException)
+        if error.status_code == 404 and error.detail == "Not Found":
+            return _error(404, f"there is nothing at {request.url.path!r}.")
+        if error.status_code == 405:
+            allowed = _allowed(made, request)
+            return _error(405, f"{request.method} is not possible here, only {allowed}.", {"Allow": allowed})
+        return _error(error.status_code, str(error.detail))
+
+    @made.exception_handler(RequestValidationError)
+    async def wrong(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        if tuple(first["loc"]) == ("header", "X-Sugenet"):
+            return _error(403, "the header X-Sugenet: 1 is missing, without which nothing is asked or cancelled.")
+        return _error(422, f"{first['loc'][-1]}: {first['msg']}.")
+
+    @made.exception_handler(Exception)
+    async def bug(_request: Request, error: Exception) -> Response:
+        return _error(500, f"a bug in sugenet, please report it: {type(error).__name__}.")
+
+
+def _allowed(made: FastAPI, request: Request) -> str:
+    """All methods of an address; a router alone would name those of the first route that fits."""
+    found: set[str] = set()
+    for route in made.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= set(getattr(route, "methods", None) or ())
+    return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
+
+
+# -- running it ------------------------------------------------------------------------------------------------------------------
+
+
+class _Protocol(H11Protocol):
+    """A connection that is closed when the head of a request takes too long, and that says in JSON what is not HTTP."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        self._expect()
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect(self) -> None:
+        if self._timer is None and self._is_idle():
+            self._timer = self.loop.call_later(_REQUEST_SECONDS, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._is_idle() and self.transport is not None:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 its own words are no JSON
+        body = error_body("this is no HTTP request that the server understands.")
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that ends its workers first: whoever waits for one of them is told at once."""
+
+    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+        super().__init__(config)
+        self._desk = desk
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await asyncio.to_thread(self._desk.close)
+        await super().shutdown(sockets)
+
+
+def serve(
+    network: Network,
+    samples: Any = None,
+    truth: Any = None,
+    *,
+    title: str = "sugenet",
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    open_browser: bool = False,
+    index: int = 0,
+    workers: int = 2,
+    notify: Callable[[str], object] = print,
+) -> None:
+    """Serve the explorer until Ctrl-C.
+
+    Parameters
+    ----------
+    network, samples, truth, title, index
+        As in `sugenet.web.payload`.
+    host
+        The address to listen at: this machine alone unless said.
+    port
+        The port; 0 for any free one. Where the usual one is taken, a free one is used.
+    open_browser
+        Whether to open the page.
+    workers
+        Questions that are answered at a time.
+    notify
+        Is told the address, and what else a person should know.
+    """
+    listening = _listen(host, port, notify)
+    with closing(listening):
+        taken = listening.getsockname()[1]
+        made = app(network, samples, truth, title=title, index=index, host=host, port=taken, workers=workers)
+        if not is_loopback(host):
+            notify(f"warning: {host} is not this machine alone. Whoever reaches this address can see the model and its samples, and ask.")
+        address = f"http://{_reachable(host)}:{taken}/"
+        config = uvicorn.Config(
+            made,
+            http=_Protocol,
+            ws="none",
+            lifespan="off",  # the workers are started and ended here, also after a second Ctrl-C
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        desk: Desk = made.state.desk
+        server = _Server(config, desk)
+        with suppress(KeyboardInterrupt):
+            try:
+                desk.open()
+                notify(f"{title} is at {address} (Ctrl-C ends it)")
+                if open_browser:
+                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+                _run(server, listening)
+            finally:
+                desk.close()
+
+
+def _run(server: _Server, listening: socket.socket) -> None:
+    """Run until it is interrupted; in a thread where an event loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        server.run(sockets=[listening])
+        return
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.socket:
+    """A socket that listens, at another port where the usual one is taken."""
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise SugenetError(f"port={port!r} must be a whole number from 0 to 65535.")
+    try:
+        return _bound(host, port)
+    except OSError as error:
+        if isinstance(error, socket.gaierror):
+            raise SugenetError(f"host={host!r} is no address of this machine: {error.strerror}.") from None
+        if port != PORT:
+            raise SugenetError(f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one.") from None
+    try:
+        found = _bound(host, 0)
+    except OSError as error:
+        raise SugenetError(f"host={host!r} cannot be listened at: {error.strerror}.") from None
+    notify(f"port {port} is taken, so a free one is used.")
+    return found
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, where = _first(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE))
+    made = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+        made.listen(128)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _first(found: Iterable[Any]) -> Any:
+    """IPv4 where there is a choice, as 127.0.0.1 is what people type."""
+    return min(found, key=lambda entry: entry[0] != socket.AF_INET)
+
+
+def _reachable(host: str) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{shown}]" if ":" in shown else shown

@@ -1,0 +1,163 @@
+"""Colour, progress and width on a terminal, and none of it elsewhere; interrupts. Real processes with real pseudo-terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pty = pytest.importorskip("pty")
+fcntl, struct, termios = (pytest.importorskip(name) for name in ("fcntl", "struct", "termios"))
+
+PROVED = ("verify", "digits", "--index", "7", "--l0", "1")
+REFUTED = ("verify", "digits", "--index", "7", "--l0", "2")
+UNDECIDED = ("verify", "digits", "--index", "7", "--l0", "1", "--engine", "bounds")
+LONG = ("count", "digits", "--index", "7", "--l0", "12")
+"""Some 10^17 inputs: no machine gets to the end."""
+
+
+def environment(**changes):
+    """As usual, without what the tests are about."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNINGS")}
+    return kept | {"TERM": "xterm"} | changes
+
+
+class Terminal:
+    """A process whose standard output and standard error are two terminals of some width."""
+
+    def __init__(self, *words, columns=200, **changes):
+        self.ends = []
+        given = []
+        for _ in range(2):
+            ours, theirs = pty.openpty()
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+            self.ends.append(ours)
+            given.append(theirs)
+        command = [sys.executable, "-m", "sugenet", *words]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=given[0], stderr=given[1], env=environment(**changes))
+        for end in given:
+            os.close(end)
+        self.seen = [b"", b""]
+
+    def read(self, until=None, patience=60):
+        """Read on until the process ends, or standard error shows a text."""
+        end = time.monotonic() + patience
+        open_ends = list(self.ends)
+        while open_ends and (until is None or until not in self.seen[1]):
+            assert time.monotonic() < end, f"still waiting; seen: {self.seen}"
+            for ready in select.select(open_ends, [], [], 0.2)[0]:
+                try:
+                    text = os.read(ready, 65536)
+                except OSError:  # the other end is closed
+                    text = b""
+                if text:
+                    self.seen[self.ends.index(ready)] += text
+                else:
+                    open_ends.remove(ready)
+
+    def finish(self):
+        self.read()
+        code = self.process.wait(timeout=60)
+        for end in self.ends:
+            os.close(end)
+        out, err = (text.decode().replace("\r\n", "\n") for text in self.seen)
+        return code, out, err
+
+
+def on_terminal(*words, **settings):
+    return Terminal(*words, **settings).finish()
+
+
+def piped(*words, **changes):
+    command = [sys.executable, "-m", "sugenet", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(**changes))
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "verdict"),
+    [
+        (PROVED, 0, "\x1b[1;32mproved\x1b[0m by"),
+        (REFUTED, 1, "\x1b[1;31mrefuted\x1b[0m by"),
+        (UNDECIDED, 3, "\x1b[1;33mundecided\x1b[0m ("),
+    ],
+)
+def test_verdicts_have_colour_on_a_terminal(words, code, verdict):
+    found, out, _ = on_terminal(*words)
+    assert found == code
+    assert verdict in out
+    assert out.count("\x1b") == 2
+
+
+def test_there_is_no_colour_elsewhere():
+    code, out, err = piped(*REFUTED)
+    assert (code, "\x1b" in out + err) == (1, False)
+    coloured = on_terminal(*REFUTED)[1]
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured).split() == out.split()
+
+
+@pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colour_can_be_refused(changes):
+    assert "\x1b" not in on_terminal(*PROVED, **changes)[1]
+
+
+def test_json_is_never_coloured_nor_wrapped():
+    _, out, _ = on_terminal(*PROVED, "--json", columns=40)
+    assert json.loads(out)["outcome"] == "proved"
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_text_is_wrapped_to_the_width_of_the_terminal(columns):
+    _, out, _ = on_terminal("rules", "digits", "--neuron", "8", "--limit", "1", columns=columns)
+    assert max(map(len, out.splitlines())) <= columns
+    _, plain, _ = piped("rules", "digits", "--neuron", "8", "--limit", "1")
+    assert max(map(len, plain.splitlines())) > 100
+    assert out.split() == plain.split()
+
+
+def test_help_is_never_wider_than_80_columns():
+    _, out, _ = on_terminal("verify", "--help", columns=200)
+    assert 70 < max(map(len, out.splitlines())) <= 80
+
+
+def interrupted(*words, when=b"\r\x1b[K"):
+    """Run on a terminal, and interrupt when standard error shows something."""
+    terminal = Terminal(*words)
+    terminal.read(until=when)
+    time.sleep(0.3)
+    terminal.process.send_signal(signal.SIGINT)
+    return terminal.finish()
+
+
+def test_progress_is_one_line_on_a_terminal_and_an_interrupt_gives_what_is_known():
+    code, out, err = interrupted(*LONG)
+    assert code == 3
+    assert "of them counted: interrupted" in out.replace("\n  ", " ")
+    assert err.endswith("\r\x1b[K")
+    assert "\n" not in err.partition("\r\x1b[K")[2]
+    assert "Traceback" not in err
+
+
+def test_there_is_no_progress_elsewhere_nor_when_quiet():
+    code, out, err = piped(*LONG, "--time-limit", "0.5")
+    assert (code, err.replace("compiling, once for this machine (some seconds)\n", "")) == (3, "")
+    assert "at least" in out or "0 of them counted" in out
+    assert on_terminal(*LONG, "--time-limit", "0.5", "--quiet")[2] == ""
+
+
+def test_an_interrupt_before_there_is_an_answer_ends_with_130():
+    command = [sys.executable, "-m", "sugenet", "predict", "digits", "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, env=environment(), **pipes)
+    time.sleep(2)  # by now it waits for samples
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "sugenet: interrupted\n")

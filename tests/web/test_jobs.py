@@ -1,0 +1,206 @@
+"""Workers that are stopped, hang, die or are too many: each question fails for itself, and the desk goes on."""
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import sugenet as sg
+from sugenet.web import jobs
+from sugenet.web.jobs import Desk
+from tests.web.serving import HAS_PROC, LONG, is_there, wait_until
+
+NETWORK = sg.models.digits()
+SAMPLE = sg.models.samples("digits")[0][7].tolist()
+SOON = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "1"}}
+FOREVER = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50, "time_limit": 600}
+on_linux = pytest.mark.skipif(not HAS_PROC, reason="looks at processes in /proc")
+
+
+@pytest.fixture(scope="module")
+def desk():
+    made = Desk(NETWORK, workers=1, kept=3)
+    made.open()
+    yield made
+    pids = made.pids
+    made.close()
+    made.close()  # a second time does nothing
+    if HAS_PROC:
+        assert not any(map(is_there, pids))
+
+
+def end_of(job):
+    wait_until(lambda: job.is_over)
+    return job.data()
+
+
+def begun(job):
+    wait_until(lambda: job.state == "working" and job.progress not in ("", "the worker is getting ready"))
+
+
+def test_a_question_goes_through_all_its_states(desk):
+    told = []
+    job = desk.submit(SOON)
+    job.listeners.add(lambda: told.append(job.state))
+    data = end_of(job)
+    assert (data["state"], data["error"], data["parts"]) == ("done", None, [])
+    assert data["answer"]["outcome"] == "proved"
+    assert told[-1] == "done"
+    assert desk.find(job.id) is job
+
+
+def test_only_some_answers_are_kept(desk):
+    done = [desk.submit(SOON) for _ in range(5)]
+    for job in done:
+        end_of(job)
+    assert [desk.find(job.id) is job for job in done] == [False, False, True, True, True]
+
+
+def test_answers_are_kept_by_their_size_and_for_a_while():
+    for limits in ({"kept_bytes": 10}, {"kept_seconds": -1.0}):
+        small = Desk(NETWORK, workers=1, **limits)
+        small.open()
+        try:
+            job = small.submit(SOON)
+            end_of(job)
+            assert job.size > 10
+            assert small.find(job.id) is None
+        finally:
+            small.close()
+
+
+def test_a_question_that_waits_is_cancelled_at_once(desk):
+    first, second = desk.submit(FOREVER), desk.submit(SOON)
+    begun(first)
+    desk.cancel(second)
+    assert second.data()["state"] == "cancelled"
+    desk.cancel(first)
+    assert end_of(first)["state"] == "cancelled"
+
+
+def test_interrupts_do_not_reach_the_next_question(desk):
+    for _ in range(3):
+        job = desk.submit(FOREVER)
+        begun(job)
+        desk.cancel(job)
+        after = desk.submit(SOON)
+        assert end_of(job)["state"] == "cancelled"
+        assert end_of(after)["answer"]["outcome"] == "proved"
+
+
+def test_what_goes_wrong_in_a_worker_is_said(desk):
+    job = desk.submit({"kind": "rule", "text": "nonsense"})
+    assert end_of(job)["state"] == "failed"
+    assert "has no '->'" in job.error
+
+
+@on_linux
+def test_a_worker_that_died_while_idle_is_replaced(desk):
+    end_of(desk.submit(SOON))
+    before = desk.pids
+    os.kill(before[0], signal.SIGKILL)
+    assert end_of(desk.submit(SOON))["state"] == "done"
+    assert desk.pids != before
+
+
+@on_linux
+def test_a_worker_that_does_not_stop_is_killed_and_replaced(desk, monkeypatch):
+    monkeypatch.setattr(jobs, "_PATIENCE", 0.5)
+    job = desk.submit(FOREVER)
+    begun(job)
+    before = desk.pids
+    os.kill(before[0], signal.SIGSTOP)  # it hangs
+    desk.cancel(job)
+    data = end_of(job)
+    assert (data["state"], data["answer"]) == ("cancelled", None)
+    assert not is_there(before[0])
+    assert end_of(desk.submit(SOON))["state"] == "done"
+
+
+@on_linux
+def test_a_time_limit_holds_even_where_the_worker_hangs(desk, monkeypatch):
+    for name in ("_GRACE", "_AGAIN", "_PATIENCE"):
+        monkeypatch.setattr(jobs, name, 0.5)
+    end_of(desk.submit(SOON))
+    os.kill(desk.pids[0], signal.SIGSTOP)
+    job = desk.submit(FOREVER | {"time_limit": 0.1})
+    assert end_of(job)["state"] == "failed"
+    assert "took longer than its time limit of 0.1 s" in job.error
+
+
+def test_an_engine_that_forgets_its_time_limit_is_interrupted(desk, monkeypatch):
+    """The limit that the server holds is shorter here than the one that the question names."""
+    monkeypatch.setattr(jobs, "_GRACE", 1.0)
+    end_of(desk.submit(SOON))
+    job = desk.submit(FOREVER)
+    job.limit = 0.0
+    data = end_of(job)
+    assert data["state"] == "done"
+    assert data["answer"]["outcome"] in ("found", "undecided")
+
+
+@on_linux
+def test_closing_ends_whatever_goes_on():
+    closing = Desk(NETWORK, workers=2)
+    closing.open()
+    working, waiting = [closing.submit(FOREVER) for _ in range(2)], closing.submit(SOON)
+    for job in working:
+        wait_until(lambda job=job: job.state == "working")
+    pids = closing.pids
+    closing.close()
+    assert not any(map(is_there, pids))
+    assert {job.error for job in (*working, waiting)} == {"the server is being shut down."}
+    assert closing.submit(SOON) is None
+
+
+def test_certificates_are_left_out_where_an_answer_would_be_too_large(monkeypatch):
+    answer = {"sentence": "so", "certificate": {"proof": "x" * 100}, "reasons": [{"certificate": {}, "status": "minimal"}]}
+    assert jobs._small(answer) == answer
+    monkeypatch.setattr(jobs, "_MOST_BYTES", 50)
+    small = jobs._small(answer)
+    assert small["certificate"] is None
+    assert small["reasons"] == [{"certificate": None, "status": "minimal"}]
+    assert "certificates are left out" in small["note"]
+
+
+def test_no_line_is_cut_by_an_interrupt():
+    class Slow(io.BytesIO):
+        def write(self, data):
+            bench._interrupted(signal.SIGINT, None)
+            return super().write(data)
+
+    out = Slow()
+    bench = jobs._Bench(out)
+    bench._now = bench._unwanted = "7"
+    with pytest.raises(KeyboardInterrupt):
+        bench._progress("half way")
+    assert json.loads(out.getvalue()) == {"said": "progress", "id": "7", "words": "half way"}
+    bench._now = None
+    bench._interrupted(signal.SIGINT, None)  # nothing is being answered, so nothing happens
+
+
+def test_progress_is_told_at_most_ten_times_a_second():
+    out = io.BytesIO()
+    bench = jobs._Bench(out)
+    bench._told = time.monotonic() + LONG
+    bench._progress("too soon")
+    assert out.getvalue() == b""
+
+
+def test_many_threads_may_ask_at_once(desk):
+    found = []
+
+    def ask():
+        job = desk.submit(SOON)
+        found.append(end_of(job)["state"])
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert found == ["done"] * 8

@@ -1,0 +1,71 @@
+"""The OpenAPI description is true: schemathesis makes requests from it, right and wrong ones, and looks at every answer."""
+
+import json
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+
+import sugenet as sg
+from sugenet.web.server import app
+from tests.web.serving import JSON, serving
+
+SAMPLE = sg.models.samples("digits")[0][7].tolist()
+SOON = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "1"}}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as client:
+        yield client
+        assert client.process.poll() is None
+
+
+CONFIG = schemathesis.Config.from_dict(
+    {
+        # whether a text is a rule, no schema says
+        "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "422", "429"]}},
+        "generation": {"deterministic": True},
+    }
+)
+api = schemathesis.openapi.from_dict(app(sg.models.digits(), *sg.models.samples("digits")).openapi(), config=CONFIG)
+
+
+@api.parametrize()
+@settings(max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_as_described(case, server):
+    reply = case.call_and_validate(base_url=server.address)
+    if case.operation.label == "POST /api/questions" and case.meta.generation.mode.is_positive and case.body["kind"] != "rule":
+        assert reply.status_code == 202, reply.text
+    if reply.status_code == 202:  # so that the next question finds an open desk
+        server.cancel(reply.json()["id"])
+
+
+def test_the_description_is_served(server):
+    assert json.loads(server.get("/openapi.json").body) == api.raw_schema
+
+
+def test_answers_to_real_questions_are_as_described(server):
+    address = f"{server.address}api/questions"
+    taken = requests.post(address, json=SOON, headers=JSON, timeout=60)
+    api["/api/questions"]["POST"].validate_response(taken)
+    number = taken.json()["id"]
+    server.end_of(number)
+    for method in ("GET", "DELETE"):
+        reply = requests.request(method, f"{address}/{number}", headers=JSON, timeout=60)
+        assert reply.status_code == 200
+        api["/api/questions/{id}"][method].validate_response(reply)
+    certificate = reply.json()["answer"]["certificate"]
+    checked = requests.post(f"{server.address}api/check", json={"certificate": certificate}, headers=JSON, timeout=60)
+    assert checked.json()["holds"] is True
+    api["/api/check"]["POST"].validate_response(checked)
+
+
+def test_each_operation_names_its_errors():
+    paths = api.raw_schema["paths"]
+    assert sorted(paths) == ["/", "/api/check", "/api/model", "/api/questions", "/api/questions/{id}", "/api/samples/{index}"]
+    for operations in paths.values():
+        for method, operation in operations.items():
+            wanted = {"400", "403", "405", "421", "422"} | (set() if method == "get" else {"408", "413", "415", "429"})
+            assert wanted <= set(operation["responses"])

@@ -1,0 +1,112 @@
+"""The page as the server gives it, in a real browser: it asks the server, and nobody else."""
+
+import json
+import re
+
+import pytest
+
+import sugenet as sg
+from tests.web.serving import LONG, serving
+
+NETWORK = sg.models.digits()
+SAMPLE = sg.models.samples("digits")[0][7].tolist()
+WAIT = LONG * 1000
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as client:
+        yield client
+
+
+@pytest.fixture
+def served(page, server):
+    """The page, opened from the server, with its verdict; a page that asks somebody else fails by its own fixture."""
+    page.set_default_timeout(WAIT)
+    page.goto(server.address)
+    shown(page, "verdict", "proved")
+    return page
+
+
+def part(page, name):
+    return page.locator(f'[data-test="{name}"]')
+
+
+def shown(page, name, words):
+    """Wait until a part shows some words."""
+    found = part(page, name).filter(has_text=re.compile(words)).first
+    found.wait_for()
+    return found
+
+
+def asked(page, act):
+    """What the page posts to the server when something is done."""
+    with page.expect_request(lambda request: request.method == "POST") as found:
+        act()
+    return found.value
+
+
+def test_the_verdict_stands_there(served):
+    assert part(served, "verdict").text_content().startswith("3. ")
+    assert served.evaluate("window.sugenet.payload.server") is True
+
+
+def test_reasons_come_from_the_server_and_their_certificates_hold_there(served):
+    question = asked(served, part(served, "why").first.click)
+    assert question.url.endswith("/api/questions")
+    assert question.headers["x-sugenet"] == "1"
+    assert question.post_data_json["kind"] == "why"
+    shown(served, "answer", "pixel")
+    part(served, "open-certificate").first.click()
+    checked = asked(served, part(served, "recheck-server").click)
+    assert checked.url.endswith("/api/check")
+    assert checked.response().json() == {"holds": True, "said": sg.check(checked.post_data_json["certificate"], NETWORK)}
+    shown(served, "recheck-result", "digest")
+
+
+def test_a_tampered_certificate_does_not_hold_on_the_server(served):
+    asked(served, part(served, "why").first.click)
+    shown(served, "answer", "pixel")
+    part(served, "open-certificate").first.click()
+    text = part(served, "certificate")
+    tampered = re.sub(r'("digest":\s*")[0-9a-f]{4}', r"\g<1>0000", text.input_value())
+    assert tampered != text.input_value()
+    text.fill(tampered)
+    checked = asked(served, part(served, "recheck-server").click)
+    assert checked.response().json()["holds"] is False
+
+
+def test_counting_is_asked_of_the_server(served):
+    question = asked(served, part(served, "count").click)
+    assert question.post_data_json["kind"] == "count"
+    shown(served, "answer", "inputs|counted|stay")
+
+
+def test_a_rule_in_words_is_refuted_by_the_server(served):
+    part(served, "rule-text").fill("pixel (3,3) >= 12 -> 3")
+    question = asked(served, part(served, "ask-rule").click)
+    assert question.post_data_json == {"kind": "rule", "text": "pixel (3,3) >= 12 -> 3"}
+    shown(served, "answer", "refuted")
+
+
+def test_a_long_question_is_cancelled_and_leaves_what_is_known(served):
+    question = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50, "time_limit": 600}
+    served.route("**/api/questions", lambda route: route.continue_(post_data=json.dumps(question)))  # takes far more than minutes
+    asked(served, part(served, "why").click)
+    shown(served, "run", "every reason has at least")
+    part(served, "cancel").click()
+    shown(served, "answer", "pixel")
+    part(served, "run").first.wait_for(state="detached")
+
+
+def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, server):
+    context = browser.new_context()  # of its own, since a browser writes every refusal of a server to its console
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    page.goto(server.address)
+    part(page, "rule-text").fill("pixel (9,9) >= 12 -> 3")
+    with page.expect_response(lambda reply: reply.url.endswith("/api/questions")) as found:
+        part(page, "ask-rule").click()
+    assert found.value.status == 422
+    shown(page, "run", re.escape(found.value.json()["error"]))
+    context.close()

@@ -1,0 +1,441 @@
+"""The server over real HTTP: answers, refusals, and bad requests after each of which it goes on."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import sugenet as sg
+from sugenet.errors import SugenetError
+from sugenet.web import content_policy
+from sugenet.web.guards import MOST_BYTES
+from sugenet.web.server import PORT, serve
+from tests.web.serving import HAS_PROC, JSON, LONG, children, is_there, serving, wait_until
+
+NETWORK = sg.models.digits()
+X, y = sg.models.samples("digits")
+SAMPLE = X[7].tolist()
+L0 = {"kind": "L0", "radius": "2"}
+ANYTHING = {"kind": "Anything"}
+FOREVER = {"kind": "why", "sample": SAMPLE, "region": ANYTHING, "minimal": "size", "n": 50, "time_limit": 600}
+"""Reasons of least size over all inputs: far more than minutes of work."""
+SETTLED = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "1"}, "target": None}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as client:
+        yield client
+        assert client.process.poll() is None, "the server must not have ended by itself"
+
+
+@pytest.fixture
+def goes_on(server):
+    """After the test the server still answers."""
+    yield
+    assert server.get("/api/samples/7").json == {"index": 7, "values": SAMPLE, "truth": 3}
+
+
+# -- the page and what it is about -----------------------------------------------------------------------------------------------
+
+
+def test_the_page_comes_with_headers_that_browsers_obey(server):
+    page = server.get("/")
+    assert page.status == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"] == content_policy(server=True) + "; frame-ancestors 'none'"
+    wanted = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+    assert wanted.items() <= page.headers.items()
+    assert "server" not in page.headers
+    assert b'"server":true' in page.body
+
+
+def test_head_is_get_without_a_body(server):
+    head, get = server.send("HEAD", "/api/model"), server.get("/api/model")
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == str(len(get.body)) == get.headers["content-length"]
+    assert server.send("HEAD", "/nowhere").status == 404
+    assert server.send("HEAD", "/api/questions").status == 405
+
+
+def test_the_model_has_no_samples(server):
+    model = server.get("/api/model").json
+    assert model["fingerprint"] == NETWORK.fingerprint
+    assert model["server"] is True
+    assert not {"samples", "answers", "start"} & set(model)
+
+
+def test_samples_by_number(server):
+    assert server.get("/api/samples/358").json["truth"] == int(y[358])
+    missing = server.get("/api/samples/359")
+    assert (missing.status, missing.json) == (404, {"error": "there is no sample 359: there are 359, numbered from 0."})
+    assert server.get("/api/samples/-1").status == 422
+    assert "index" in server.get("/api/samples/two").json["error"]
+
+
+def test_unknown_addresses_and_methods_are_named(server):
+    assert server.get("/nowhere").json == {"error": "there is nothing at '/nowhere'."}
+    assert server.get("/docs").status == server.get("/redoc").status == 404
+    put = server.send("PUT", f"/api/questions/{'0' * 32}")
+    assert (put.status, put.headers["allow"]) == (405, "DELETE, GET, HEAD")
+    assert put.json == {"error": "PUT is not possible here, only DELETE, GET, HEAD."}
+
+
+# -- questions -------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_whose_certificate_holds_until_it_is_tampered_with(server):
+    answer = server.ask(**SETTLED)["answer"]
+    assert (answer["kind"], answer["outcome"]) == ("verify", "proved")
+    assert answer["sentence"].startswith("the class stays 3, with up to 1 feature changed: proved")
+    assert "193 changes" in sg.check(answer["certificate"], NETWORK)
+    said = server.post("/api/check", {"certificate": answer["certificate"]}).json
+    assert said == {"holds": True, "said": sg.check(answer["certificate"], NETWORK)}
+    tampered = json.loads(json.dumps(answer["certificate"]).replace('"patterns": ', '"patterns": 1'))
+    said = server.post("/api/check", {"certificate": tampered}).json
+    assert said["holds"] is False
+    assert "but the certificate says" in said["said"]
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize("certificate", [{}, {"format": "sugenet certificate", "version": 2}, {"a": [[[]]]}])
+def test_what_is_no_certificate_does_not_hold(server, certificate):
+    assert server.post("/api/check", {"certificate": certificate}).json["holds"] is False
+
+
+def test_reasons_come_one_at_a_time(server):
+    standing = server.ask(kind="why", sample=SAMPLE, region=L0, minimal="size", n=3)
+    assert [part["status"] for part in standing["parts"]] == ["minimum"] * 3
+    assert standing["parts"] == standing["answer"]["reasons"]
+    for part in standing["parts"]:
+        sg.check(part["certificate"], NETWORK)
+
+
+def test_parts_that_were_seen_are_not_sent_again(server):
+    taken = server.post("/api/questions", {"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "size", "n": 3}).json["id"]
+    whole = server.end_of(taken)
+    assert server.get(f"/api/questions/{taken}?seen=2").json["parts"] == whole["parts"][2:]
+
+
+def test_each_kind_of_question_is_answered(server):
+    assert server.ask(kind="whatif", sample=SAMPLE, cost="L0", target="5")["answer"]["label"] == "5"
+    assert server.ask(kind="count", sample=SAMPLE, region=L0)["answer"]["outcome"] == "counted"
+    rule = server.ask(kind="rule", text="pixel (3,3) >= 12 -> 3", time_limit=1)["answer"]
+    assert (rule["outcome"], rule["rule"]) == ("refuted", "pixel (3,3) >= 12 -> 3")
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ([], "a question is a JSON object"),
+        ({}, "kind is None, but must be one of verify, whatif, why, rule, count"),
+        ({"kind": ["verify"]}, "kind is"),
+        ({"kind": "verify", "sample": SAMPLE}, "a verify question needs the field region"),
+        (SETTLED | {"sample": SAMPLE[1:]}, "sample is 63 values, but must be a list of 64 values"),
+        (SETTLED | {"sample": "abc"}, "sample is 'abc'"),
+        (SETTLED | {"sample": [17, *SAMPLE[1:]]}, "pixel (0,0) is 17"),
+        (SETTLED | {"sample": [True, *SAMPLE[1:]]}, "pixel (0,0) is True, but must be a number"),
+        (SETTLED | {"sample": ["1", *SAMPLE[1:]]}, "pixel (0,0) is '1', but must be a number"),
+        (SETTLED | {"sample": [10**400, *SAMPLE[1:]]}, "pixel (0,0)"),
+        (SETTLED | {"region": "L0"}, "region is 'L0', but must be an object"),
+        (SETTLED | {"region": {"kind": "L0", "radius": 2}}, "radius is 2, but must be a number as text"),
+        (SETTLED | {"region": {"kind": "L0", "radius": "-2"}}, "radius is '-2'"),
+        (SETTLED | {"region": {"kind": "L7", "radius": "2"}}, "kind is 'L7', but must be one of Hamming"),
+        (SETTLED | {"region": {"kind": "Free", "features": ["pixel (9,9)"]}}, "there is no feature 'pixel (9,9)'"),
+        (SETTLED | {"region": {"kind": "Anything", "radius": "2"}}, "Anything has the fields kind"),
+        (SETTLED | {"target": "ten"}, "target is 'ten', which is no class"),
+        (SETTLED | {"target": 3}, "target is 3, which is no class"),
+        (SETTLED | {"time_limit": 601}, "time_limit is 601, but must be a number from 0 to 600"),
+        (SETTLED | {"seed": 0.5}, "seed is 0.5, but must be a whole number"),
+        (SETTLED | {"n": 1}, "a verify question has no field 'n'"),
+        ({"kind": "whatif", "sample": SAMPLE, "cost": "L3"}, "cost is 'L3', but must be one of"),
+        ({"kind": "whatif", "sample": SAMPLE, "n": 51}, "n is 51, but must be a whole number from 1 to 50"),
+        ({"kind": "whatif", "sample": SAMPLE, "immutable": "pixel"}, "immutable is 'pixel', but must be a list"),
+        ({"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "both"}, "minimal is 'both'"),
+        ({"kind": "rule", "text": "3"}, "has no '->'"),
+        ({"kind": "rule", "text": 3}, "text is 3, but must be a rule"),
+        ({"kind": "rule", "text": "\ud800 -> 3"}, "\\ud800"),
+    ],
+)
+def test_a_wrong_question_is_answered_with_a_sentence_that_names_the_field(server, question, words):
+    reply = server.post("/api/questions", question)
+    assert reply.status == 422
+    assert set(reply.json) == {"error"}
+    assert words in reply.json["error"]
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"", 400, "not JSON"),
+        (b"{", 400, "not JSON"),
+        (b"\xff\xfe", 400, "not UTF-8: byte 0"),
+        (b'{"kind": NaN}', 400, "NaN is no number"),
+        (b'{"kind": -Infinity}', 400, "Infinity is no number"),
+        (b"1" * 5000, 400, "too many digits"),
+        (b"[" * 100_000, 400, "nested too deeply"),
+        (b'{"a":' * 50_000, 400, "nested too deeply"),
+        (b"null", 422, "a question is a JSON object"),
+        (json.dumps(SETTLED).replace("[0,", "[1e400,").encode(), 422, "pixel (0,0) is inf"),
+        (b'"' + b"x" * (MOST_BYTES + 1) + b'"', 413, "bytes"),
+    ],
+)
+def test_a_bad_body_is_refused(server, body, status, words):
+    reply = server.post("/api/questions", body)
+    assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
+    assert words in reply.json["error"]
+
+
+@pytest.mark.usefixtures("goes_on")
+def test_a_body_without_a_length_is_cut_off_too(server):
+    def pieces():
+        for _ in range(MOST_BYTES // 65536 + 2):
+            yield b"x" * 65536
+
+    reply = server.send("POST", "/api/questions", pieces(), JSON | {"Transfer-Encoding": "chunked"}, encode_chunked=True)
+    assert reply.status == 413
+    assert "more than 1,048,576 bytes" in reply.json["error"]
+
+
+def test_questions_of_another_number_are_not_there(server):
+    reply = server.get(f"/api/questions/{'0' * 32}")
+    assert reply.status == 404
+    assert "no question of this number" in reply.json["error"]
+    assert server.get("/api/questions/7").status == 422
+    assert server.cancel("0" * 32).status == 404
+
+
+@pytest.mark.parametrize("query", ["wait=26", "wait=nan", "wait=inf", "wait=x", "seen=-1", "seen=1.5", "seen=99999999999999999999"])
+def test_wrong_parameters_are_named(server, query):
+    reply = server.get(f"/api/questions/{'0' * 32}?{query}")
+    assert reply.status == 422
+    assert reply.json["error"].startswith(query.partition("=")[0])
+
+
+# -- who may ask -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil:{port}", "0.0.0.0:{port}", ""]
+)
+def test_other_hosts_are_refused(server, host):
+    reply = server.get("/", Host=host.format(port=server.port))
+    assert reply.status == 421
+    assert "this server answers for 127.0.0.1" in reply.json["error"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "LOCALHOST", "[::1]"])
+def test_names_of_this_machine_are_answered(server, host):
+    assert server.get("/api/model", Host=f"{host}:{server.port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/model"])
+def test_requests_from_other_sites_are_refused(server, headers, path):
+    reply = server.send("GET", path, headers=headers)
+    assert reply.status == 403
+    assert "only the page of this server may ask" in reply.json["error"]
+
+
+def test_a_link_elsewhere_may_open_the_page_but_nothing_else(server):
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert server.send("GET", "/", headers=followed).status == 200
+    assert server.send("GET", "/api/model", headers=followed).status == 403
+
+
+def test_the_own_page_may_ask(server):
+    own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec-Fetch-Site": "same-origin"}
+    assert server.send("POST", "/api/questions", json.dumps(SETTLED), JSON | own).status == 202
+
+
+def test_writing_needs_the_header_and_json(server):
+    body = json.dumps(SETTLED)
+    assert server.send("POST", "/api/questions", body, {"Content-Type": "application/json"}).status == 403
+    assert server.send("POST", "/api/questions", body, {"X-Sugenet": "1", "Content-Type": "text/plain"}).status == 415
+    assert server.send("POST", "/api/questions", body, JSON | {"Content-Type": "application/json; charset=utf-8"}).status == 202
+    assert server.send("DELETE", f"/api/questions/{'0' * 32}").status == 403
+    assert server.send("OPTIONS", "/api/questions", headers={"Origin": "http://evil.example"}).status == 403
+    assert "X-Sugenet: 1 is missing" in server.send("POST", "/api/check", body, {"Content-Type": "application/json"}).json["error"]
+
+
+# -- what is hardly HTTP ---------------------------------------------------------------------------------------------------------
+
+RAW = {
+    "nothing": b"",
+    "noise": bytes(range(256)),
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64),
+    "no version": b"GET /\r\n\r\n",
+    "no host": b"GET / HTTP/1.0\r\n\r\n",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil\r\n\r\n",
+    "half a request": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n",
+    "half a body": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Sugenet: 1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+    "negative length": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+    "endless head": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: " + b"x" * 200_000,
+    "broken chunk": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Sugenet: 1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "web socket": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    "strange letters": b"GET /\xff%00%ff%2e%2e/..%2f HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
+    "another address": b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
+}
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize("data", RAW.values(), ids=RAW)
+def test_what_is_hardly_http_stops_nothing(server, data):
+    found = server.raw(data.replace(b"{port}", str(server.port).encode()))
+    assert b" 500 " not in found.partition(b"\r\n")[0]
+    if found.startswith(b"HTTP/1.1 4"):
+        assert set(json.loads(found.partition(b"\r\n\r\n")[2])) == {"error"}
+
+
+def test_who_is_too_slow_is_not_waited_for():
+    with serving("guards.BODY_SECONDS = server._REQUEST_SECONDS = 0.2", workers=1) as client:
+        head = f"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n".encode()
+        with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
+            slow.sendall(head)
+            assert slow.recv(100) == b""  # closed
+        with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
+            slow.sendall(head + b"X-Sugenet: 1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")
+            assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+# -- work that takes long --------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_question_that_is_cancelled_gives_what_is_known(server):
+    taken = server.post("/api/questions", FOREVER).json["id"]
+    wait_until(lambda: server.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason has at least"))
+    assert server.cancel(taken).status == 200
+    standing = server.end_of(taken)
+    assert standing["state"] == "cancelled"
+    assert standing["error"] is None
+    known = standing["answer"]["reasons"][0]
+    assert known["status"] in ("sufficient", "minimal")
+    sg.check(known["certificate"], NETWORK)
+    assert server.cancel(taken).json["state"] == "cancelled"  # a second time changes nothing
+
+
+def test_too_many_open_questions_are_not_taken(server):
+    taken = [server.post("/api/questions", FOREVER) for _ in range(17)]
+    try:
+        assert [reply.status for reply in taken] == [202] * 16 + [429]
+        assert "Too many questions are open" in taken[-1].json["error"]
+        assert server.post("/api/check", {"certificate": {}}).status == 429
+        waiting = taken[9].json["id"]
+        assert server.cancel(waiting).json["state"] == "cancelled"
+    finally:
+        for reply in taken[:16]:
+            server.cancel(reply.json["id"])
+    assert server.end_of(taken[0].json["id"])["state"] == "cancelled"
+    assert server.ask(**SETTLED)["state"] == "done"
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="children are found in /proc")
+def test_a_killed_worker_fails_its_own_question_only(server):
+    taken = server.post("/api/questions", FOREVER).json["id"]
+    after = server.post("/api/questions", SETTLED).json["id"]
+    wait_until(lambda: server.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason"))
+    for worker in children(server.process.pid):
+        os.kill(worker, signal.SIGKILL)
+    standing = server.end_of(taken)
+    assert (standing["state"], standing["answer"]) == ("failed", None)
+    assert "the worker process ended before it had an answer" in standing["error"]
+    assert server.end_of(after)["answer"]["outcome"] == "proved"
+
+
+def test_whoever_waits_is_told_when_the_server_ends():
+    with serving() as client, ThreadPoolExecutor() as pool:
+        taken = client.post("/api/questions", FOREVER).json["id"]
+        wait_until(lambda: client.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason"))
+        waiting = pool.submit(client.end_of, taken)
+        client.process.send_signal(signal.SIGINT)
+        assert waiting.result(LONG)["error"] == "the server is being shut down."
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="children are found in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_ends_leaves_no_process_behind(how):
+    with serving(workers=2) as client:
+        taken = client.post("/api/questions", FOREVER).json["id"]
+        wait_until(lambda: client.get(f"/api/questions/{taken}?wait=1").json["state"] == "working")
+        workers = children(client.process.pid)
+        assert len(workers) == 2
+        client.process.send_signal(how)
+        code = client.process.wait(LONG)
+        assert code == (0 if how == signal.SIGINT else -how)
+        wait_until(lambda: not any(map(is_there, workers)))
+
+
+# -- where it listens ------------------------------------------------------------------------------------------------------------
+
+
+def test_where_the_usual_port_is_taken_a_free_one_is_used():
+    with socket.socket() as other:
+        try:
+            other.bind(("127.0.0.1", PORT))
+            other.listen()
+        except OSError:
+            pass  # somebody else has it, which is as good
+        with serving(port=PORT) as client:
+            assert client.port != PORT
+            assert client.get("/api/model").status == 200
+
+
+def test_a_port_that_was_asked_for_must_be_free():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(SugenetError, match="Choose another port, or 0 for any free one"):
+            serve(NETWORK, port=other.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "no address of this machine")]
+)
+def test_wrong_addresses_are_named(options, words):
+    with pytest.raises(SugenetError, match=words):
+        serve(NETWORK, **options)
+
+
+def test_another_address_is_served_with_a_warning_and_to_addresses_only():
+    with serving(host="0.0.0.0") as client:
+        assert client.get("/api/model").status == 200
+        assert client.get("/api/model", Host=f"192.0.2.1:{client.port}").status == 200
+        assert client.get("/api/model", Host=f"evil.example:{client.port}").status == 421
+
+
+def test_it_runs_inside_an_event_loop_too():
+    """As in a notebook."""
+    last = "import asyncio\nasync def main(): call()\nloop = asyncio.new_event_loop(); loop.run_until_complete(main()); loop.close()"
+    with serving(last=last) as client:
+        assert client.ask(**SETTLED)["state"] == "done"
+
+
+def test_without_the_web_libraries_the_extra_is_named():
+    code = "import sys; sys.modules['fastapi'] = None\nfrom sugenet.web import serve"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "sugenet[web]"' in done.stderr.splitlines()[-1]
+    assert "SugenetError" in done.stderr.splitlines()[-1]
