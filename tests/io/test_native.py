@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from fractions import Fraction
 from functools import cache
-from math import inf
+from math import ceil, floor, inf, isinf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -58,7 +58,8 @@ numbers = st.one_of(st.integers(-9, 9), st.integers(-(10**30), 10**30), st.float
 def steps(draw):
     cuts = sorted(draw(st.sets(st.floats(allow_nan=False), max_size=4)))
     low, high = sorted([draw(st.one_of(st.just(-inf), numbers)), draw(st.one_of(st.just(inf), numbers))])
-    return Steps(tuple(cuts), low, high, draw(st.booleans()), draw(st.booleans()))
+    has_whole = isinf(low) or isinf(high) or ceil(low) <= floor(high)
+    return Steps(tuple(cuts), low, high, has_whole and draw(st.booleans()), draw(st.booleans()))
 
 
 @st.composite

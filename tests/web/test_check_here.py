@@ -159,6 +159,32 @@ def test_a_part_of_a_region_that_was_proved(engine):
     assert none["holds"] is None
 
 
+def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engine):
+    digits, mixed = sg.models.digits(), mixed_network()
+    X = sg.models.samples("digits")[0]
+    asked = [(0, X[i].tolist(), None, []) for i in (0, 3, 7)] + [(0, X[7].tolist(), 5, [9]), (0, X[3].tolist(), 0, [])]
+    asked += [(1, [0.25, 0.6, "b", -1, 3], None, []), (1, ["1/3", 3.0, 2.5, 1, 0], None, [1]), (1, [-7.5, "5/7", True, 0, 2], 1, [])]
+    found = engine(
+        """([pages, asked]) => {
+          const models = pages.map((page) => new _engine_model.Model(page));
+          return asked.map(([place, sample, target, locked]) => {
+            const model = models[place];
+            const near = _engine_walk.nearest(model, model.statesOf(sample), { target, locked, most: 3 });
+            const limit = near.outcome === "none" ? near.provedUpTo : null;
+            const certificate = _engine_certify.certify(model, { sample, target, locked, changes: near.changes, limit });
+            return [certificate, _engine_check.check(certificate, model)];
+          });
+        }""",
+        [[payload(network, title="certify") for network in (digits, mixed)], asked],
+    )
+    for (place, *_), (certificate, seen) in zip(asked, found, strict=True):
+        assert seen == {"holds": True, "said": sg.check(certificate, (digits, mixed)[place])}
+    assert {certificate["answer"] for certificate, _ in found} == {"counterfactual", "none"}
+    untrue = "([page, sample]) => _engine_certify.certify(new _engine_model.Model(page), { sample, limit: 3 })"
+    with pytest.raises(Exception, match="the certificate would not be true"):
+        engine(untrue, [payload(digits, title="certify"), X[7].tolist()])
+
+
 # -- what is not does not --------------------------------------------------------------------------------------------------------
 
 

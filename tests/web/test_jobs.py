@@ -60,17 +60,18 @@ def test_only_some_answers_are_kept(desk):
     assert [desk.find(job.id) is job for job in done] == [False, False, True, True, True]
 
 
-def test_answers_are_kept_by_their_size_and_for_a_while():
-    for limits in ({"kept_bytes": 10}, {"kept_seconds": -1.0}):
-        small = Desk(NETWORK, workers=1, **limits)
-        small.open()
-        try:
-            job = small.submit(SOON)
+@pytest.mark.parametrize(("limits", "kept"), [({"kept_bytes": 10}, [False, True]), ({"kept_seconds": -1.0}, [False, False])])
+def test_answers_are_kept_by_their_size_and_for_a_while(limits, kept):
+    small = Desk(NETWORK, workers=1, **limits)
+    small.open()
+    try:
+        done = [small.submit(SOON) for _ in range(2)]
+        for job in done:
             end_of(job)
             assert job.size > 10
-            assert small.find(job.id) is None
-        finally:
-            small.close()
+        assert [small.find(job.id) is job for job in done] == kept
+    finally:
+        small.close()
 
 
 def test_a_question_that_waits_is_cancelled_at_once(desk):

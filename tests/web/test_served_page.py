@@ -1,4 +1,4 @@
-"""The page as the server gives it, in a real browser: it asks the server, and nobody else."""
+"""The page with answers from Python, in a real browser: those of the server, which it asks and nobody else, and those in a file."""
 
 import json
 import re
@@ -6,6 +6,8 @@ import re
 import pytest
 
 import sugenet as sg
+from sugenet.web import page_html, payload
+from sugenet.web.questions import precompute
 from tests.web.serving import LONG, serving
 
 NETWORK = sg.models.digits()
@@ -110,3 +112,18 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
     assert found.value.status == 422
     shown(page, "run", re.escape(found.value.json()["error"]))
     context.close()
+
+
+def test_a_file_shows_the_answers_that_were_found_beforehand(page, tmp_path):
+    X, y = sg.models.samples("digits")
+    answers = precompute(NETWORK, X[7])
+    path = tmp_path / "digits.html"
+    path.write_text(page_html(payload(NETWORK, X[:9], y[:9], title="digits", index=7, answers=answers), server=False), encoding="utf-8")
+    page.goto(path.as_uri())
+    part(page, "why").first.click()
+    shown(page, "answer", "pixel")
+    part(page, "open-certificate").first.click()
+    kept = [reason["certificate"] for pair in answers for reason in pair["answer"].get("reasons", [])]
+    assert json.loads(part(page, "certificate").input_value()) in kept
+    part(page, "recheck").click()
+    shown(page, "recheck-result", "digest")

@@ -23,6 +23,7 @@ __all__ = ["bundled", "content_policy", "page_html", "source"]
 
 _IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
+_COMMENT = re.compile(r"^\s*//.*$|\s+// [^\"'`]*$")
 _PLACE = re.compile(r"<!--(CSP|TITLE|STYLE|PAYLOAD|ENGINE|SCRIPT)-->")
 _ENDS_A_SCRIPT = re.compile(r"<!--|<(?=/?script)", re.IGNORECASE)
 
@@ -86,9 +87,15 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
             raise SugenetError(f'page/{name}: write `import {{ a, b }} from "./x.js";` on one line, `export` before a declaration: {line}')
         elif line.replace("\\`", "").count("`") % 2:
             raise SugenetError(f"page/{name}: text in backquotes ends on the line where it begins: {line}")
-        elif line.strip() and not line.lstrip().startswith("//"):
-            lines.append(line.lstrip())
-    return "\n".join(lines), imports, exports
+        else:
+            lines.append(line)
+    return _lean(lines), imports, exports
+
+
+def _lean(lines: list[str]) -> str:
+    """Lines without indentation and comments; one behind code goes where no quote behind it could mean that it is text."""
+    kept = (_COMMENT.sub("", line).strip() for line in lines)
+    return "\n".join(line for line in kept if line)
 
 
 def _scope(name: str) -> str:
@@ -106,7 +113,7 @@ def content_policy(*, server: bool) -> str:
     rules = [
         "default-src 'none'",
         f"script-src {_hash(_engine())} {_hash(_app())}",
-        f"style-src {_hash(source('style.css'))}",
+        f"style-src {_hash(_style())}",
         "worker-src blob:",
         "img-src data: blob:",
         "base-uri 'none'",
@@ -122,6 +129,11 @@ def _engine() -> str:
 
 def _app() -> str:
     return bundled("app.js", known="engine/worker.js")
+
+
+@cache
+def _style() -> str:
+    return _lean(re.sub(r"/\*.*?\*/", "", source("style.css"), flags=re.DOTALL).splitlines())
 
 
 def _hash(text: str) -> str:
@@ -143,7 +155,7 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
     parts = {
         "CSP": f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(server=server), quote=False)}">',
         "TITLE": escape(str(payload["title"])),
-        "STYLE": f"<style>{source('style.css')}</style>",
+        "STYLE": f"<style>{_style()}</style>",
         "PAYLOAD": f'<script type="application/json" id="payload">{data}</script>',
         "ENGINE": f'<script id="engine">{_engine()}</script>',
         "SCRIPT": f"<script>{_app()}</script>",

@@ -144,7 +144,8 @@ class Desk:
         with self._change:
             self._closed = True
             for job in self._waiting:
-                job.state, job.error, job.ended = "failed", _CLOSING, time.monotonic()
+                job.error, job.ended = _CLOSING, time.monotonic()
+                job.state = "failed"
                 job.tell()
             self._waiting.clear()
             self._change.notify_all()
@@ -192,7 +193,8 @@ class Desk:
             job.cancelled = True
             if job.state == "waiting":
                 self._waiting.remove(job)
-                job.state, job.progress, job.ended = "cancelled", "cancelled", time.monotonic()
+                job.progress, job.ended = "cancelled", time.monotonic()
+                job.state = "cancelled"
         job.tell()
         for slot in self._slots:
             if slot.job is job:
@@ -221,12 +223,13 @@ class Desk:
         return self._closed
 
     def _forget(self) -> None:
-        """Let old answers go."""
+        """Let old answers go, but the last one only for its age."""
         over = [job for job in self._jobs.values() if job.is_over]
         total, now = sum(job.size for job in over), time.monotonic()
         for number, job in enumerate(over):
             old = job.ended is not None and now - job.ended > self._kept_seconds
-            if old or len(over) - number > self._kept or total > self._kept_bytes:
+            too_many = len(over) - number > self._kept or total > self._kept_bytes
+            if old or (too_many and job is not over[-1]):
                 del self._jobs[job.id]
                 total -= job.size
 
@@ -307,6 +310,7 @@ class _Slot:
                 error = self._work(job)
             except OSError as problem:
                 error = f"no worker could be started: {problem.strerror or problem}."
+            job.request = {}  # a certificate may be large
             job.ended, job.error = time.monotonic(), None if job.cancelled else error
             job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
             job.state = job.progress  # last, since whoever sees it reads the rest

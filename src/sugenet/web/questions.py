@@ -267,6 +267,8 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
 def json_value(value: Any) -> Any:
     """A raw value as JSON has it; what JSON lacks, as text."""
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 

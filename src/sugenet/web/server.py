@@ -118,7 +118,8 @@ _SENTENCES = {
     429: "Too many questions are open; ask again when one is done",
 }
 _READ = (400, 403, 405, 421, 422)
-_WRITE = (*_READ, 408, 413, 415, 429)
+_STOP = (*_READ, 408, 413)
+_ASK = (*_STOP, 415, 429)
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -219,7 +220,7 @@ def app(
         "/api/questions",
         status_code=202,
         response_model=Accepted,
-        responses=_errors(*_WRITE),
+        responses=_errors(*_ASK),
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": question_schema(network)}}}},
     )
     async def take(request: Request, _marked: Marked) -> Response:
@@ -245,7 +246,7 @@ def app(
         await _news(job, seen, wait)
         return _json(job.data(seen))
 
-    @made.delete("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_WRITE))
+    @made.delete("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_STOP))
     async def cancel(id_: Id, _marked: Marked) -> Response:
         """Stop a question: it ends soon, with what is known."""
         job = _found(desk, id_)
@@ -255,7 +256,7 @@ def app(
     @made.post(
         "/api/check",
         response_model=Checked,
-        responses=_errors(*_WRITE),
+        responses=_errors(*_ASK),
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": Certificate.model_json_schema()}}}},
     )
     async def check(request: Request, _marked: Marked) -> Response:

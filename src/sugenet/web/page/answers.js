@@ -1,5 +1,5 @@
 // Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
-import { button, byId, fill, h, look, many, say, toast } from "./dom.js";
+import { button, byId, fill, h, link, look, many, say, toast } from "./dom.js";
 import { makeCards } from "./cards.js";
 import { aClass, unit } from "./words.js";
 
@@ -18,7 +18,7 @@ export function makeAnswers(app) {
   const options = Object.entries(where).map(([value, text]) => h("option", { value }, text));
   const region = h("select", { "aria-label": "How much else may change", "data-test": "region" }, options);
   const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
-  const check = button("Check my rule", checkHeld, { "data-test": "check-rule" });
+  const check = button("Check my rule", checkHeld, "check-rule");
   const ruleWords = h("p", { class: "quiet", "data-test": "rule-words" });
   const text = h("input", { type: "text", "aria-label": "A rule in words", placeholder: ruleExample(), "data-test": "rule-text" });
   const form = h("form", null, text, h("button", { type: "submit", "data-test": "ask-rule" }, "Check this rule"));
@@ -29,11 +29,11 @@ export function makeAnswers(app) {
   fill(
     byId("questions"),
     h("div", { class: "ask" },
-      h("div", { class: "line" }, button("Why this class?", () => why(region.value), { class: "primary", "data-test": "why" }), region),
+      h("div", { class: "line" }, button("Why this class?", () => why(region.value), "why", "primary"), region),
       h("div", { class: "line" },
-        button("Nearest change to each class", nearestAll, { "data-test": "nearest-all" }),
+        button("Nearest change to each class", nearestAll, "nearest-all"),
         check,
-        canCount && button("How many?", count, { "data-test": "count" })),
+        canCount && button("How many?", count, "count")),
       ruleWords,
       payload.server && form),
   );
@@ -45,7 +45,7 @@ export function makeAnswers(app) {
   });
   const running = h("div", null);
   const list = h("div", { role: "list", "aria-label": "Answers", "data-test": "answers" });
-  const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), button("Clear", clear, { class: "link" }));
+  const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), link("Clear", clear));
   const empty = h("p", { class: "empty" }, "No answers yet. Ask why, or choose a class in the race to go to its nearest input.");
   fill(byId("answers"), running, bar, list, empty);
 
@@ -188,11 +188,11 @@ export function makeAnswers(app) {
     const chip = h("span", { class: "chip" });
     const words = h("p", { "aria-live": "polite" });
     const progress = h("progress", { max: 1, "aria-label": "Progress" });
-    const stop = button("", () => {
+    const stop = link("", () => {
       if (run.error) end(run);
       else run.control.abort("cancelled");
       draw();
-    }, { class: "link", "data-test": "cancel" });
+    }, "cancel");
     run.line = h("div", { class: "answer", "data-test": "run" },
       h("p", { class: "kind" }, h("span", null, run.title), chip),
       words,
@@ -231,7 +231,6 @@ export function makeAnswers(app) {
 
   function cardLine(card) {
     const { drawer } = app;
-    const link = (name, act, test) => button(name, act, { class: "link", "data-test": test });
     const name = h("span", null);
     const showing = link("", () => show(card), "show");
     const going = link("Go there", () => app.morph(card.changes.map(stateOf), card.said), "go-there");

@@ -66,9 +66,8 @@ export function makeAsk(app) {
     const locked = (question.immutable || []).map((name) => place.get(name));
     const found = await run("nearest", { states, target, locked, budget: BUDGET }, onProgress, signal);
     const from = payload.classes[model.evaluate(states).label];
-    const engine = `trying ${many(found.tried, "change")} in the browser`;
     const lower = found.provedUpTo + 1;
-    const about = { kind: "whatif", cost: "L0", engine, certificate: null };
+    const about = { kind: "whatif", certificate: null };
     if (found.changes) {
       const isLeast = found.outcome === "minimum";
       if (isLeast) about.certify = { sample: question.sample, target, locked, changes: found.changes, limit: null };
@@ -82,9 +81,9 @@ export function makeAsk(app) {
     }
     const all = `whatever is changed${locked.length ? " of what may change" : ""}`;
     const goal = target === null ? `the class stays ${from}` : `the class does not become ${question.target}`;
-    if (found.outcome === "none") return { ...about, outcome: "none", limit: null, sentence: `${goal}, ${all}: proved` };
+    if (found.outcome === "none") return { ...about, outcome: "none", sentence: `${goal}, ${all}: proved` };
     const sentence = `Undecided here. Proved so far: any change needs at least ${many(lower, "feature")}. ${commandWords(question)}`;
-    return { ...about, outcome: "undecided", lower: String(lower), reason: "too many changes to try in the browser", sentence };
+    return { ...about, outcome: "undecided", lower: String(lower), sentence };
   }
 
   async function free(question, states, onProgress, signal) {
@@ -96,7 +95,7 @@ export function makeAsk(app) {
     const found = await run("free", { states, locked, budget: BOXES }, tell, signal);
     const boxes = `bounds of ${found.boxes.toLocaleString("en")} boxes of inputs`;
     const engine = { bounds: "bounds through all layers", branching: boxes, search: "local search" }[found.by];
-    const about = { kind: "verify", claim, engine, certificate: null };
+    const about = { kind: "verify", certificate: null };
     if (found.outcome === "proved") return { ...about, outcome: "proved", sentence: `${claim}: proved by ${engine}` };
     if (found.outcome === "refuted") {
       const changes = changesOf(question.sample, found.changes);
@@ -105,7 +104,7 @@ export function makeAsk(app) {
       return { ...about, outcome: "refuted", labels: [other], changes, sentence };
     }
     const sentence = `${claim}: undecided here after ${engine}; no input against it was found. ${commandWords(question)}`;
-    return { ...about, outcome: "undecided", reason: "neither shown in the browser", sentence };
+    return { ...about, outcome: "undecided", sentence };
   }
 
   // Free one feature after another while the claim can still be shown; a feature that must stay, because freeing it gives another
@@ -144,7 +143,7 @@ export function makeAsk(app) {
     parts.sort((a, b) => a.features.length - b.features.length);
     const size = ({ conditions, status }) => `(${conditions.length} of ${names.length} features: proved ${status})`;
     const sentence = parts.map((part) => `${label}, ${region}, because ${part.conditions.join(" and ")} ${size(part)}`).join("\n");
-    return { kind: "why", region, reasons: parts, all_reasons: false, lower: 0, upper: parts[0].features.length, sentence };
+    return { kind: "why", reasons: parts, sentence };
   }
 
   function whyAnything(question, states, onPart, onProgress, signal) {
@@ -184,9 +183,8 @@ export function makeAsk(app) {
   }
 
   function askElsewhere(question) {
-    const reason = "the browser cannot answer this on its own";
-    const sentence = `Undecided: ${reason}. ${commandWords(question)}`;
-    return { kind: question.kind, outcome: "undecided", certificate: null, reason, sentence };
+    const sentence = `Undecided: the browser cannot answer this on its own. ${commandWords(question)}`;
+    return { kind: question.kind, outcome: "undecided", certificate: null, sentence };
   }
 
   function commandWords(question) {

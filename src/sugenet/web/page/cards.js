@@ -1,6 +1,6 @@
 // Answers as cards: what is said, which features it is about, how they change; and two of them side by side.
 import { h, many, put } from "./dom.js";
-import { grey } from "./features.js";
+import { shade } from "./features.js";
 import { aClass, listed, showValue, stateOf, unit } from "./words.js";
 
 export function makeCards({ payload }) {
@@ -89,7 +89,7 @@ export function makeCards({ payload }) {
     picture.style.gridTemplateColumns = `repeat(${payload.grid.columns}, 1fr)`;
     one.values.forEach((value, f) => {
       const cell = h("span", { class: after.has(f) ? "new" : one.features.includes(f) ? "in" : "" });
-      put(cell, "--grey", grey(payload, f, after.has(f) ? after.get(f) : value));
+      put(cell, "--shade", shade(payload, f, after.has(f) ? after.get(f) : value));
       picture.append(cell);
     });
     return picture;

@@ -49,8 +49,12 @@ export function number(value) {
   return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
 }
 
-export function button(text, act, attributes) {
-  return h("button", { type: "button", onclick: act, ...attributes }, text);
+export function button(text, act, test, kind) {
+  return h("button", { type: "button", class: kind, "data-test": test, onclick: act }, text);
+}
+
+export function link(text, act, test) {
+  return button(text, act, test, "link");
 }
 
 // One choice out of several, as radio buttons that look like a row of buttons.

@@ -6,14 +6,14 @@ const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], n
 
 export function makeDrawer(app) {
   const dialog = byId("drawer");
-  const claim = h("p", { "data-test": "claim" });
+  const claim = h("p", "claim");
   const text = h("textarea", { "aria-label": "Certificate as JSON, may be edited", spellcheck: "false", "data-test": "certificate" });
   const result = h("div", { class: "result", role: "status", "data-test": "recheck-result" });
   const inPage = (certificate) => app.engine.run("check", { certificate });
   const onServer = (certificate) => call("POST", "/api/check", { certificate });
-  const here = button("Re-check here", () => recheck(inPage), { class: "primary", "data-test": "recheck" });
-  const there = app.payload.server && button("Re-check on the server", () => recheck(onServer), { "data-test": "recheck-server" });
-  const close = button("Close", () => dialog.close(), { "data-test": "close-drawer" });
+  const here = button("Re-check here", () => recheck(inPage), "recheck", "primary");
+  const there = app.payload.server && button("Re-check on the server", () => recheck(onServer), "recheck-server");
+  const close = button("Close", () => dialog.close(), "close-drawer");
   const take = button("Copy", async () => toast((await copy(text.value)) ? "Copied." : "The browser did not allow copying."));
   const save = button("Download", () => download("certificate.json", text.value));
   fill(

@@ -40,9 +40,9 @@ export function ends(payload, feature) {
   return [end(low, least, -0.05 * span), end(high, most, 0.05 * span)];
 }
 
-// 0 to 255; the lowest value is not quite black, so that a pixel stays visible on its board.
-export function grey(payload, feature, value) {
-  const { low, high } = codingOf(payload, feature);
-  const share = (Number(value === -1 && low === 0 ? 0 : value) - low) / (high - low);
-  return Math.round(30 + 218 * Math.min(1, Math.max(0, share)));
+// A pixel's value in percent of its range.
+export function shade(payload, feature, value) {
+  const { low, high, bipolar } = codingOf(payload, feature);
+  const share = ((bipolar && value === -1 ? 0 : Number(value)) - low) / (high - low);
+  return `${Math.round(100 * Math.min(1, Math.max(0, share)))}%`;
 }

@@ -40,7 +40,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
       h("h2", { id: "keys-title" }, "Keys"),
       h("dl", null, keys.map(([key, text]) => [h("dt", null, h("kbd", null, key)), h("dd", null, text)]).flat()),
       h("p", { class: "quiet" }, "The page's address holds what you see: share it, and others see the same."),
-      h("p", null, button("Close", () => byId("keys").close(), { class: "primary" })),
+      h("p", null, button("Close", () => byId("keys").close(), null, "primary")),
     );
   }
 

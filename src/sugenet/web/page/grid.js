@@ -1,6 +1,6 @@
 // The input as a picture: one cell for each pixel, one tab stop, arrows to move, a click, a key or a brush to change.
 import { byId, fill, h, put, say } from "./dom.js";
-import { grey, nameOf, nearestState } from "./features.js";
+import { nameOf, nearestState, shade } from "./features.js";
 import { showValue } from "./words.js";
 
 export function makeGrid(app) {
@@ -14,7 +14,6 @@ export function makeGrid(app) {
   const about = { role: "grid", "aria-label": `Input, ${rows} by ${columns} pixels`, "data-test": "grid" };
   const board = h("div", { class: rows > 16 ? "grid dense" : "grid", ...about });
   board.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
-  put(board, "--gap", rows > 16 ? "1px" : "2px");
   for (let r = 0; r < rows; r++) {
     const row = h("div", { class: "row", role: "row" });
     for (let c = 0; c < columns; c++) {
@@ -29,7 +28,7 @@ export function makeGrid(app) {
 
   function refresh() {
     cells.forEach((cell, f) => {
-      put(cell, "--grey", grey(payload, f, state.values[f]));
+      put(cell, "--shade", shade(payload, f, state.values[f]));
       const changed = state.values[f] !== state.base[f];
       const held = state.locks.has(f);
       cell.classList.toggle("changed", changed);

@@ -15,8 +15,8 @@ export function makeLesson(app) {
   const lesson = { w: EXAMPLE.w.slice(), x: EXAMPLE.x.slice(), tau: EXAMPLE.tau, flips: 0, done: [false, false, false] };
 
   const rows = [0, 1, 2, 3].map((i) => {
-    const x = button("", () => flip(i), { "data-test": `lesson-x${i + 1}` });
-    const w = button("", () => weigh(i), { "data-test": `lesson-w${i + 1}` });
+    const x = button("", () => flip(i), `lesson-x${i + 1}`);
+    const w = button("", () => weigh(i), `lesson-w${i + 1}`);
     const literal = h("td", null);
     const holds = h("td", null);
     return { x, w, literal, holds, element: h("tr", null, h("td", null, `x${i + 1}`), h("td", null, x), h("td", null, w), literal, holds) };
@@ -24,15 +24,17 @@ export function makeLesson(app) {
   const status = h("p", { class: "status", role: "status", "data-test": "lesson-status" });
   const sum = h("p", { class: "quiet" });
   const meter = h("div", { class: "thermo", "aria-hidden": "true" });
-  const lower = button("−", () => tune(-1), { "aria-label": "Lower tau", "data-test": "lesson-tau-down" });
-  const higher = button("+", () => tune(1), { "aria-label": "Raise tau", "data-test": "lesson-tau-up" });
+  const lower = button("−", () => tune(-1), "lesson-tau-down");
+  const higher = button("+", () => tune(1), "lesson-tau-up");
+  lower.ariaLabel = "Lower tau";
+  higher.ariaLabel = "Raise tau";
   const tau = h("strong", null);
   const focal = h("ul", { class: "focal", "data-test": "focal" });
   const focalTitle = h("p", { class: "quiet" });
   const steps = h("div", { class: "steps", "data-test": "integral" });
   const tasks = h("ol", { class: "tasks", "data-test": "tasks" });
   const heads = ["input", "value", "weight", "literal", "holds"].map((text) => h("th", { scope: "col" }, text));
-  const again = button("Back to Example 1", start, { "data-test": "lesson-reset" });
+  const again = button("Back to Example 1", start, "lesson-reset");
   const home = h("a", { href: "#", id: "from-lesson", "data-test": "from-lesson" }, "Back to the network");
 
   fill(

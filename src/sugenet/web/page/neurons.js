@@ -1,6 +1,6 @@
 // Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first.
 import { bounds } from "./engine/bounds.js";
-import { button, byId, fill, h, many, put, say } from "./dom.js";
+import { byId, fill, h, link, many, put, say } from "./dom.js";
 import { listed } from "./words.js";
 
 const FIRST = 24;
@@ -15,7 +15,7 @@ export function makeNeurons(app) {
 
   const rule = h("div", { class: "rule", "data-test": "rule" });
   const list = h("div", { class: "neurons", role: "list", "aria-label": "Neurons, nearest to their threshold first" });
-  const more = button("", () => { all = !all; refresh(); }, { class: "link", "data-test": "show-all" });
+  const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
     byId("neurons"),
     h("p", { class: "legend" },
@@ -133,7 +133,7 @@ export function makeNeurons(app) {
     const text = tau <= 0 ? "always on" : tau > size ? "never on" : `on when ${what}; ${turn}`;
     const words = literals.map((literal) => `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}`);
     fill(rule, h("p", null, h("strong", null, `Neuron ${j + 1}`), ` ${text}.`), h("p", { class: "literals" }, listed(words, 120)));
-    const legend = "▲ counts bright, ▼ dark, ◆ between; filled holds, dotted does not.";
+    const legend = "▲ counts high, ▼ low, ◆ between; filled holds, dotted does not.";
     return app.point("neuron", layer === 0 ? { title: `neuron ${j + 1}`, legend, marks: literalMarks(literals) } : null);
   }
 

@@ -15,9 +15,10 @@ export function makeTable(app) {
   function makeRow(feature) {
     const coding = codingOf(payload, feature);
     const name = nameOf(payload, feature);
-    const hold = button("hold", () => state.hold(feature), { class: "hold", "aria-pressed": "false", "aria-label": `Hold ${name}` });
-    const title = "Next state; with Shift the one before";
-    const words = button("", (event) => turn(feature, event.shiftKey), { class: "link words", title, "data-test": "flip" });
+    const hold = button("hold", () => state.hold(feature), null, "hold");
+    hold.ariaLabel = `Hold ${name}`;
+    const words = button("", (event) => turn(feature, event.shiftKey), "flip", "link words");
+    words.title = "Next state; with Shift the one before";
     const value = h("span", { class: "value" });
     const note = h("p", { class: "note", hidden: true });
     const control = coding.kind === "steps" && !coding.bipolar ? slider(feature, coding) : options(feature, coding);
@@ -61,7 +62,8 @@ export function makeTable(app) {
     if (texts.length > FEW) {
       const select = h("select", { "aria-label": name }, texts.map((text) => h("option", null, text)));
       select.addEventListener("change", () => choose(select.selectedIndex));
-      return { element: h("div", { class: "options" }, select), shows: true, refresh: () => { select.selectedIndex = state.states[feature]; } };
+      const refresh = () => { select.selectedIndex = state.states[feature]; };
+      return { element: h("div", { class: "options" }, select), shows: true, refresh };
     }
     const radios = texts.map((text, s) => h("input", { type: "radio", name: `feature-${feature}`, onchange: () => choose(s) }));
     const labels = texts.map((text, s) => h("label", { class: "choice" }, radios[s], h("span", null, text)));

@@ -1,6 +1,6 @@
 // The tools above the input: what a click does, the level to paint with, undo; and going to another input with a way back.
 import { button, byId, calm, choices, fill, h, look, many, put, say } from "./dom.js";
-import { grey } from "./features.js";
+import { shade } from "./features.js";
 import { unit } from "./words.js";
 
 const FEW_LEVELS = 8;
@@ -14,9 +14,9 @@ export function makeTools(app) {
     paint: `Drag over the ${word}s to give them the level below.`,
     hold: `Click or drag over the ${word}s that must stay as they are.`,
   };
-  const undo = button("Undo", () => state.undo(), { "data-test": "undo" });
-  const redo = button("Redo", () => state.redo(), { "data-test": "redo" });
-  const reset = button("Reset", () => state.reset(), { "data-test": "reset" });
+  const undo = button("Undo", () => state.undo(), "undo");
+  const redo = button("Redo", () => state.redo(), "redo");
+  const reset = button("Reset", () => state.reset(), "reset");
   fill(byId("history"), undo, redo, reset);
   byId("release").addEventListener("click", () => {
     state.locks.clear();
@@ -41,7 +41,7 @@ export function makeTools(app) {
     app.level = levels[levels.length - 1];
     const swatch = (level) => {
       const box = h("span", { class: "swatch" });
-      put(box, "--grey", grey(payload, 0, model.valueOf(0, level, null)));
+      put(box, "--shade", shade(payload, 0, model.valueOf(0, level, null)));
       return h("span", { class: "level" }, box, model.describe(0, level).replace(name, "").replace("  ", " ").trim());
     };
     const choose = (value) => { app.level = Number(value); };
@@ -81,8 +81,8 @@ export function makeTools(app) {
       close();
       state.undo();
     };
-    const keep = button("Keep", close, { "data-test": "keep" });
-    fill(byId("morph"), h("p", null, words), h("div", { class: "joined" }, keep, button("Back", back, { "data-test": "back" })));
+    const keep = button("Keep", close, "keep");
+    fill(byId("morph"), h("p", null, words), h("div", { class: "joined" }, keep, button("Back", back, "back")));
     keep.focus({ preventScroll: true });
   }
 

@@ -1,5 +1,5 @@
 // The large sentence: the class at once, then what is proved about it, one more changed feature at a time.
-import { button, byId, fill, h, many, put, say } from "./dom.js";
+import { button, byId, fill, h, link, many, put, say } from "./dom.js";
 import { waysToChange } from "./features.js";
 import { unit, verdictWords } from "./words.js";
 
@@ -56,7 +56,7 @@ export function makeVerdict(app) {
     const last = Math.min(farthest, movable);
     const ways = waysToChange(model, state.states, state.locks, last);
     const began = performance.now();
-    const stop = button("Stop", () => control.abort("stopped"), { class: "link", "data-test": "stop" });
+    const stop = link("Stop", () => control.abort("stopped"), "stop");
     const before = known.seconds ?? 0;
     try {
       for (let k = known.provedUpTo + 1; k <= last; k++) {
@@ -87,13 +87,12 @@ export function makeVerdict(app) {
     const size = known.changes ? known.changes.length - 1 : known.provedUpTo;
     const time = known.seconds < 0.1 ? "under 0.1" : known.seconds?.toFixed(1);
     const facts = size > 0 && `all ${many(known.tried, "change")} of up to ${many(size, word)} tried here in ${time} s`;
-    const link = (text, act, test) => button(text, act, { class: "link", "data-test": test });
     const actions = [];
     if (known.changes) {
       const legend = "The number is the value it takes.";
       app.point("verdict", { title: "the change that the verdict names", legend, marks: app.changeMarks(known.changes) });
       const arrived = `Now ${payload.classes[known.label]}: ${many(known.changes.length, word)} changed, proved to be the least.`;
-      actions.push(button("Take me there", () => app.morph(known.changes, arrived), { "data-test": "go" }));
+      actions.push(button("Take me there", () => app.morph(known.changes, arrived), "go"));
     } else if (known.outcome !== "none") {
       actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity), "farther"));
       if (payload.server) actions.push(link("Ask the server for the nearest change", () => app.answers.nearest(null, true), "ask-server"));

@@ -130,7 +130,8 @@ export function liesInside(model, region, before, after) {
 
 export function within(model, limits, sample) {
   for (const [f, limit] of limits) {
-    if (!meets(model.features[f].coding, sample[f], limit)) throw new Wrong(`the witness has ${sample[f].value} for feature ${f}, outside its limits.`);
+    if (meets(model.features[f].coding, sample[f], limit)) continue;
+    throw new Wrong(`the witness has ${sample[f].value} for feature ${f}, outside its limits.`);
   }
 }
 

@@ -3,7 +3,7 @@
 import { Beyond, fields, Wrong } from "./check_form.js";
 import { violates, votesBehind } from "./check_question.js";
 
-const MOST_SETS = 20_000_000; // about half a minute
+export const MOST_SETS = 20_000_000; // about half a minute
 const WORD = (1n << 64n) - 1n;
 
 export function checkWalk(proof, model, problem) {
@@ -11,11 +11,29 @@ export function checkWalk(proof, model, problem) {
   if (!Number.isSafeInteger(proof.sets) || proof.sets <= 0 || !Number.isSafeInteger(proof.patterns) || typeof proof.digest !== "string") {
     throw new Wrong("a walk has a number of sets, a number of patterns and a digest.");
   }
-  if (proof.sets > MOST_SETS) throw new Beyond(`the browser goes through at most ${MOST_SETS.toLocaleString("en")} sets of changes.`);
-  const { sets, patterns, loose } = walk(problem, proof.sets);
-  if (sets > proof.sets) throw new Wrong(`there are more than the ${proof.sets.toLocaleString("en")} sets of changes that the certificate says.`);
+  if (proof.sets > MOST_SETS) throw new Beyond(`the browser goes through at most ${many(MOST_SETS)} sets of changes.`);
+  const found = walkFacts(model, problem, proof.sets);
+  if (found.sets > proof.sets) throw new Wrong(`there are more than the ${many(proof.sets)} sets of changes that the certificate says.`);
+  if (found.isBad) throw new Wrong("a change that the certificate excludes is a violation.");
+  if (found.sets !== proof.sets || found.patterns !== proof.patterns || found.digest !== proof.digest) {
+    const seen = `${found.sets} sets, ${found.patterns} patterns and digest ${found.digest}`;
+    throw new Wrong(`the walk has ${seen}, but the certificate says otherwise.`);
+  }
+  return `none of the ${many(found.sets)} changes is a violation (${many(found.patterns)} patterns, digest ${found.digest})`;
+}
+
+function many(count) {
+  return count.toLocaleString("en");
+}
+
+// What a walk over all sets of changes sees: how many, how many patterns, their digest, and whether one is a violation. It stops where
+// there are more than `most` sets.
+export function walkFacts(model, problem, most = MOST_SETS) {
+  const { sets, patterns, loose } = walk(problem, most);
+  if (sets > most) return { sets };
   const start = Uint8Array.from(problem.base, (margin) => (margin >= 0 ? 1 : 0));
   let digest = 0n;
+  let isBad = false;
   for (const pattern of patterns) {
     const active = Uint8Array.from(start);
     let mixed = 0n;
@@ -24,13 +42,9 @@ export function checkWalk(proof, model, problem) {
       mixed ^= splitmix64(BigInt(j + 1));
     }
     digest = (digest + splitmix64(mixed)) & WORD;
-    if (violates(model, problem.goal, votesBehind(model, active))) throw new Wrong("a change that the certificate excludes is a violation.");
+    isBad ||= violates(model, problem.goal, votesBehind(model, active));
   }
-  const found = digest.toString(16).padStart(16, "0");
-  if (sets !== proof.sets || patterns.size !== proof.patterns || found !== proof.digest) {
-    throw new Wrong(`the walk has ${sets} sets, ${patterns.size} patterns and digest ${found}, but the certificate says otherwise.`);
-  }
-  return `none of the ${sets.toLocaleString("en")} changes is a violation (${patterns.size.toLocaleString("en")} patterns, digest ${found})`;
+  return { sets, patterns: patterns.size, digest: digest.toString(16).padStart(16, "0"), isBad };
 }
 
 function splitmix64(value) {

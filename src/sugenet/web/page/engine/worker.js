@@ -2,6 +2,7 @@
 // The page runs the same text for what is quick; only a worker, which has no document, listens.
 
 import { bounds } from "./bounds.js";
+import { certify } from "./certify.js";
 import { check } from "./check.js";
 import { free } from "./free.js";
 import { Model } from "./model.js";
@@ -11,6 +12,7 @@ const WORK = {
   nearest: (model, { states, ...rest }) => nearest(model, states, rest),
   free: (model, { states, ...rest }) => free(model, states, rest),
   bounds: (model, { allowed }) => bounds(model, allowed),
+  certify: (model, args) => certify(model, args),
   check: (model, { certificate }) => check(certificate, model),
 };
 
