@@ -123,14 +123,14 @@ def main() -> int:
     first = [found["verdict"] for found in opened]
     print(f"{machine()}; {busy:.1f} programs were running before")
     print(f"first sentence: {opened[-1]['sentence']}")
-    print(f"{'':<44}{'median':>9}{'worst':>9}")
+    print(f"{'':<44}{'best':>9}{'median':>9}{'worst':>9}")
     for name, row in (
         ("class shown, ms after opening the file", [found["shown"] for found in opened]),
         ("first proved verdict, ms", first),
         ("flip, ms of work until the frame is drawn", flips["busy"]),
         ("flip, ms with the wait for that frame", flips["waited"]),
     ):
-        print(f"{name:<44}{median(row):>9.1f}{max(row):>9.1f}")
+        print(f"{name:<44}{min(row):>9.1f}{median(row):>9.1f}{max(row):>9.1f}")
     print(f"page without model and samples {shell:.1f} kB, with them {len(html.encode()) / 1000:.1f} kB")
     for url in outside:
         print(f"asked elsewhere: {url}")

@@ -326,7 +326,7 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
         (("question", "kind"), "fair", "does not check questions of kind fair"),
         (("proof",), {"kind": "rup", "clauses": []}, "does not check proofs of kind rup"),
         (("proof",), {"kind": "drup"}, "does not check proofs of kind drup"),
-        (("proof",), {"kind": "walk", "sets": 10**9, "patterns": 1, "digest": "0" * 16}, "at most 20,000,000 sets"),
+        (("proof",), {"kind": "walk", "sets": 10**9, "patterns": 1, "digest": "0" * 16}, "at most 100,000,000 sets"),
     ],
 )
 def test_what_the_browser_cannot_do_is_left_open(engine, path, value, message):

@@ -334,6 +334,13 @@ def test_a_budget_that_is_too_small_leaves_it_open(engine):
     assert seen["reached"] == seen["label"] != sg.models.digits().predict(X[3:4])[0]
 
 
+def test_the_only_class_cannot_be_left(engine):
+    page = payload(Network.of_bits([DenseLayer(np.eye(3, dtype=int), [1, 1, 1])], Head([[1, 1, 1]])), title="one")
+    found = engine(NEAREST, [[page, [1, 1, 1], {}], [page, [1, 1, 1], {"budget": 2}]])
+    assert [seen["outcome"] for seen in found] == ["none", "undecided"]
+    assert [seen["changes"] for seen in found] == [None, None]
+
+
 # -- bounds ----------------------------------------------------------------------------------------------------------------------
 
 

@@ -271,6 +271,28 @@ class _Worker:
                     stream.close()
 
 
+@dataclass
+class _Turn:
+    """One question in the hands of a worker, and until when it is waited for."""
+
+    worker: _Worker
+    kill_at: float
+    again: bool = False
+    """Whether another worker was dead before it took the question."""
+    stop_at: float | None = None
+    asked: bool = False
+    taken: bool = False
+    error: str | None = None
+
+    def ask(self, job: Job) -> None:
+        """Hand the question over; from now on its time runs."""
+        self.worker.send({**job.request, "id": job.id})
+        self.asked, job.begun = True, time.monotonic()
+        self.stop_at = job.begun + job.limit + _GRACE
+        self.kill_at = self.stop_at + _PATIENCE
+        job.tell()
+
+
 class _Slot:
     """A place for a worker: takes questions from the desk, and puts a new worker where one is gone."""
 
@@ -319,64 +341,60 @@ class _Slot:
 
     def _work(self, job: Job) -> str | None:
         """Have a question answered; what went wrong, where something did."""
-        worker = self._fit()
         job.progress, job.begun = "the worker is getting ready", time.monotonic()
         job.tell()
-        asked = taken = again = False
-        kill_at = time.monotonic() + _READY_SECONDS
-        stop_at: float | None = None
+        turn = _Turn(self._fit(), time.monotonic() + _READY_SECONDS)
         while True:
             if self.desk.is_closed:
                 return _CLOSING
-            if job.cancelled and not asked:
+            if job.cancelled and not turn.asked:
                 return None
-            if worker.is_ready and not asked:
-                worker.send({**job.request, "id": job.id})
-                asked, job.begun = True, time.monotonic()
-                stop_at = job.begun + job.limit + _GRACE
-                kill_at = stop_at + _PATIENCE
-                job.tell()
+            if turn.worker.is_ready and not turn.asked:
+                turn.ask(job)
             now = time.monotonic()
-            if now >= kill_at:
+            if now >= turn.kill_at:
                 self._replace()
                 late = "did not stop when it was told to" if job.cancelled else f"took longer than its time limit of {job.limit:g} s"
                 return f"the question {late}, so its worker was ended. Ask about a smaller region, or allow less time."
-            if stop_at is not None and now >= stop_at:
-                worker.send({"do": "stop", "id": job.id})
-                stop_at = now + _AGAIN
-            try:
-                message = self.inbox.get(timeout=max(0.0, min(kill_at, stop_at or kill_at) - now))
-            except Empty:
-                continue
-            if message["said"] == "cancel":
-                if message["id"] == job.id:
-                    now = time.monotonic()
-                    stop_at, kill_at = now, min(kill_at, now + _PATIENCE)
-                continue
-            if message.get("from") is not worker:  # the last words of one that was replaced
-                continue
-            match message["said"]:
-                case "ready":
-                    worker.is_ready = True
-                case "gone" if not taken and not again:  # it had died before it was asked
-                    worker, asked, again = self._replace(), False, True
-                    stop_at, kill_at = None, time.monotonic() + _READY_SECONDS
-                case "gone":
+            if turn.stop_at is not None and now >= turn.stop_at:
+                turn.worker.send({"do": "stop", "id": job.id})
+                turn.stop_at = now + _AGAIN
+            with suppress(Empty):
+                message = self.inbox.get(timeout=max(0.0, min(turn.kill_at, turn.stop_at or turn.kill_at) - now))
+                if self._hear(job, turn, message):
+                    return turn.error
+
+    def _hear(self, job: Job, turn: _Turn, message: dict[str, Any]) -> bool:
+        """Take in what was said; whether the question is over."""
+        if message["said"] == "cancel" and message["id"] == job.id:
+            turn.stop_at = time.monotonic()
+            turn.kill_at = min(turn.kill_at, turn.stop_at + _PATIENCE)
+        if message.get("from") is not turn.worker:  # the last words of one that was replaced
+            return False
+        match message["said"]:
+            case "ready":
+                turn.worker.is_ready = True
+            case "gone":
+                if turn.taken or turn.again:
+                    turn.error = (
+                        "the worker process ended before it had an answer. The server goes on; ask again, or about a smaller region."
+                    )
                     self._replace()
-                    return "the worker process ended before it had an answer. The server goes on; ask again, or about a smaller region."
-                case said if message.get("id") == job.id:
-                    job.size += message["size"]
-                    taken = True
-                    if said == "done":
-                        job.answer = message["answer"]
-                        return None
-                    if said == "failed":
-                        return str(message["error"])
-                    if said == "part":
-                        job.parts.append(message["part"])
-                    else:
-                        job.progress = message["words"]
-                    job.tell()
+                    return True
+                turn.worker, turn.asked, turn.again = self._replace(), False, True  # it had died before it was asked
+                turn.stop_at, turn.kill_at = None, time.monotonic() + _READY_SECONDS
+            case said if message.get("id") == job.id:
+                turn.taken = True
+                job.size += message["size"]
+                if said in ("done", "failed"):
+                    job.answer, turn.error = message.get("answer"), message.get("error")
+                    return True
+                if said == "part":
+                    job.parts.append(message["part"])
+                else:
+                    job.progress = message["words"]
+                job.tell()
+        return False
 
     def _fit(self) -> _Worker:
         """A worker that is there, after all that was said while nobody was asked."""

@@ -16,12 +16,12 @@ export function makeAnswers(app) {
   let wanted = null; // the key of an answer to show as soon as it is there
 
   const options = Object.entries(where).map(([value, text]) => h("option", { value }, text));
-  const region = h("select", { "aria-label": "How much else may change", "data-test": "region" }, options);
+  const region = h("select", { label: "How much else may change", test: "region" }, options);
   const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
   const check = button("Check my rule", checkHeld, "check-rule");
-  const ruleWords = h("p", { class: "quiet", "data-test": "rule-words" });
-  const text = h("input", { type: "text", "aria-label": "A rule in words", placeholder: ruleExample(), "data-test": "rule-text" });
-  const form = h("form", null, text, h("button", { type: "submit", "data-test": "ask-rule" }, "Check this rule"));
+  const ruleWords = h("p", { class: "quiet", test: "rule-words" });
+  const text = h("input", { type: "text", label: "A rule in words", placeholder: ruleExample(), test: "rule-text" });
+  const form = h("form", null, text, h("button", { type: "submit", test: "ask-rule" }, "Check this rule"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     checkText();
@@ -38,13 +38,13 @@ export function makeAnswers(app) {
       payload.server && form),
   );
   const sorts = [["found", "newest first"], ["size", "smallest first"], ["class", "by class"]];
-  const sort = h("select", { "data-test": "sort" }, sorts.map(([value, name]) => h("option", { value }, name)));
+  const sort = h("select", { test: "sort" }, sorts.map(([value, name]) => h("option", { value }, name)));
   sort.addEventListener("change", () => {
     order = sort.value;
     draw();
   });
   const running = h("div", null);
-  const list = h("div", { role: "list", "aria-label": "Answers", "data-test": "answers" });
+  const list = h("div", { role: "list", label: "Answers", test: "answers" });
   const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), link("Clear", clear));
   const empty = h("p", { class: "empty" }, "No answers yet. Ask why, or choose a class in the race to go to its nearest input.");
   fill(byId("answers"), running, bar, list, empty);
@@ -187,13 +187,13 @@ export function makeAnswers(app) {
   function runLine(run) {
     const chip = h("span", { class: "chip" });
     const words = h("p", { "aria-live": "polite" });
-    const progress = h("progress", { max: 1, "aria-label": "Progress" });
+    const progress = h("progress", { max: 1, label: "Progress" });
     const stop = link("", () => {
       if (run.error) end(run);
       else run.control.abort("cancelled");
       draw();
     }, "cancel");
-    run.line = h("div", { class: "answer", "data-test": "run" },
+    run.line = h("div", { class: "answer", test: "run" },
       h("p", { class: "kind" }, h("span", null, run.title), chip),
       words,
       h("div", { class: "actions" }, progress, stop));
@@ -237,7 +237,7 @@ export function makeAnswers(app) {
     const back = link("Back to that input", () => { state.stroke(); state.setValues(card.values); }, "back-there");
     const pinning = link("", () => pin(card), "pin");
     const certificate = () => (card.certificate ? drawer.open(card.certificate, card.said) : drawer.certify(card.certify, card.said));
-    const about = { role: "listitem", "data-test": "answer", "data-kind": card.kind, "data-size": card.size };
+    const about = { role: "listitem", test: "answer", "data-kind": card.kind, "data-size": card.size };
     card.line = h("div", { class: "answer", ...about },
       h("p", { class: "kind" }, name, h("span", { class: "chip", "data-state": card.state }, card.state)),
       h("p", { class: "said" }, card.said),
@@ -250,9 +250,9 @@ export function makeAnswers(app) {
       card.line.classList.toggle("shown", open);
       say(name, `${card.name}${card.stale ? ", for the input before" : ""}`);
       say(showing, open ? "Hide" : "Show");
-      showing.setAttribute("aria-pressed", String(open));
+      showing.ariaPressed = String(open);
       say(pinning, card.pinned ? "Unpin" : "Pin");
-      pinning.setAttribute("aria-pressed", String(Boolean(card.pinned)));
+      pinning.ariaPressed = String(Boolean(card.pinned));
       showing.hidden = pinning.hidden = !card.features.length;
       going.hidden = !card.changes.length || card.stale;
       back.hidden = !card.stale;

@@ -85,7 +85,7 @@ export function makeCards({ payload }) {
 
   function mini(one) {
     const after = new Map(one.changes.map((change) => [change.feature, change.after]));
-    const picture = h("div", { class: "mini", role: "img", "aria-label": one.said });
+    const picture = h("div", { class: "mini", role: "img", label: one.said });
     picture.style.gridTemplateColumns = `repeat(${payload.grid.columns}, 1fr)`;
     one.values.forEach((value, f) => {
       const cell = h("span", { class: after.has(f) ? "new" : one.features.includes(f) ? "in" : "" });

@@ -1,12 +1,14 @@
 // Making and changing elements. Text is always set as text, so a name that looks like HTML stays a name.
 
+const SHORT = { test: "data-test", label: "aria-label" };
+
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(SHORT[name] || name, value === true ? "" : String(value));
   }
   element.append(...present(children));
   return element;
@@ -50,7 +52,7 @@ export function number(value) {
 }
 
 export function button(text, act, test, kind) {
-  return h("button", { type: "button", class: kind, "data-test": test, onclick: act }, text);
+  return h("button", { type: "button", class: kind, test, onclick: act }, text);
 }
 
 export function link(text, act, test) {
@@ -93,18 +95,8 @@ export function toast(text) {
   hiding = setTimeout(() => { element.hidden = true; }, 3200);
 }
 
-export async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = h("textarea", { class: "offscreen", value: text });
-    (document.querySelector("dialog[open]") || document.body).append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
+export function copy(text, done) {
+  navigator.clipboard.writeText(text).then(() => toast(done), () => toast("The browser did not allow copying."));
 }
 
 export function download(name, text) {

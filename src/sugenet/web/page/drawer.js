@@ -7,14 +7,14 @@ const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], n
 export function makeDrawer(app) {
   const dialog = byId("drawer");
   const claim = h("p", "claim");
-  const text = h("textarea", { "aria-label": "Certificate as JSON, may be edited", spellcheck: "false", "data-test": "certificate" });
-  const result = h("div", { class: "result", role: "status", "data-test": "recheck-result" });
+  const text = h("textarea", { label: "Certificate as JSON, may be edited", spellcheck: "false", test: "certificate" });
+  const result = h("div", { class: "result", role: "status", test: "recheck-result" });
   const inPage = (certificate) => app.engine.run("check", { certificate });
   const onServer = (certificate) => call("POST", "/api/check", { certificate });
   const here = button("Re-check here", () => recheck(inPage), "recheck", "primary");
   const there = app.payload.server && button("Re-check on the server", () => recheck(onServer), "recheck-server");
   const close = button("Close", () => dialog.close(), "close-drawer");
-  const take = button("Copy", async () => toast((await copy(text.value)) ? "Copied." : "The browser did not allow copying."));
+  const take = button("Copy", () => copy(text.value, "The certificate is copied."));
   const save = button("Download", () => download("certificate.json", text.value));
   fill(
     dialog,

@@ -1,5 +1,5 @@
 // The frame around it: theme, help, link, sample chooser.
-import { button, byId, copy, fill, h, say, toast } from "./dom.js";
+import { button, byId, copy, fill, h, say } from "./dom.js";
 import { unit } from "./words.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -44,10 +44,9 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
     );
   }
 
-  async function share() {
+  function share() {
     writeHash(true);
-    const done = await copy(location.href);
-    toast(done ? "The link to this very screen is copied." : "Copy the address from the browser's bar: it holds this very screen.");
+    copy(location.href, "The link to this very screen is copied.");
   }
 
   function refresh() {

@@ -11,7 +11,7 @@ export function makeGrid(app) {
   let stroke = null;
   let pen = "mouse";
 
-  const about = { role: "grid", "aria-label": `Input, ${rows} by ${columns} pixels`, "data-test": "grid" };
+  const about = { role: "grid", label: `Input, ${rows} by ${columns} pixels`, test: "grid" };
   const board = h("div", { class: rows > 16 ? "grid dense" : "grid", ...about });
   board.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   for (let r = 0; r < rows; r++) {
@@ -35,7 +35,7 @@ export function makeGrid(app) {
       cell.classList.toggle("held", held);
       const marks = `${changed ? ", changed" : ""}${held ? ", held" : ""}`;
       const label = `${model.describe(f, state.states[f])}, value ${showValue(state.values[f])}${marks}`;
-      if (cell.getAttribute("aria-label") !== label) cell.setAttribute("aria-label", label);
+      if (cell.getAttribute("aria-label") !== label) cell.ariaLabel = label;
     });
     tell(at);
   }

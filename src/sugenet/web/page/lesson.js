@@ -21,7 +21,7 @@ export function makeLesson(app) {
     const holds = h("td", null);
     return { x, w, literal, holds, element: h("tr", null, h("td", null, `x${i + 1}`), h("td", null, x), h("td", null, w), literal, holds) };
   });
-  const status = h("p", { class: "status", role: "status", "data-test": "lesson-status" });
+  const status = h("p", { class: "status", role: "status", test: "lesson-status" });
   const sum = h("p", { class: "quiet" });
   const meter = h("div", { class: "thermo", "aria-hidden": "true" });
   const lower = button("−", () => tune(-1), "lesson-tau-down");
@@ -29,13 +29,13 @@ export function makeLesson(app) {
   lower.ariaLabel = "Lower tau";
   higher.ariaLabel = "Raise tau";
   const tau = h("strong", null);
-  const focal = h("ul", { class: "focal", "data-test": "focal" });
+  const focal = h("ul", { class: "focal", test: "focal" });
   const focalTitle = h("p", { class: "quiet" });
-  const steps = h("div", { class: "steps", "data-test": "integral" });
-  const tasks = h("ol", { class: "tasks", "data-test": "tasks" });
+  const steps = h("div", { class: "steps", test: "integral" });
+  const tasks = h("ol", { class: "tasks", test: "tasks" });
   const heads = ["input", "value", "weight", "literal", "holds"].map((text) => h("th", { scope: "col" }, text));
   const again = button("Back to Example 1", start, "lesson-reset");
-  const home = h("a", { href: "#", id: "from-lesson", "data-test": "from-lesson" }, "Back to the network");
+  const home = h("a", { href: "#", id: "from-lesson", test: "from-lesson" }, "Back to the network");
 
   fill(
     byId("lesson-page"),
@@ -109,9 +109,9 @@ export function makeLesson(app) {
     rows.forEach((row, i) => {
       const w = lesson.w[i];
       say(row.x, SIGN[lesson.x[i]]);
-      row.x.setAttribute("aria-label", `Input ${i + 1} is ${lesson.x[i]}: flip`);
+      row.x.ariaLabel = `Input ${i + 1} is ${lesson.x[i]}: flip`;
       say(row.w, SIGN[w]);
-      row.w.setAttribute("aria-label", `Weight ${i + 1} is ${w}: change`);
+      row.w.ariaLabel = `Weight ${i + 1} is ${w}: change`;
       say(row.literal, w ? `x${i + 1} = ${SIGN[w]}` : "not read");
       const held = w !== 0 && w === lesson.x[i];
       row.holds.className = held ? "holds" : "fails";
@@ -161,7 +161,7 @@ export function makeLesson(app) {
       h("p", null, "Within a focal set the weakest literal counts (min):"),
       h("code", { class: "mono" }, lines.join("\n")),
       h("p", null, "Over the focal sets the best one counts (max):"),
-      h("code", { class: "mono", "data-test": "integral-value" }, `S(x) = max(${mins.join(", ")}) = ${Math.max(...mins)}`),
+      h("code", { class: "mono", test: "integral-value" }, `S(x) = max(${mins.join(", ")}) = ${Math.max(...mins)}`),
     );
   }
 

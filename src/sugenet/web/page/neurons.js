@@ -13,8 +13,8 @@ export function makeNeurons(app) {
   let bandOf = "";
   let hovered = null;
 
-  const rule = h("div", { class: "rule", "data-test": "rule" });
-  const list = h("div", { class: "neurons", role: "list", "aria-label": "Neurons, nearest to their threshold first" });
+  const rule = h("div", { class: "rule", test: "rule" });
+  const list = h("div", { class: "neurons", role: "list", label: "Neurons, nearest to their threshold first" });
   const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
     byId("neurons"),
@@ -24,7 +24,7 @@ export function makeNeurons(app) {
   );
   if (payload.layers.length > 1) {
     const layers = payload.layers.map((layer, l) => h("option", null, `layer ${l + 1}: ${many(layer.outputs, "neuron")}`));
-    const select = h("select", { "aria-label": "Layer", "data-test": "layer" }, layers);
+    const select = h("select", { label: "Layer", test: "layer" }, layers);
     select.addEventListener("change", () => choose(select.selectedIndex, null));
     byId("layer-choice").append(select);
   } else say(byId("layer-choice"), `layer 1: ${many(payload.layers[0]?.outputs ?? 0, "neuron")}`);
@@ -45,7 +45,7 @@ export function makeNeurons(app) {
     const count = h("span", { class: "count" });
     const is = h("span", { class: "is" });
     const meter = h("span", { class: "meter", "aria-hidden": "true" }, span, level, tau);
-    const line = h("button", { type: "button", class: "neuron", "data-test": "neuron" }, name, meter, count, is);
+    const line = h("button", { type: "button", class: "neuron", test: "neuron" }, name, meter, count, is);
     const element = h("div", { role: "listitem" }, line);
     line.addEventListener("click", () => choose(state.choice.layer, state.choice.neuron === line.neuron ? null : line.neuron));
     for (const name of ["mouseenter", "focus"]) line.addEventListener(name, () => { hovered = line.neuron; describe(); });
@@ -85,7 +85,7 @@ export function makeNeurons(app) {
       part.element.hidden = false;
       const on = Boolean(seen.active[j]);
       part.line.classList.toggle("on", on);
-      part.line.setAttribute("aria-pressed", String(state.choice.neuron === j));
+      part.line.ariaPressed = String(state.choice.neuron === j);
       put(part.span, "--lo", at(lo[j]));
       put(part.span, "--hi", at(hi[j]));
       put(part.level, "--m", at(seen.M[j]));
@@ -96,7 +96,7 @@ export function makeNeurons(app) {
       say(part.is, fixed[j] > 0 ? "■ locked on" : fixed[j] < 0 ? "□ locked off" : open);
       const free = fixed[j] ? "locked by what is held" : `undecided: M may be ${lo[j]} to ${hi[j]}`;
       const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
-      part.line.setAttribute("aria-label", `Neuron ${j + 1}: ${facts}`);
+      part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
     });
     rows.slice(shown.length).forEach((part) => { part.element.hidden = true; });
     more.hidden = order.length <= FIRST;

@@ -9,12 +9,12 @@ export function makeRace(app) {
     const possible = h("span", { class: "possible" });
     const votes = h("span", { class: "votes" });
     const behind = h("span", { class: "behind" });
-    const line = h("button", { type: "button", class: "line", "data-test": `nearest-${name}`, onclick: () => app.answers.nearest(k, true) },
+    const line = h("button", { type: "button", class: "line", test: `nearest-${name}`, onclick: () => app.answers.nearest(k, true) },
       h("span", { class: "who", title: name }, name),
       h("span", { class: "lane", "aria-hidden": "true" }, run, best, possible),
       votes,
       behind);
-    const element = h("div", { role: "listitem", "data-test": "race-row", "data-class": name }, line);
+    const element = h("div", { role: "listitem", test: "race-row", "data-class": name }, line);
     return { element, line, run, best, possible, votes, behind };
   });
   const widest = Math.min(16, Math.max(...payload.classes.map((name) => name.length)));
@@ -23,7 +23,7 @@ export function makeRace(app) {
   const alike = scale.every((value) => value === scale[0]) && bias.every((value) => value === bias[0]);
   fill(
     byId("race"),
-    h("div", { class: "race", role: "list", "aria-label": "Votes of each class" }, rows.map((row) => row.element)),
+    h("div", { class: "race", role: "list", label: "Votes of each class" }, rows.map((row) => row.element)),
     h("p", { class: "legend" },
       h("i", null, h("span", { class: "k" }), "votes: matches M of n"),
       h("i", null, h("span", { class: "d" }), "possibility, 0 to 1"),
@@ -51,7 +51,7 @@ export function makeRace(app) {
       const held = out ? "ruled out by what is held, " : "";
       const said = `${number(gap)} ${alike ? "votes" : ""} behind. Go to the nearest ${payload.classes[k]}`;
       const facts = `${votes[k]} of ${sizes[k]} votes, possibility ${number(possibility[k])}, ${held}${first ? "wins" : said}`;
-      row.line.setAttribute("aria-label", `${payload.classes[k]}: ${facts}`);
+      row.line.ariaLabel = `${payload.classes[k]}: ${facts}`;
       row.line.title = first ? "" : `Go to the nearest ${payload.classes[k]}${out ? "; ruled out by what is held" : ""}`;
     });
   }

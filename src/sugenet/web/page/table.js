@@ -8,7 +8,7 @@ const FEW = 6;
 export function makeTable(app) {
   const { payload, model, state } = app;
   const rows = payload.features.map((_, feature) => makeRow(feature));
-  const about = { role: "group", "aria-label": `Input, ${payload.features.length} features`, "data-test": "table" };
+  const about = { role: "group", label: `Input, ${payload.features.length} features`, test: "table" };
   const table = h("div", { class: "table", ...about }, rows.map((row) => row.element));
   fill(byId("board"), table);
 
@@ -22,7 +22,7 @@ export function makeTable(app) {
     const value = h("span", { class: "value" });
     const note = h("p", { class: "note", hidden: true });
     const control = coding.kind === "steps" && !coding.bipolar ? slider(feature, coding) : options(feature, coding);
-    const element = h("div", { class: "feature", "data-feature": feature, role: "group", "aria-label": name },
+    const element = h("div", { class: "feature", "data-feature": feature, role: "group", label: name },
       h("div", { class: "head" }, h("span", { class: "name" }, name), words, hold),
       h("div", { class: "body" }, control.element, value),
       note);
@@ -34,7 +34,7 @@ export function makeTable(app) {
     const [low, high] = ends(payload, feature);
     let sliding = false;
     const step = coding.whole ? 1 : "any";
-    const input = h("input", { type: "range", min: low, max: high, step, "aria-label": nameOf(payload, feature) });
+    const input = h("input", { type: "range", min: low, max: high, step, label: nameOf(payload, feature) });
     input.addEventListener("input", () => {
       if (!sliding) state.stroke();
       sliding = true;
@@ -60,14 +60,14 @@ export function makeTable(app) {
     const name = nameOf(payload, feature);
     const choose = (chosen) => state.set([[feature, chosen]]);
     if (texts.length > FEW) {
-      const select = h("select", { "aria-label": name }, texts.map((text) => h("option", null, text)));
+      const select = h("select", { label: name }, texts.map((text) => h("option", null, text)));
       select.addEventListener("change", () => choose(select.selectedIndex));
       const refresh = () => { select.selectedIndex = state.states[feature]; };
       return { element: h("div", { class: "options" }, select), shows: true, refresh };
     }
     const radios = texts.map((text, s) => h("input", { type: "radio", name: `feature-${feature}`, onchange: () => choose(s) }));
     const labels = texts.map((text, s) => h("label", { class: "choice" }, radios[s], h("span", null, text)));
-    const element = h("div", { class: "options", role: "radiogroup", "aria-label": name }, labels);
+    const element = h("div", { class: "options", role: "radiogroup", label: name }, labels);
     const refresh = () => radios.forEach((radio, s) => { radio.checked = s === state.states[feature]; });
     return { element, shows: true, refresh };
   }
@@ -93,7 +93,7 @@ export function makeTable(app) {
       const changed = state.values[f] !== state.base[f];
       row.control.refresh();
       row.element.classList.toggle("changed", changed);
-      row.hold.setAttribute("aria-pressed", String(held));
+      row.hold.ariaPressed = String(held);
       say(row.hold, held ? "held" : "hold");
       say(row.words, model.describe(f, state.states[f]).replace(nameOf(payload, f), "x").replace(/^x /, ""));
       say(row.value, row.control.shows ? "" : showValue(state.values[f]));

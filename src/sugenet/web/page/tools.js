@@ -29,7 +29,7 @@ export function makeTools(app) {
     app.board.mode();
     byId("modes").hidden = !payload.grid;
     if (!payload.grid) return say(byId("invite"), "Move a slider across a mark, or choose.");
-    const names = MODES.map((name) => [name, name[0].toUpperCase() + name.slice(1), { "data-test": `mode-${name}` }]);
+    const names = MODES.map((name) => [name, name[0].toUpperCase() + name.slice(1), { test: `mode-${name}` }]);
     choices(byId("modes"), "mode", names, mode, setMode);
     return say(byId("invite"), invite[mode]);
   }

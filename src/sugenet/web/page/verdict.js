@@ -5,6 +5,8 @@ import { unit, verdictWords } from "./words.js";
 
 const FARTHEST = 3;
 const BUDGET = 3e6; // changes of one size that are tried without being asked
+const SECONDS = 30; // at most for one size, without being asked
+const HOUR = 3600; // when asked; it can be stopped
 const PAUSE = 60; // milliseconds without a change before the proof begins
 const PATIENCE = 120; // milliseconds before the page says that it is working
 
@@ -25,7 +27,7 @@ export function makeVerdict(app) {
     sentence();
     report("working", `trying changes of 1 ${word}`);
     app.point("verdict", null);
-    timer = setTimeout(() => prove(FARTHEST, BUDGET), PAUSE);
+    timer = setTimeout(() => prove(FARTHEST, BUDGET, SECONDS), PAUSE);
   }
 
   function sentence() {
@@ -49,7 +51,7 @@ export function makeVerdict(app) {
     fill(byId("verdict-actions"), actions);
   }
 
-  async function prove(farthest, budget) {
+  async function prove(farthest, budget, seconds) {
     const control = (running = new AbortController());
     const { signal } = control;
     const movable = payload.features.filter((_, f) => !state.locks.has(f) && model.reachableStates(f).length > 1).length;
@@ -63,13 +65,15 @@ export function makeVerdict(app) {
         if (ways[k] > budget) return finish(k, `${many(ways[k], "change")} of ${k} ${word}s not tried`);
         const total = ways.slice(0, k + 1).reduce((sum, count) => sum + count, 0);
         const trying = (share) => report("working", `trying ${many(total, "change")} of up to ${many(k, word)}`, share, stop);
-        const patience = setTimeout(() => signal.aborted || trying(0), PATIENCE);
-        const args = { states: state.states, target: null, locked: [...state.locks], most: k, budget: Infinity };
-        const found = await app.engine.run("nearest", args, { signal, onProgress: ({ tried }) => trying(Math.min(1, tried / total)) });
-        clearTimeout(patience);
+        const patience = setTimeout(() => trying(0), PATIENCE);
+        const args = { states: state.states, target: null, locked: [...state.locks], most: k, budget: Infinity, seconds };
+        const onProgress = ({ tried }) => trying(Math.min(1, tried / total));
+        const found = await app.engine.run("nearest", args, { signal, onProgress }).finally(() => clearTimeout(patience));
         if (signal.aborted) return;
-        known = { ...found, outcome: found.changes ? "minimum" : "undecided", seconds: before + (performance.now() - began) / 1000 };
-        if (found.changes) return finish();
+        if (found.outcome === "undecided") return finish(k, `not all changes of ${k} ${word}s tried in ${seconds} s`);
+        known = { ...found, seconds: before + (performance.now() - began) / 1000 };
+        if (found.outcome === "minimum") return finish();
+        known.outcome = "undecided"; // nothing up to k: larger changes are open
         sentence();
       }
       if (last === movable) known.outcome = "none";
@@ -94,7 +98,7 @@ export function makeVerdict(app) {
       const arrived = `Now ${payload.classes[known.label]}: ${many(known.changes.length, word)} changed, proved to be the least.`;
       actions.push(button("Take me there", () => app.morph(known.changes, arrived), "go"));
     } else if (known.outcome !== "none") {
-      actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity), "farther"));
+      actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity, HOUR), "farther"));
       if (payload.server) actions.push(link("Ask the server for the nearest change", () => app.answers.nearest(null, true), "ask-server"));
     }
     if (size > 0 || known.changes) actions.push(link("Certificate", certificate, "verdict-certificate"));

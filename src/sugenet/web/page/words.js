@@ -18,7 +18,7 @@ export function verdictWords(found, held, word) {
     const least = size === 1 ? "" : size === 2 ? `, and no single ${word} can` : `, and no ${size - 1} ${word}s can`;
     return `${start}${upper("changing")} ${many(size, word)} makes it ${aClass(found.label)}${least}: proved`;
   }
-  if (found.outcome === "none") return `${start}${upper("nothing")} alters it, whatever the ${held ? "other " : ""}${word}s do: proved`;
+  if (found.outcome === "none") return `${start}${upper("nothing")} that may change alters it: proved`;
   if (found.provedUpTo > 0) return `${start}${upper("no")} change of up to ${many(found.provedUpTo, word)} alters it: proved`;
   return "";
 }

@@ -14,11 +14,10 @@ export function readValue(coding, value, name) {
   if (!["number", "boolean", "string"].includes(typeof value)) throw new Wrong(`${name} needs a number.`);
   const written = exact(typeof value === "boolean" ? Number(value) : value);
   const number = coding.bipolar && written.compare(new Fraction(-1n)) === 0 ? ZERO : written;
-  const near = nearestFloat(number);
-  for (const cut of coding.cuts) {
-    if (!Number.isFinite(cut)) throw new Beyond("a coding has an infinite cut.");
-    if (near >= cut !== number.compare(Fraction.ofNumber(cut)) >= 0) throw new Wrong(`${name} is ${value}, which no float keeps apart from a cut.`);
-  }
+  if (!coding.cuts.every(Number.isFinite)) throw new Beyond("a coding has an infinite cut.");
+  const near = typeof value === "string" ? nearestFloat(number) : number === ZERO ? 0 : Number(value);
+  const isApart = (cut) => near >= cut === number.compare(Fraction.ofNumber(cut)) >= 0;
+  if (typeof value === "string" && !coding.cuts.every(isApart)) throw new Wrong(`${name} is ${value}, which no float keeps apart from a cut.`);
   if (!coding.takes(near) || (coding.whole && !number.isWhole)) throw new Wrong(`${name} is ${value}, which the network does not take.`);
   return { value, written, number, near, state: coding.state(near) };
 }

@@ -8,7 +8,7 @@ import { Voter } from "./votes.js";
 const FEW = 6; // states of a feature to try
 
 // Small reproducible random numbers in 0..1 (mulberry32).
-export function randomNumbers(seed) {
+function randomNumbers(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
     let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
@@ -23,6 +23,7 @@ export function search(model, states, every, wanted, { tries = 6, seed = 1 } = {
   const options = thinned(every);
   const random = randomNumbers(seed);
   const look = new Look(model, wanted);
+  if (!look.goals.length) return null;
   for (let attempt = 0; attempt < tries; attempt++) {
     const now = Int32Array.from(states);
     if (attempt) for (const [f, s] of options) if (random() < 0.3 * random()) now[f] = s;

@@ -38,12 +38,18 @@ export class SignatureTable {
     return true;
   }
 
+  patterns() {
+    return patternsIn(this);
+  }
+
   grow() {
     const { keys, used, span } = this;
     this.room(2 * used.length);
     this.size = 0;
-    for (let place = 0; place < used.length; place++) {
-      if (used[place]) this.add(keys.subarray(place * span, (place + 1) * span));
-    }
+    for (const key of patternsIn({ keys, used, span })) this.add(key);
   }
+}
+
+function* patternsIn({ keys, used, span }) {
+  for (let place = 0; place < used.length; place++) if (used[place]) yield keys.subarray(place * span, (place + 1) * span);
 }

@@ -8,13 +8,14 @@ import { SignatureTable } from "./table.js";
 import { Voter } from "./votes.js";
 
 const STEP = 1 << 17; // sets between two words of progress
+const MOST_SETS = 2e7; // to walk, unless more are asked for
 const MOST_GAINS = 2e7; // numbers to keep about all options; beyond, nothing is walked
 
 // What makes one of the wanted classes with the fewest changed features, every other state of a feature counting 1.
 //   target: the class to reach, or null for any other; locked: features that stay; most: features to change at most;
 //   budget: sets to go through at most; seconds: time to take; onProgress({k, tried, total}).
 export function nearest(model, states, about = {}) {
-  const { target = null, locked = [], most = Infinity, budget = 2e7, seconds = 30, onProgress = () => {} } = about;
+  const { target = null, locked = [], most = Infinity, budget = MOST_SETS, seconds = 30, onProgress = () => {} } = about;
   const end = performance.now() + 1000 * seconds;
   const voter = new Voter(model);
   const margins = effectsOf(model).margins(states);
@@ -49,6 +50,24 @@ function leftOpen(model, states, movable, wanted, label, facts) {
   const changes = search(model, states, every, wanted);
   const reached = changes && model.evaluate(changed(states, changes)).label;
   return { outcome: "undecided", changes, label: reached ?? label, ...facts };
+}
+
+// All sets of up to k features: how many there are, the empty one included, and for each different pattern of the first layer the neurons
+// that it turns. Null where one makes a wanted class.
+export function patternsUpTo(model, states, k, locked, wanted) {
+  const margins = effectsOf(model).margins(states);
+  const movable = movableOf(model, states, new Set(locked));
+  const options = movable.map((row) => optionsOf(model, states, row));
+  const patterns = new Map([["", []]]);
+  let sets = 1;
+  for (let size = 1; size <= Math.min(k, movable.length); size++) {
+    sets += setsOf(movable.map(({ others }) => others.length), size);
+    if (sets > MOST_SETS) throw new Error(`these are more than ${MOST_SETS.toLocaleString("en")} sets of changes.`);
+    const level = new Level(margins, options, size, new Voter(model), wanted, Infinity);
+    if (level.walk(() => {})) return null;
+    for (const turned of level.turned()) patterns.set(turned.join(), turned);
+  }
+  return { sets, patterns: [...patterns.values()] };
 }
 
 export function changed(states, changes) {
@@ -184,6 +203,16 @@ class Level {
       if (performance.now() > this.end) this.isLate = true;
     }
     return false;
+  }
+
+  // The neurons that each pattern turns.
+  *turned() {
+    for (const key of this.table.patterns()) {
+      yield this.fragile.flatMap(({ neuron, margin }, i) => {
+        const { word, bit } = this.places[i];
+        return ((key[word] >>> bit) & 1) === (margin >= 0 ? 1 : 0) ? [] : [neuron];
+      });
+    }
   }
 
   // The verdict on a new pattern, by the layers behind the first. Time is looked at now and then.
