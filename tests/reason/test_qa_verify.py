@@ -243,3 +243,13 @@ def test_boxes_beyond_all_floats():
     net = Network(Encoder([threshold(1.0)]), [], Head([[1], [-1]]))
     with pytest.raises(QuestionError, match="box is empty"):
         sg.verify(net, sg.Always(0, {0: (10**400, None)}))
+
+
+def test_none_is_a_category_like_any_other():
+    network = Network(Encoder([OneHot((None, "b"))]), [], Head([[-1, 1], [1, -1]]))
+    answer = sg.verify(network, sg.Robust(["b"], sg.Box({"x1": {None, "b"}})))
+    assert isinstance(answer, Refuted)
+    checked(answer, network)
+    forged = answer.certificate | {"answer": "proved", "witness": None, "proof": {"kind": "bounds"}}
+    with pytest.raises(CertificateError, match="do not exclude"):
+        sg.check(forged, network)

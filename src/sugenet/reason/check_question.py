@@ -183,9 +183,9 @@ def _around(network: Network, sample: tuple[Any, ...], claim: dict[str, Any]) ->
             if state == here or (kind == "Box" and feature not in limits) or (kind == "Prices" and feature not in prices):
                 continue
             if kind == "Box":
-                value = dict(_allowed(coding, limits[feature])).get(state)
-                if value is not None:
-                    found.append(Option(state, (value,), Fraction(0)))
+                within = dict(_allowed(coding, limits[feature]))
+                if state in within:  # its value may be None, which is a category like any other
+                    found.append(Option(state, (within[state],), Fraction(0)))
                 continue
             move = coding.move(sample[feature], state)
             if move is None:

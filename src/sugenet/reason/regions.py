@@ -170,7 +170,7 @@ class Free:
         return build(network, x, lambda _, distance, __: distance, None, chosen)
 
     def __str__(self) -> str:
-        return f"{len(self.features)} features free"
+        return f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'} free"
 
 
 @dataclass(frozen=True)

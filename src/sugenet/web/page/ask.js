@@ -207,7 +207,7 @@ function quoted(text) {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function changeWords(changes) {
+function changeWords(changes) {
   return listed(Object.entries(changes).map(([name, [before, after]]) => `${name} from ${showValue(before)} to ${showValue(after)}`), 6);
 }
 
