@@ -41,7 +41,7 @@ def plain(certificate):
 
 def mixed_network():
     """Cuts between floats, categories, bits and samples that are fractions."""
-    encoder = Encoder([threshold(0.1), Steps((0.5, 0.75, 3.0), 0.25, 3.5), OneHot((True, "b", 2.5)), sg.bit(), sg.integer(0, 4)])
+    encoder = Encoder([threshold(0.1), Steps((0.5, 0.75, 3.0), 0.25, 3.5), OneHot((True, "b", None)), sg.bit(), sg.integer(0, 4)])
     rng = np.random.default_rng(1)
     layer = DenseLayer(rng.integers(-1, 2, (6, encoder.width)), [2, 3, 3, 4, 2, 3])
     return Network(encoder, [layer], Head(rng.integers(-1, 2, (3, 6)), bias=[Fraction(1, 3), 0, Fraction(-1, 7)]))
@@ -95,7 +95,7 @@ def gathered(seeds):
         asked += [(len(networks) - 1, plain(answer.certificate)) for answer in answers_about(network, x, rng)]
     network = mixed_network()
     networks.append(network)
-    for x in ([0.25, 0.6, "b", -1, 3], [Fraction(1, 3), 3.0, 2.5, 1, 0], [-7.5, Fraction(5, 7), True, 0, 2]):
+    for x in ([0.25, 0.6, "b", -1, 3], [Fraction(1, 3), 3.0, None, 1, 0], [-7.5, Fraction(5, 7), True, 0, 2]):
         asked += [(len(networks) - 1, plain(answer.certificate)) for answer in answers_about(network, x, np.random.default_rng(9))]
     return networks, asked
 
@@ -163,7 +163,7 @@ def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engin
     digits, mixed = sg.models.digits(), mixed_network()
     X = sg.models.samples("digits")[0]
     asked = [(0, X[i].tolist(), None, []) for i in (0, 3, 7)] + [(0, X[7].tolist(), 5, [9]), (0, X[3].tolist(), 0, [])]
-    asked += [(1, [0.25, 0.6, "b", -1, 3], None, []), (1, ["1/3", 3.0, 2.5, 1, 0], None, [1]), (1, [-7.5, "5/7", True, 0, 2], 1, [])]
+    asked += [(1, [0.25, 0.6, "b", -1, 3], None, []), (1, ["1/3", 3.0, None, 1, 0], None, [1]), (1, [-7.5, "5/7", True, 0, 2], 1, [])]
     found = engine(
         """([pages, asked]) => {
           const models = pages.map((page) => new _engine_model.Model(page));
