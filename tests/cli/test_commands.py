@@ -30,6 +30,7 @@ def test_demo_as_a_process():
     assert "Example 1 of the paper" in done.stdout
     assert "1 changed feature would turn it, in 3 ways" in done.stdout
     assert "343 of 359 right" in done.stdout
+    assert done.stdout.count("checked again: ") == 4
     assert done.stderr == "" or "compil" in done.stderr
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from sugenet.cli.asking import announced, class_number, how, keep_certificate
+from sugenet.cli.asking import announced, asked_among, class_number, how, keep_certificate
 from sugenet.cli.options import give, is_shipped, network_of, one_sample, samples_of, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
@@ -16,6 +16,16 @@ MOST_RULES = 100_000
 """Listed at once; a neuron can have more rules than any memory holds."""
 
 
+_NEXT = """
+Next:
+  sugenet report digits --index 7 -o report.html
+    this sample on one page, to read and print
+  sugenet report digits --index 7 --interactive -o explorer.html
+    a page to click; or, with the extra called web: sugenet serve digits
+  sugenet --help
+    everything else"""
+
+
 def _demo(parser: Parser) -> Run:
     give(parser, "quiet")
     return _show_demo
@@ -24,10 +34,15 @@ def _demo(parser: Parser) -> Run:
 def _show_demo(_options: Namespace, screen: Screen) -> int:
     from sugenet import data
     from sugenet.bits import prepare
-    from sugenet.show import demo
+    from sugenet.show.demo import demo, questions
 
     prepare(notify=screen.tell)
-    return screen.say(demo(data.digits(), *data.samples("digits")), None)
+    network, (X, y) = data.digits(), data.samples("digits")
+    screen.say(demo(network, X, y), None)
+    asked = questions(network, X[7].tolist())
+    while (text := announced(screen, lambda: next(asked, None))) is not None:
+        screen.say(text, None)
+    return screen.say(_NEXT, None)
 
 
 def _summary(parser: Parser) -> Run:
@@ -122,6 +137,9 @@ def _rules(parser: Parser) -> Run:
 def _show_rules(options: Namespace, screen: Screen) -> int:
     from sugenet.show import view_neuron
 
+    asked = asked_among(options, ("check", "neuron", "label"))
+    if len(asked) > 1:
+        raise UsageError(f"ask one thing, not --{' and --'.join('class' if name == 'label' else name for name in asked)}.")
     if options.output is not None and options.check is None:
         raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
     network = network_of(options.model)
@@ -129,8 +147,7 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         return _check_rule(options, screen, network)
     if options.neuron is None:
         return _show_book(options, screen, network)
-    asked = options.samples is not None or options.index is not None
-    sample = one_sample(options, network) if asked else None
+    sample = one_sample(options, network) if options.samples is not None or options.index is not None else None
     view = view_neuron(network, options.layer, options.neuron, limit=options.limit, sample=sample)
     return screen.say(str(view), view.data())
 

@@ -1,7 +1,8 @@
-"""A first walk: the paper's Example 1, then the same reading of a trained network."""
+"""A first walk: the paper's Example 1, the same reading of a trained network, and what can be asked of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sugenet.show.neurons import view_neuron
 from sugenet.show.pictures import picture
 from sugenet.show.predictions import view_predictions, view_trace
 
-__all__ = ["demo", "example_1"]
+__all__ = ["demo", "example_1", "questions"]
 
 
 def example_1() -> str:
@@ -48,7 +49,21 @@ def demo(network: Network, X: Any, y: Any, index: int = 7) -> str:
         "",
         f"The active neuron of layer 1 that is nearest to its threshold, number {closest}:",
         str(view_neuron(network, 1, closest, limit=2, sample=X[index])),
-        "",
-        "Try: sugenet summary digits; sugenet trace digits --index 7 --layer 1; sugenet rules digits --neuron 3; sugenet --help",
     ]
     return "\n".join(lines)
+
+
+def questions(network: Network, x: Any) -> Iterator[str]:
+    """Ask what would change a sample, whether it can fail and why; check each certificate by the definition alone."""
+    from sugenet.reason import L0, Hamming, Robust, check, count, verify, whatif, why
+
+    asked: list[tuple[str, Callable[[], Any]]] = [
+        ("What would change it?", lambda: whatif(network, x)),
+        ("Can it fail?", lambda: verify(network, Robust(x, L0(1)))),
+        ("What does it rest on?", lambda: why(network, x, L0(2), minimal="size")),
+        ("How often does it stay?", lambda: count(network, x, Hamming(4))),
+    ]
+    for question, ask in asked:
+        answer = ask()
+        certificate = answer.reasons[0].certificate if hasattr(answer, "reasons") else answer.certificate
+        yield f"\n{question}\n{answer}\n  checked again: {check(certificate, network)}"
