@@ -185,12 +185,12 @@ def test_summary_counts_parameters_and_marks():
     text = str(summary(Network.of_bits([layer], Head([[1, 1], [1, -1]]))))
     assert text.splitlines() == [
         "network 3-2-2 over 3 features, classes 0, 1",
-        "-----------------------------------------------------------------------------------------",
-        "layer    in bits  outputs  1-bit  zero  32-bit    kB  1-bit MACs  constant  flipped  ties",
-        "-----------------------------------------------------------------------------------------",
-        "1 dense        1        2      5     1       2  0.01           5         1        1     0",
-        "head           1        2      4     0       2  0.01           4         -        -     -",
-        "-----------------------------------------------------------------------------------------",
+        "--------------------------------------------------------------------------",
+        "layer    bits  outputs  1-bit  zero  32-bit    kB  MACs  const  flip  ties",
+        "--------------------------------------------------------------------------",
+        "1 dense     1        2      5     1       2  0.01     5      1     1     0",
+        "head        1        2      4     0       2  0.01     4      -     -     -",
+        "--------------------------------------------------------------------------",
         "parameters     14: 10 weights, 4 thresholds and biases",
         "memory         0.02 kB packed, 0.06 kB as float32: 3.2 times smaller",
         "multiply-adds  9 of one bit for one sample",

@@ -20,8 +20,8 @@ from tests.cli.runner import as_process, in_process, run_line
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 COMMANDS = [name for commands in GROUPS.values() for name in commands]
-WHOLE = re.compile(r'\$ |\s*"|-+$|layer +in bits|1 dense|head ')
-"""What is never broken: commands, JSON, rows of tables."""
+WHOLE = re.compile(r'\$ |\s*"')
+"""What is never broken: commands, JSON."""
 VARIES = [
     (re.compile(r'("(?:seconds|bytes|accuracy|best_epoch)": )[0-9.e+-]+'), r"\1#"),
     (re.compile(r'("fingerprint": ")[0-9a-f]{64}'), r"\1#"),

@@ -48,7 +48,7 @@ class Summary(Drawn):
     layers: tuple[LayerSummary, ...]
 
     def __str__(self) -> str:
-        head = ("layer", "in bits", "outputs", "1-bit", "zero", "32-bit", "kB", "1-bit MACs", "constant", "flipped", "ties")
+        head = ("layer", "bits", "outputs", "1-bit", "zero", "32-bit", "kB", "MACs", "const", "flip", "ties")
         rows = [
             (
                 row.name,

@@ -111,8 +111,7 @@ def keep_certificate(options: Namespace, screen: Screen, certificate: dict[str, 
         return
     text = json.dumps(certificate, indent=1)
     if options.output == "-":
-        screen.clear()
-        print(text)
+        screen.put(text)
     else:
         from sugenet.io import write_text
 
@@ -167,7 +166,7 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
     """Those of some options that are given."""
-    return [name for name in names if getattr(options, name) not in (None, False)]
+    return [name for name in names if getattr(options, name) is not None and getattr(options, name) is not False]  # 0 is given
 
 
 def check_region(options: Namespace) -> None:

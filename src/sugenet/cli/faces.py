@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import announced
+from sugenet.cli.asking import announced, how
 from sugenet.cli.options import chosen_sample, give, is_shipped, network_of, samples_of, title_of, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run
@@ -33,8 +34,7 @@ def _write_report(options: Namespace, screen: Screen) -> int:
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, X, truth))
     if options.output == "-":
-        screen.clear()
-        print(page)
+        screen.put(page)
         return 0
     from sugenet.io import write_text
 
@@ -48,9 +48,9 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
     from sugenet.show import report
 
     index = chosen_sample(options, X)
-    how: dict[str, Any] = {"time_limit": options.time_limit, "threads": options.threads, "seed": options.seed, "notify": screen.progress}
     known = None if truth is None else int(truth[index])
-    return report(network, X[index], truth=known, index=index, title=title_of(options.model), **how)
+    name = os.path.basename(options.model)  # as it must be written to check a certificate
+    return report(network, X[index], truth=known, index=index, title=name, **how(options, screen))
 
 
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
@@ -58,7 +58,7 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     from sugenet.web.questions import precompute
 
     index = chosen_sample(options, X)
-    answers = precompute(network, X[index], time_limit=options.time_limit, notify=screen.progress)
+    answers = precompute(network, X[index], **how(options, screen))
     return page_html(payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False)
 
 

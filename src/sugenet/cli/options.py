@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 from math import isfinite
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.parser import Parser, UsageError, nearest
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 SHIPPED = ("digits", "breast_cancer")
+_FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz")
+"""Ends of names of files that ``sugenet convert`` reads."""
 MOST_THREADS = 1024
 
 
@@ -155,6 +158,8 @@ def network_of(name: str) -> Network:
         from sugenet import data
 
         return {"digits": data.digits, "breast_cancer": data.breast_cancer}[name]()
+    if name.lower().endswith(_FOREIGN):
+        raise FileError(f"{name} is a network of another program. Convert it first: sugenet convert {quote(name)} -o model.sugenet")
     from sugenet.io import load
 
     return load(name)

@@ -11,7 +11,7 @@ import textwrap
 from contextlib import suppress
 from typing import Any, TextIO
 
-__all__ = ["Screen", "columns", "wrapped"]
+__all__ = ["Screen", "columns", "drop_output", "wrapped"]
 
 WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
@@ -30,12 +30,28 @@ class Screen:
 
     def say(self, text: str, data: Any, *, beside: bool = False) -> int:
         """Print an answer, as text or as JSON data; `beside` other output, on standard error. Returns exit code 0."""
-        self.clear()
         if beside:
             self.tell(text)
         else:
-            print(_json(data) if self.as_json else _dressed(text, sys.stdout))
+            self.put(_json(data) if self.as_json else _dressed(text, sys.stdout))
         return 0
+
+    def put(self, text: str) -> None:
+        """Print to standard output, as it is; what nobody reads any more, as behind head, is dropped, and the exit code stays."""
+        self.clear()
+        try:
+            print(text)
+        except BrokenPipeError:
+            drop_output()
+
+    def finish(self) -> None:
+        """Take the line of progress away, and write what still waits to be written."""
+        self.clear()
+        if sys.stdout is not None:
+            try:
+                sys.stdout.flush()
+            except BrokenPipeError:
+                drop_output()
 
     def tell(self, note: str) -> None:
         """Print a note to standard error, unless it shall be quiet."""
@@ -67,6 +83,16 @@ class Screen:
             with suppress(OSError):
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
+
+
+def drop_output() -> None:
+    """Let what cannot be written go, so that the interpreter does not try once more when it ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def columns() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -36,6 +37,11 @@ class Parser(argparse.ArgumentParser):
         self.examples = tuple(examples)
         self.add_argument("-h", "--help", action="help", help="show this help")
 
+    def _print_message(self, message: str, _file: Any = None) -> None:
+        """Print help or the version; argparse itself would keep quiet about a full disk."""
+        if sys.stdout is not None:
+            sys.stdout.write(message)
+
     def error(self, message: str) -> NoReturn:
         """Raise a `UsageError` in the words of this project."""
         message = re.sub(r"^argument (?:-\w/)?(\S+): ", r"\1 ", message)
@@ -58,6 +64,8 @@ class Parser(argparse.ArgumentParser):
             self.error(f"{rest[0]} is one argument too many")
         name = wrong.partition("=")[0]
         known = [flag for action in options_of(self) for flag in action.option_strings]
+        if name in known:
+            self.error(f"{name} must come behind the command")
         self.error(f"there is no option {name}.{nearest(name, known)}")
 
     def format_usage(self) -> str:

@@ -55,6 +55,9 @@ def _why(parser: Parser) -> Run:
 
 def _ask_why(options: Namespace, screen: Screen) -> int:
     check_region(options)
+    idle = [*asked_among(options, (*REGIONS, "output")), *(["where"] if options.where else [])]
+    if options.chain and idle:
+        raise UsageError(f"--chain follows the neurons for any input and has no certificate: leave out --{idle[0]}.")
     network = network_of(options.model)
     from sugenet import reason
 
@@ -78,8 +81,9 @@ def _whatif(parser: Parser) -> Run:
     on_sample(parser)
     on_classes(parser)
     costs = ["L0", "L1", "L2", "Linf", "Hamming"]
-    parser.add_argument("--cost", choices=costs, default="L0", metavar="COST", help="what a change costs")
-    about = "FEATURE=P, the price of changing a feature; others stay"
+    about = "what a change costs: L0, L1, L2, Linf or Hamming; L0 unless given"
+    parser.add_argument("--cost", choices=costs, metavar="COST", help=about)
+    about = "instead, FEATURE=P, the price of changing a feature; others stay"
     parser.add_argument("--price", type=typed(_price), action="append", default=[], metavar="PRICE", help=about)
     parser.add_argument("--keep", action="append", default=[], metavar="FEATURE", help="feature that must stay; may be repeated")
     parser.add_argument("--where", action="append", default=[], metavar="LIMITS", help=f"{LIMITS}; only these may change")
@@ -98,6 +102,8 @@ def _price(text: str) -> tuple[str, Any]:
 
 
 def _ask_whatif(options: Namespace, screen: Screen) -> int:
+    if options.price and options.cost is not None:
+        raise UsageError("name the cost once: --cost, or a --price for each feature that may change.")
     network = network_of(options.model)
     from sugenet import reason
 
@@ -111,7 +117,7 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
         "n": options.n,
         "engine": options.engine,
     }
-    cost: Any = reason.Prices(options.price) if options.price else getattr(reason, options.cost)
+    cost: Any = reason.Prices(options.price) if options.price else getattr(reason, options.cost or "L0")
     answer = announced(screen, lambda: reason.whatif(network, x.tolist(), cost, **ask, **how(options, screen)))
     keep_certificate(options, screen, answer.certificate)
     screen.say(str(answer), answer.data(), beside=options.output == "-")
@@ -148,6 +154,19 @@ def _check_question(options: Namespace) -> None:
         raise UsageError(f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.")
     if asked and asked[0] in REGIONS:
         check_region(options)
+    claim = next(iter(asked_among(options, _CLAIMS)), None)
+    if options.falling and claim != "monotone":
+        raise UsageError("--falling says which way --monotone goes: give --monotone too.")
+    idle = {
+        "SAMPLES": options.samples is not None,
+        "--index": options.index is not None,
+        "--to": options.to is not None and claim != "monotone",
+        "--ties": options.ties != "lowest",
+        "--where": bool(options.where) and claim == "query",
+    }
+    if claim is not None and any(idle.values()):
+        wrong = next(name for name, given in idle.items() if given)
+        raise UsageError(f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.")
 
 
 def _question(options: Namespace, network: Network) -> Any:
@@ -210,7 +229,8 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     from sugenet import reason
 
     x, region, where = None, None, None
-    if options.samples is not None or options.index is not None:
+    around = [name for name in asked_among(options, REGIONS) if name != "anything"]  # such a region needs a sample
+    if options.samples is not None or options.index is not None or around:
         x, region = one_sample(options, network).tolist(), region_of(options, network)
     else:
         where = limits_in(options.where, network) or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
@@ -27,7 +27,7 @@ from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
 from sugenet.reason.rulebook import Rulebook
 from sugenet.reason.rulecheck import CheckedRule
-from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes
+from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes, plural
 from sugenet.show.markup import safe
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
@@ -260,8 +260,20 @@ def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
 
 @drawing.register
 def _(answer: Reason) -> Drawing:
-    figure = kept_drawn(answer.network, answer.sample, answer.features, f"{len(answer.features)} features that suffice: {answer.status}")
-    return Drawing(str(answer), (figure,), _conditions([answer]))
+    count = len(answer.features)
+    if answer.status == "unknown":
+        title = f"{count} {plural(count, 'feature')}, not proved to suffice"
+    else:
+        title = f"{count} {plural(count, 'feature')} that suffice{'s' if count == 1 else ''}: {answer.status}"
+    return Drawing(str(answer), (_reason_drawn(answer, title),), _conditions([answer]))
+
+
+def _reason_drawn(reason: Reason, title: str) -> Pixels | Strip:
+    """The sample with the features of a reason; one that is not proved says so."""
+    figure = kept_drawn(reason.network, reason.sample, reason.features, title)
+    if reason.status != "unknown":
+        return figure
+    return replace(figure, caption="framed: may be needed; nothing was proved in the time")
 
 
 @drawing.register
@@ -273,10 +285,10 @@ def _(answer: Reasons) -> Drawing:
         return Drawing(str(answer), (sample_drawn(network, answer.sample),))
     first = answer.reasons[0]
     sentence = str(answer).splitlines()[0]
-    figures: list[Figure] = [kept_drawn(network, answer.sample, first.features, f"why {label}: {where}")]
+    figures: list[Figure] = [_reason_drawn(first, f"why {label}: {where}")]
     if len(answer.reasons) > 1:
         kept = "all minimal reasons" if answer.all_reasons else "reasons found so far"
-        sentence += f"\n{len(answer.reasons):,} {kept}; no reason has fewer than {answer.lower} features (proved)"
+        sentence += f"\n{len(answer.reasons):,} {kept}; no reason has fewer than {answer.lower} {plural(answer.lower, 'feature')} (proved)"
         figures.append(heat_map(network, answer.attribution, "how often each feature is in a reason", answer.all_reasons))
     return Drawing(sentence, tuple(figures), _conditions(answer.reasons))
 
@@ -299,9 +311,12 @@ def _(answer: Chain) -> Drawing:
         sizes = network.layers[last - 1].sizes
         meters = tuple(Meter(f"neuron {link.neuron}", link.matches, link.tau, int(sizes[link.neuron - 1])) for link in links[:ROWS])
         figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, len(links) - len(meters)))
-    bottom = kept_drawn(network, answer.sample, answer.features, f"{len(answer.features)} features at the bottom of the chain")
-    what = "neurons of the last layer" if links else "inputs"
-    return Drawing(f"{label}, because {len(answer.decisive)} {what} suffice", (*figures, bottom), text=answer.text(limit=4))
+    below = len(answer.features)
+    bottom = kept_drawn(network, answer.sample, answer.features, f"{below} {plural(below, 'feature')} at the bottom of the chain")
+    count = len(answer.decisive)
+    what = f"{plural(count, 'neuron')} of the last layer" if links else plural(count, "input")
+    sentence = f"{label}, because {count} {what} suffice{'s' if count == 1 else ''}" if count else f"{label}, whatever the input"
+    return Drawing(sentence, (*figures, bottom), text=answer.text(limit=4))
 
 
 # -- how many ----------------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,27 @@ __all__ = [
     "StripRow",
     "Vote",
     "Votes",
+    "percent",
+    "plural",
 ]
+
+
+def plural(count: int, noun: str) -> str:
+    """A noun as a number asks for it: one class, two classes."""
+    return noun if count == 1 else f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
+def percent(share: Fraction) -> str:
+    """A share in whole percent; 0 and 100 are written only where they are exact.
+
+    Examples
+    --------
+    >>> percent(Fraction(0)), percent(Fraction(1, 300)), percent(Fraction(2, 3)), percent(Fraction(299, 300)), percent(Fraction(1))
+    ('0', '<1', '67', '>99', '100')
+    """
+    if 0 < share < Fraction(1, 200):
+        return "<1"
+    return ">99" if Fraction(199, 200) < share < 1 else str(round(100 * share))
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import current_thread, main_thread
 from time import monotonic
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,6 +77,24 @@ class _Asking:
         self.end, self.notify = monotonic() + time_limit, notify
         self.skipped: list[str] = []
 
+    @contextmanager
+    def stopped_by_interrupt(self) -> Iterator[None]:
+        """Ctrl-C ends the question at hand, which gives what is known; here it also leaves no time for those that follow."""
+        before = signal.getsignal(signal.SIGINT)
+        if current_thread() is not main_thread() or not callable(before):
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.end = 0.0
+            before(number, frame)
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
     def ask(self, what: str, share: float, question: Callable[[float], _T]) -> _T | None:
         if self.notify is not None:
             self.notify(f"report: {what} ...")
@@ -92,13 +114,17 @@ def find(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Findings:
-    """Ask all that a report needs; the questions together take about `time_limit` seconds at most."""
+    """Ask all that a report needs; the questions together take about `time_limit` seconds at most. Ctrl-C ends them all."""
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < float("inf"):
         raise QuestionError(f"time_limit={time_limit!r} must be a number of seconds, not negative.")
     values = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(x, dtype=object).reshape(-1).tolist()]
     trace = network.trace(row_of(values))
     asking = _Asking(time_limit, notify)
-    how: dict[str, Any] = {"seed": seed, "threads": threads, "notify": notify}
+    with asking.stopped_by_interrupt():
+        return _ask_all(network, values, trace, asking, {"seed": seed, "threads": threads, "notify": notify})
+
+
+def _ask_all(network: Network, values: list[Any], trace: Trace, asking: _Asking, how: dict[str, Any]) -> Findings:
     if _first_work(network) > _WORK:
         asking.skipped.append(
             "the questions what it rests on, what would change it and how robust it is: the network is too large to ask them within a "

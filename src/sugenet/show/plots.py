@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import Any
 
 from sugenet.errors import SugenetError
-from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes
+from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes, percent, plural
 from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION
 
 __all__ = ["plot_figure"]
@@ -90,12 +90,13 @@ def _(figure: Heat, ax: Any) -> None:
 
     shares = [[float(share or 0) for share in row] for row in figure.shares]
     ax.imshow(shares, cmap=LinearSegmentedColormap.from_list("shares", [blues(0), blues(1)]), vmin=0, vmax=1, interpolation="nearest")
-    if len(shares[0]) <= 10:
-        for r, row in enumerate(shares):
+    written = len(shares[0]) <= 10
+    if written:
+        for r, row in enumerate(figure.shares):
             for c, share in enumerate(row):
                 if share:
-                    ax.text(c, r, f"{share:.0%}"[:-1], ha="center", va="center", fontsize=8, color=PAPER if share > 0.45 else INK)
-    _bare(ax, figure.caption)
+                    ax.text(c, r, percent(share), ha="center", va="center", fontsize=8, color=PAPER if share > 0.45 else INK)
+    _bare(ax, ("numbers in percent: " if written else "") + figure.caption)
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> 
     ax.tick_params(left=False)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
-    more = [f"and {left_out:,} more {what}"] if left_out else []
+    more = [f"and {left_out:,} more {plural(left_out, what)}"] if left_out else []
     ax.set_xlabel(_plain(fill("; ".join([caption] * bool(caption) + more), 70)), fontsize=9, color=MUTED)
 
 
@@ -134,7 +135,7 @@ def _(figure: Strip, ax: Any) -> None:
         ax.text(0.30, y, _plain(row.value), ha="right", va="center", fontsize=9)
         ax.text(0.34, y, _plain(row.words), ha="left", va="center", fontsize=9, color=MUTED)
         ax.axhline(y + 0.5, color=RULE, linewidth=0.6)
-    _rows(ax, [row.name for row in figure.rows], figure.caption, figure.left_out, "features")
+    _rows(ax, [row.name for row in figure.rows], figure.caption, figure.left_out, "feature")
     ax.set_xlim(0, 1)
     ax.set_xticks([])
 
@@ -155,7 +156,7 @@ def _(figure: Meters, ax: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     band = f"; hatched: with {figure.banded}" if figure.banded else ""
     caption = f"matches above the threshold (M - tau); 0 or more is on{band}"
-    _rows(ax, [m.name for m in figure.meters], caption, figure.left_out, "neurons")
+    _rows(ax, [m.name for m in figure.meters], caption, figure.left_out, "neuron")
 
 
 @_draw.register
@@ -175,7 +176,7 @@ def _(figure: Votes, ax: Any) -> None:
     degrees.set_xlabel("possibility: diamonds", fontsize=9, color=MUTED)
     for side in ("right", "left"):
         degrees.spines[side].set_visible(False)
-    _rows(ax, [v.name for v in figure.votes], "votes: literals that match", figure.left_out, "classes")
+    _rows(ax, [v.name for v in figure.votes], "votes: literals that match", figure.left_out, "class")
 
 
 @_draw.register
@@ -188,7 +189,7 @@ def _(figure: Bars, ax: Any) -> None:
     ax.set_xlim(0, float(figure.top) or 1.0)
     if figure.percent:
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    _rows(ax, [b.name for b in figure.bars], figure.axis, figure.left_out, "bars")
+    _rows(ax, [b.name for b in figure.bars], figure.axis, figure.left_out, "bar")
 
 
 # -- charts ------------------------------------------------------------------------------------------------------------------------

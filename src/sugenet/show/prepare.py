@@ -16,7 +16,7 @@ from sugenet.errors import NetworkError
 from sugenet.reason.front import first_layer, move_gains, reach
 from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.regions import Region
-from sugenet.show.figures import Bar, Bars, Cactus, Cell, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes
+from sugenet.show.figures import Bar, Bars, Cactus, Cell, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes, percent
 from sugenet.show.pictures import grid_of, shades
 
 __all__ = [
@@ -142,7 +142,7 @@ def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, 
         row = [attribution.get(name) for name in names]
         return Heat(title, tuple(tuple(row[r * grid[1] : (r + 1) * grid[1]]) for r in range(grid[0])), caption)
     ordered = sorted(((share, name) for name, share in attribution.items() if share), key=lambda pair: (-pair[0], pair[1]))
-    bars = tuple(Bar(name, share, f"{float(share):.0%}", strong=share == 1) for share, name in ordered[:ROWS])
+    bars = tuple(Bar(name, share, f"{percent(share)} %", strong=share == 1) for share, name in ordered[:ROWS])
     return Bars(title, caption, bars, Fraction(1), max(0, len(ordered) - ROWS), percent=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -87,6 +87,11 @@ def _votes(count: Any) -> str:
     return f"{int(count)} vote{'' if int(count) == 1 else 's'}"
 
 
+def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
+    """The first of some words; the rest is counted."""
+    return between.join(parts[:most]) + (f"{between}and {len(parts) - most} more" if len(parts) > most else "")
+
+
 def _region_words(kind: str, radius: Fraction) -> str:
     number = int(radius) if radius.denominator == 1 else float(radius)
     return str({"L0": L0, "Hamming": Hamming, "Linf": Linf}[kind](number))
@@ -159,12 +164,12 @@ class Page:
 
     def headline(self) -> str:
         """The decision and what is proved about small changes, in one sentence."""
-        nearest = self.found.nearest
+        nearest, best = self.found.nearest, self.found.best
+        if best is not None and best.value <= 1:
+            return f"{self.label}. A change of 1 {self.noun} can alter it."
         match nearest:
             case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.value > 1:
                 return f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it: proved."
-            case Counterfactual() if nearest.value <= 1:
-                return f"{self.label}. A change of 1 {self.noun} can alter it."
             case Counterfactual() | OpenCounterfactual() if nearest.lower > 1 and not _trusted(nearest.certificate):
                 return f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it: proved. More is undecided."
             case NoCounterfactual() if nearest.is_certified:
@@ -230,10 +235,9 @@ class Page:
         if not size:
             return f"<p>With {safe(region)}, nothing needs to stay: the class stays whatever changes. {mark}</p>"
         if first.status == "unknown":
-            left = network.encoder.features - size
-            return f"<p>With {safe(region)}, all that is known is that {self.many(left)} cannot matter. {mark}</p>"
-        these = f"this {self.noun} keeps its range" if size == 1 else f"these {self.many(size)} keep their range"
-        words = f"With {region}, wherever that is, the class stays {self.label} as long as {these}. {_LEAST[first.status]}"
+            return f"<p>With {safe(region)}, no set of {self.noun}s was proved to suffice in the time. {mark}</p>"
+        keep = f"this {self.noun} keeps its range" if size == 1 else f"these {self.many(size)} keep their range"
+        words = f"With {region}, wherever that is, the class stays {self.label} as long as {keep}. {_LEAST[first.status]}"
         figures = [_figure(kept_drawn(network, near.sample, first.features, f"{self.many(size)} that suffice{'s' if size == 1 else ''}"))]
         said = [self._listed(first)]
         if len(near.reasons) > 1:
@@ -247,9 +251,11 @@ class Page:
     def _around(self, near: Reasons) -> str:
         """What all reasons together say of the features."""
         whole = "and no others" if near.all_reasons else "and there may be more"
-        core = ", ".join(near.core[:_LISTED])
-        every = f"In every one of them: {core}." if core else f"No {self.noun} is in every one of them."
-        some = f"{self.many(len(near.relevant))} matter in some set"
+        core = sorted(set.intersection(*(set(reason.features) for reason in near.reasons)))
+        names = _some([self.network.encoder.names[feature] for feature in core], ", ")
+        every = f"In every one of them: {names}." if core else f"No {self.noun} is in every one of them."
+        matter = len(near.relevant)
+        some = f"{self.many(matter)} matter{'s' if matter == 1 else ''} in some set"
         some += f", {len(near.irrelevant)} in none." if near.all_contrasts or near.all_reasons else "."
         return f'<p class="note">There are {len(near.reasons):,} minimal sets, {whole}. {safe(every)} {safe(some)}</p>'
 
@@ -262,14 +268,23 @@ class Page:
             return f"<p>For any input, whatever the rest may be, no reason was proved in the time. {self._reason_mark(first)}</p>"
         if not size:
             words = "whatever the input, the class is the same: nothing decides."
-        elif size == total:
+        elif size == total and first.status == "sufficient":
             words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
-        else:
-            words = f"these {size} of {total} {self.noun}s suffice: while they keep their range, all others may take any value at all. "
-            words += _LEAST[first.status]
-        if size == total:
             return f"<p>For any input, {safe(words)} {_status('undecided')}</p>"
+        elif size == total:
+            words = (
+                f"the only {self.noun} decides." if total == 1 else f"all {total} {self.noun}s are needed: none of them can be left out."
+            )
+        else:
+            words = (
+                f"{self._these(size)} suffice{'s' if size == 1 else ''}: while {'it keeps its' if size == 1 else 'they keep their'} range, "
+            )
+            words += f"all others may take any value at all. {_LEAST[first.status]}"
         return f"<p>For any input, {safe(words)} {self._reason_mark(first)}</p>{self._listed(first)}"
+
+    def _these(self, size: int) -> str:
+        total = self.network.encoder.features
+        return f"this one of {total} {self.noun}s" if size == 1 else f"these {size} of {total} {self.noun}s"
 
     def _listed(self, reason: Reason) -> str:
         """The conditions of a reason; those of a long one folded away."""
@@ -319,7 +334,7 @@ class Page:
                     if old != new:
                         words = coding.describe(self.network.encoder.names[feature], coding.state(new))
                         parts.append(f"{words} (now {value_words(coding, old)})")
-                what = "; ".join(parts[:6]) + (f"; and {len(parts) - 6} more" if len(parts) > 6 else "")
+                what = _some(parts, "; ", 6)
                 status = "proved" if least else "undecided"
                 mark = _status(status)
                 claim = f"to {goal}: {cost}"
@@ -357,8 +372,8 @@ class Page:
             case Proved():
                 return ("proved" if answer.is_certified else "undecided"), engine_words(answer.engine, answer.certificate["proof"])
             case Refuted():
-                changes = "; ".join(f"{name} from {a} to {b}" for name, (a, b) in list(answer.changes.items())[:4])
-                return "refuted", f"{engine_words(answer.engine)}: class {' and '.join(answer.labels)} with {changes}"
+                changes = [f"{name} from {a} to {b}" for name, (a, b) in answer.changes.items()]
+                return "refuted", f"{engine_words(answer.engine)}: class {' and '.join(answer.labels)} with {_some(changes, '; ', 4)}"
         known = answer.facts.get("proved_up_to")
         return "undecided", answer.reason + (f"; holds up to {known}, proved" if known is not None else "")
 
@@ -391,13 +406,19 @@ class Page:
             return section("chain", "How the network came to it", self._not_asked())
         network, last = self.network, len(self.network.layers)
         count = len(chain.decisive)
+        suffice = f"suffice{'s' if count == 1 else ''} for {self.label}, whatever the others"
+        if not count:
+            return section("chain", "How the network came to it", f"<p>{safe(f'The class is {self.label}, whatever the input.')}</p>")
         if not chain.links:
-            words = f"These {count} inputs suffice for {self.label}, whatever the others are: {'; '.join(chain.conditions()[:_LISTED])}."
+            these = "This one input" if count == 1 else f"These {count} inputs"
+            words = f"{these} {suffice} are: {_some(chain.conditions(), '; ')}."
             return section("chain", "How the network came to it", f"<p>{safe(words)}</p>")
+        below = f"{'It' if count == 1 else 'Each'} is on or off because of some of its inputs, and so down to"
+        outputs = network.layers[last - 1].outputs
+        who = "The only neuron" if outputs == 1 else f"{count} of the {outputs} neurons"
         words = (
-            f"{count} of the {network.layers[last - 1].outputs} neurons of the last hidden layer suffice for {self.label}, whatever the "
-            f"others do. Each is on or off because of some of its inputs, and so down to {self.many(len(chain.features))}. Every step was "
-            f"checked by counting, and nothing in a step can be left out."
+            f"{who} of the last hidden layer {suffice} do. {below} "
+            f"{self.many(len(chain.features))}. Every step was checked by counting, and nothing in a step can be left out."
         )
         rows = []
         for literal in chain.decisive[:_NEURONS]:
@@ -415,8 +436,7 @@ class Page:
             words = [self.network.encoder.names[abs(literal) - 1] for literal in literals[:3]]
         else:
             words = [self.network.words(layer, literal) for literal in literals[:3]]
-        more = f"; and {len(literals) - 3} more" if len(literals) > 3 else ""
-        return "; ".join(words) + more
+        return "; ".join(words) + (f"; and {len(literals) - 3} more" if len(literals) > 3 else "")
 
     # -- the model and its papers ----------------------------------------------------------------------------------------------------
 

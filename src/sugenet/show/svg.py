@@ -11,7 +11,7 @@ from functools import singledispatch
 from textwrap import wrap
 from typing import Any
 
-from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes
+from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes, percent, plural
 from sugenet.show.markup import safe
 from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SHAPES, SKY, TRACK, VERMILLION, blues, grey
 
@@ -185,7 +185,7 @@ def _(figure: Heat) -> str:
                 f'<g data-share="{share}"><rect x="{_n(x)}" y="{_n(y)}" width="{_n(cell)}" height="{_n(cell)}" fill="{blues(share)}"/>'
             )
             if cell >= 20:
-                sheet.text(x + cell / 2, y + cell / 2 + 4, f"{float(share):.0%}"[:-1], size=10, anchor="middle", fill=_over(share))
+                sheet.text(x + cell / 2, y + cell / 2 + 4, percent(share), size=10, anchor="middle", fill=_over(share))
             sheet.parts.append("</g>")
     for k in range(len(figure.shares) + 1):
         sheet.line(left, top + k * cell, left + columns * cell, top + k * cell, RULE, 0.6)
@@ -196,7 +196,7 @@ def _(figure: Heat) -> str:
         x = left + 30 + k * 30
         sheet.rect(x, sheet.y, 30, 9, blues(k / 4), f' stroke="{RULE}" stroke-width="0.6"')
     sheet.text(left, sheet.y + 9, "0 %", size=11, fill=MUTED)
-    sheet.text(left + 186, sheet.y + 9, "100 %"[: 5 if left + 186 < sheet.width else 0], size=11, fill=MUTED)
+    sheet.text(left + 186, sheet.y + 9, "100 %", size=11, fill=MUTED)
     sheet.y += 13
     sheet.caption(("numbers in percent: " if cell >= 20 else "") + figure.caption)
     return sheet.done()
@@ -238,7 +238,7 @@ def _(figure: Strip) -> str:
 
 def _left_out(sheet: _Sheet, count: int, what: str) -> None:
     if count:
-        sheet.caption(f"... and {count:,} more {what}{'' if count == 1 else 'es' if what.endswith('s') else 's'}")
+        sheet.caption(f"... and {count:,} more {plural(count, what)}")
 
 
 # -- neurons and classes -----------------------------------------------------------------------------------------------------------

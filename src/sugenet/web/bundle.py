@@ -133,7 +133,9 @@ def _app() -> str:
 
 @cache
 def _style() -> str:
-    return _lean(re.sub(r"/\*.*?\*/", "", source("style.css"), flags=re.DOTALL).splitlines())
+    """The style sheet without comments and without spaces that say nothing."""
+    text = re.sub(r"/\*.*?\*/", "", source("style.css"), flags=re.DOTALL)
+    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"\s+", " ", text)).replace(";}", "}").strip()
 
 
 def _hash(text: str) -> str:

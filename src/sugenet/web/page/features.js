@@ -12,6 +12,11 @@ export function isNumber(payload, feature) {
   return codingOf(payload, feature).kind === "steps";
 }
 
+// A state in words without the feature's name: ">= 14.8", or "12.23 <= x < 14.8".
+export function shortWords(model, feature, state) {
+  return model.describe(feature, state).replace(model.features[feature].name, "x").replace(/^x /, "");
+}
+
 // The reachable state nearest to a wanted one.
 export function nearestState(model, feature, wanted) {
   const away = (state) => Math.abs(state - wanted);

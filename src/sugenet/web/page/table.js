@@ -1,6 +1,6 @@
 // The input as a form: a slider with its cuts marked for a number, choices for a category; a group moves as one.
 import { byId, button, fill, h, put, say } from "./dom.js";
-import { codingOf, ends, nameOf, nearestState } from "./features.js";
+import { codingOf, ends, nameOf, nearestState, shortWords } from "./features.js";
 import { showValue } from "./words.js";
 
 const FEW = 6;
@@ -95,7 +95,7 @@ export function makeTable(app) {
       row.element.classList.toggle("changed", changed);
       row.hold.ariaPressed = String(held);
       say(row.hold, held ? "held" : "hold");
-      say(row.words, model.describe(f, state.states[f]).replace(nameOf(payload, f), "x").replace(/^x /, ""));
+      say(row.words, shortWords(model, f, state.states[f]));
       say(row.value, row.control.shows ? "" : showValue(state.values[f]));
       row.value.title = changed ? `was ${showValue(state.base[f])}` : "";
     });

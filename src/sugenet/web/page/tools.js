@@ -1,6 +1,6 @@
 // The tools above the input: what a click does, the level to paint with, undo; and going to another input with a way back.
 import { button, byId, calm, choices, fill, h, look, many, put, say } from "./dom.js";
-import { shade } from "./features.js";
+import { shade, shortWords } from "./features.js";
 import { unit } from "./words.js";
 
 const FEW_LEVELS = 8;
@@ -35,14 +35,14 @@ export function makeTools(app) {
   }
 
   function setLevels() {
-    const { coding, name } = model.features[0];
+    const { coding } = model.features[0];
     const spread = (share) => Math.round(share * (coding.states - 1));
     const levels = coding.states > FEW_LEVELS ? [0, 0.25, 0.5, 0.75, 1].map(spread) : model.reachableStates(0);
     app.level = levels[levels.length - 1];
     const swatch = (level) => {
       const box = h("span", { class: "swatch" });
       put(box, "--shade", shade(payload, 0, model.valueOf(0, level, null)));
-      return h("span", { class: "level" }, box, model.describe(0, level).replace(name, "").replace("  ", " ").trim());
+      return h("span", { class: "level" }, box, shortWords(model, 0, level));
     };
     const choose = (value) => { app.level = Number(value); };
     choices(byId("levels"), "level", levels.map((level) => [String(level), swatch(level)]), String(app.level), choose);
