@@ -379,3 +379,16 @@ def test_an_interrupted_training_writes_its_best_epoch_and_ends_with_0(capsys, m
     assert code == 0
     assert "(interrupted)" in out
     assert sg.load(tmp_path / "m.sugenet").classes == ("u", "v")
+
+
+def test_an_option_in_front_of_the_command_is_shown_its_place(capsys):
+    code, _, err = run(capsys, "--json", "predict", "digits")
+    assert (code, err.splitlines()[0]) == (2, "sugenet: --json must come behind the command.")
+
+
+def test_a_network_of_another_program_must_be_converted_first(capsys, tmp_path):
+    path = tmp_path / "my net.onnx"
+    path.write_bytes(b"anything")
+    code, _, err = run(capsys, "summary", path)
+    assert code == 2
+    assert err.endswith(f"Convert it first: sugenet convert '{path}' -o model.sugenet\n")

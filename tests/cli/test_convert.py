@@ -45,6 +45,7 @@ def test_a_match_count_file_is_converted(capsys, tmp_path):
         (["convert", "README.md", "-o", "x.sugenet"], "no kind that can be imported"),
         (["convert", "digits", "-o", "x.txt"], "must end in .sugenet or .onnx"),
         (["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "floats"], "--inputs floats is not bits, reals, or integers"),
+        (["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "0..255/0"], "--inputs 0..255/0 is not bits, reals, or integers"),
     ],
 )
 def test_what_cannot_be_converted_is_named(capsys, arguments, message):

@@ -53,6 +53,21 @@ def test_the_interactive_page_knows_samples_truth_and_answers(example):
     assert data["answers"][0]["answer"]["kind"] == "whatif"
 
 
+def test_a_report_names_the_file_that_checks_its_certificates(example):
+    page = in_process(["report", "example.sugenet", "input.csv", "--index", "1", "-o", "-"])[1]
+    assert "sugenet check certificate.json example.sugenet<" in page
+
+
+def test_seed_and_threads_reach_the_questions_of_an_interactive_page(example, monkeypatch):
+    import sugenet.web.questions
+
+    asked = {}
+    monkeypatch.setattr(sugenet.web.questions, "precompute", lambda *_, **how: asked.update(how) or [])
+    words = ["report", "example.sugenet", "input.csv", "--index", "1", "--interactive", "-o", "-"]
+    assert in_process([*words, "--seed", "5", "--threads", "1", "--time-limit", "2"])[0] == 0
+    assert (asked["seed"], asked["threads"], asked["time_limit"]) == (5, 1, 2.0)
+
+
 def test_a_place_that_cannot_be_written_is_named_before_work(example):
     code, out, err = in_process(["report", "example.sugenet", "input.csv", "--index", "1", "-o", "nowhere/page.html"])
     assert (code, out) == (2, "")

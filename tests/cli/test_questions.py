@@ -140,6 +140,18 @@ def test_why_and_chain_and_rules(capsys):
         (("whatif", "digits", "--index", 7, "--price", "nose=2"), "no feature 'nose'"),
         (("why", "digits", "--index", 7, "-n", "few"), "-n few"),
         (("rules", "digits", "--check", "pixel (0,0) >= 3"), "'->'"),
+        (("verify", "digits", "--index", 7, "--hamming", 0, "--l0", 0), "ask one question (--hamming and --l0 given)"),
+        (("why", "digits", "--index", 7, "--hamming", 0, "--l0", 2), "name one region, not --hamming and --l0"),
+        (("verify", "digits", "--index", 7, "--l0", 1, "--falling"), "give --monotone too"),
+        (("verify", "digits", "--never", 3, "--index", 7), "--never is not about one sample, and --index means nothing to it"),
+        (("verify", "digits", "--fair", "pixel (0,0)", "--to", 3), "--fair is not about one sample, and --to means nothing"),
+        (("verify", "digits", "--always", 3, "--ties", "against"), "--ties means nothing to it: leave it out"),
+        (("count", "digits", "--hamming", 3), "there are 359 samples. Choose one with --index"),
+        (("why", "digits", "--index", 7, "--chain", "--l0", 2), "leave out --l0"),
+        (("why", "digits", "--index", 7, "--chain", "-o", "c.json"), "has no certificate: leave out --output"),
+        (("whatif", "digits", "--index", 7, "--price", "pixel (0,0)=2", "--cost", "L2"), "name the cost once"),
+        (("rules", "digits", "--neuron", 1, "--class", 3), "ask one thing, not --neuron and --class"),
+        (("rules", "digits", "--check", "pixel (0,0) >= 3 -> 3", "--neuron", 0), "ask one thing, not --check and --neuron"),
         (("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"), "--method guess is not one of auto, walk, sums, sample"),
     ],
 )
@@ -170,3 +182,22 @@ def test_rules_that_are_checked_have_certificates(capsys, tmp_path):
     code, _, _ = run(capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1, "-o", path)
     assert code == 1
     assert run(capsys, "check", path, "breast_cancer")[0] == 0
+
+
+def test_a_radius_of_0_is_a_region(capsys):
+    code, out, _ = run(capsys, "verify", "digits", "--index", 7, "--hamming", 0)
+    assert (code, "with up to 0 bits flipped: proved" in out) == (0, True)
+    code, out, _ = run(capsys, "count", "digits", "--index", 7, "--l0", 0)
+    assert (code, out.startswith("1 input")) == (0, True)
+    code, out, _ = run(capsys, "why", "digits", "--index", 7, "--l0", 0)
+    assert (code, "with up to 0 features changed: nothing needs to be known" in out) == (0, True)
+
+
+def test_names_with_commas_can_be_listed(capsys, tmp_path):
+    network = sg.Network(sg.Encoder.of_bits(3, ["a", "b, c", "b"]), [], sg.Head([[1, 1, 1], [-1, -1, -1]]))
+    sg.save(network, tmp_path / "m.sugenet")
+    (tmp_path / "x.csv").write_text("1,1,1\n")
+    for names, found in (("b, c,a", ["b, c", "a"]), ("b,a", ["b", "a"]), (" b, c ", ["b, c"])):
+        _, out, _ = run(capsys, "verify", tmp_path / "m.sugenet", tmp_path / "x.csv", "--free", names, "--json")
+        free = json.loads(out)["certificate"]["question"]["region"]["features"]
+        assert [network.encoder.names[feature] for feature in free] == found

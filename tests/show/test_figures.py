@@ -251,3 +251,33 @@ def test_hostile_words_stay_words():
 def test_which_samples_are_images(codings, grid):
     width = sum(coding.width for coding in codings)
     assert grid_of(Network(sg.Encoder(codings), [], Head(np.ones((2, width), int)))) == grid
+
+
+def test_a_share_that_is_not_0_or_100_percent_is_not_written_so():
+    shares = (Fraction(1, 300), Fraction(299, 300), Fraction(1), Fraction(1, 2))
+    heat = Heat("shares", (shares, (None,) * 4))
+    drawn = [text.text for text in ET.fromstring(svg(heat)).iter(f"{NS}text")]
+    assert drawn[1:5] == ["<1", ">99", "100", "50"]
+    axes = plot_figure(heat)
+    assert [text.get_text() for text in axes.texts] == drawn[1:5]
+    assert axes.get_xlabel().startswith("numbers in percent")
+    pyplot.close(axes.figure)
+
+
+@pytest.mark.parametrize(("left", "words"), [(1, "1 more neuron"), (2, "2 more neurons")])
+def test_what_is_left_out_is_counted_in_good_grammar(left, words):
+    meters = Meters("meters", (Meter("neuron 1", 5, 4, 9),), left)
+    assert f"... and {words}<" in svg(meters)
+    axes = plot_figure(meters)
+    assert axes.get_xlabel().replace("\n", " ").endswith(f"and {words}")
+    pyplot.close(axes.figure)
+
+
+def test_captions_of_plots_stay_on_the_paper():
+    network, (X, _) = sg.models.breast_cancer(), sg.models.samples("breast_cancer")
+    axes = plot_figure(kept_drawn(network, X[3], (), "nothing"))
+    axes.figure.canvas.draw()
+    box = axes.xaxis.label.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= axes.figure.bbox.width
+    pyplot.close(axes.figure)

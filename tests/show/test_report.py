@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+import signal
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +13,9 @@ import sugenet as sg
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError
 from sugenet.show import report
+from sugenet.show.findings import find
+from sugenet.show.report_page import Page
+from sugenet.show.report_style import STYLE
 from tests.show.conftest import HOSTILE, bits
 
 SECTIONS = ["verdict", "rests", "changes", "robust", "chain", "model", "certificates", "words"]
@@ -151,7 +156,7 @@ def test_a_class_that_nothing_changes():
 def test_a_network_without_hidden_layers():
     network = Network.of_bits([], sg.Head([[1, 1, -1], [-1, -1, 1]]))
     reader = read(report(network, [1, 1, 0], time_limit=5))
-    assert "inputs suffice" in " ".join(reader.words)
+    assert "These 2 features suffice for 0, whatever the others are: x2 = +1; x3 = -1." in " ".join(reader.words)
     checked(reader, network)
 
 
@@ -196,3 +201,104 @@ def test_progress_is_told():
     told = []
     report(bits(), [1, 1, 1, 1], notify=told.append)
     assert "report: the least change ..." in told
+
+
+def said(html):
+    """The words of a part of a page."""
+    return " ".join(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", html, flags=re.DOTALL).split())
+
+
+def majority():
+    """Three bits, two of which decide: each pair that agrees is a reason."""
+    return Network.of_bits([sg.DenseLayer([[1, 1, 1]], [2])], sg.Head([[-1], [1]]), classes=["few", "many"])
+
+
+def test_that_all_features_are_needed_is_proved_not_open():
+    network = Network.of_bits([], sg.Head([[1, 1, 1], [0, 0, 0]], bias=[-3, 0]), classes=["all", "not all"])
+    words = said(report(network, [1, 1, 1], time_limit=20))
+    assert "For any input, all 3 features are needed: none of them can be left out. ✓ proved" in words
+    one = Network.of_bits([], sg.Head([[1], [-1]]))
+    words = said(report(one, [1], time_limit=20))
+    assert "For any input, the only feature decides. ✓ proved" in words
+    assert "This feature suffices for 0, whatever the others are: x1 = +1." in words
+
+
+def test_what_is_in_every_reason_is_what_is_in_every_listed_one():
+    network = majority()
+    findings = find(network, [1, 1, 1], time_limit=20)
+    near = findings.near
+    assert sorted(reason.features for reason in near.reasons) == [(0, 1), (0, 2), (1, 2)]
+    whole = said(Page(findings, None, "m").rests())
+    assert "There are 3 minimal sets, and no others. No feature is in every one of them. 3 features matter in some set, 0 in none." in whole
+    two = tuple(reason for reason in near.reasons if 0 in reason.features)
+    some = replace(near, reasons=two, all_reasons=False, all_contrasts=False)
+    words = said(Page(replace(findings, near=some), None, "m").rests())
+    assert "There are 2 minimal sets, and there may be more. In every one of them: x1. 3 features matter in some set." in words
+
+
+def test_a_reason_that_is_not_proved_is_not_called_one():
+    findings = find(majority(), [1, 1, 1], time_limit=20)
+    open_reason = replace(findings.near.reasons[0], status="unknown")
+    some = replace(findings.near, reasons=(open_reason,), all_reasons=False, all_contrasts=False)
+    words = said(Page(replace(findings, near=some), None, "m").rests())
+    assert "With up to 2 features changed, no set of features was proved to suffice in the time. ? undecided" in words
+
+
+def test_a_change_of_one_feature_that_a_narrower_question_found_is_told_first():
+    network = Network.of_bits([], sg.Head([[1, 1], [-1, 1], [-1, -1]]))
+    findings = find(network, [1, 1], time_limit=20)
+    found = findings.nearest
+    assert found.value == 1
+    late = sg.whatif(network, [1, 1], time_limit=0)
+    assert isinstance(late, sg.OpenCounterfactual)
+    page = Page(replace(findings, nearest=late, targets=((found.label, found),)), None, "m")
+    assert page.headline() == "0. A change of 1 feature can alter it."
+
+
+def test_ctrl_c_ends_all_questions_and_the_report_is_whole():
+    network, (X, _) = sg.models.digits(), sg.models.samples("digits")
+    told = []
+
+    def interrupt_once(words):
+        told.append(words)
+        if words == "search ..." and told.count(words) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    page = report(network, X[7], time_limit=1000, notify=interrupt_once)
+    assert signal.getsignal(signal.SIGINT) is before
+    words = said(page)
+    assert "3. Whether a small change alters it is undecided." in words
+    assert "interrupted" in words
+    assert words.count("the time was up") >= 4
+    assert checked(read(page), network) >= 4
+
+
+def test_a_chain_of_a_constant_class_and_of_one_neuron_reads_well():
+    constant = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [2])], sg.Head([[1], [1]], bias=[0, 9]))
+    assert "The class is 1, whatever the input." in said(Page(find(constant, [1, 1, 1], time_limit=5), None, "m").chain())
+    stuck = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [9])], sg.Head([[1], [-1]]))
+    words = said(Page(find(stuck, [1, 1, 1], time_limit=5), None, "m").chain())
+    assert "The only neuron of the last hidden layer suffices for 1, whatever the others do. It is so for any input." in words
+
+
+def test_certificates_of_two_reasons_say_where_they_hold(digits_page):
+    words = said(digits_page)
+    assert re.search(r"C1 ✓ proved with up to 2 pixels changed, [0-9]+ pixels suffice for 3", words)
+    assert re.search(r"C2 ✓ proved for any input, [0-9]+ pixels suffice for 3", words)
+
+
+def test_a_refutation_with_many_changes_counts_those_that_are_left_out():
+    network = Network.of_bits([], sg.Head([[1] * 11, [-1] * 11]))
+    findings = find(network, [1] * 11, time_limit=5)
+    refuted = sg.verify(network, sg.Robust([1] * 11, sg.Free(network.encoder.names)))
+    changed = [f"{name} from {a} to {b}" for name, (a, b) in refuted.changes.items()]
+    assert len(changed) > 4
+    _, by = Page(findings, None, "m")._decided(refuted)
+    assert by.endswith(f"{'; '.join(changed[:4])}; and {len(changed) - 4} more")
+
+
+def test_paper_has_the_wide_layout():
+    """A sheet is narrower than a small screen: rules for those must not reach it."""
+    assert "@media screen and (max-width" in STYLE
+    assert "@media (max-width" not in STYLE

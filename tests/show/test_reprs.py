@@ -2,6 +2,7 @@
 
 import importlib
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html import escape, unescape
 
 import pytest
@@ -156,3 +157,17 @@ def test_a_query_with_real_inputs_is_drawn():
     certificate = {"question": question, "answer": "refuted", "witness": [0.5, 3], "proof": None}
     found = Refuted(network, "no violation", (0.5, 3), ("other",), {}, "patches", 0.0, certificate)
     assert [row.value for row in draw(found).figures[0].rows] == ["0.5", "3"]
+
+
+def test_titles_say_no_more_than_is_known(digits):
+    reason = digits["reason"]
+    count = len(reason.features)
+    assert drawing(reason).figures[0].title == f"{count} features that suffice: {reason.status}"
+    figure = drawing(replace(reason, status="unknown")).figures[0]
+    assert (figure.title, figure.caption) == (
+        f"{count} features, not proved to suffice",
+        "framed: may be needed; nothing was proved in the time",
+    )
+    assert drawing(replace(reason, features=reason.features[:1])).figures[0].title == f"1 feature that suffices: {reason.status}"
+    assert drawing(replace(reason, features=())).figures[0].title == f"no feature is needed: {reason.status}"
+    assert drawing(digits["refuted"]).figures[0].title.startswith("3 becomes ")

@@ -122,6 +122,11 @@ def children(pid):
     return found
 
 
+def folder_of(worker):
+    """Where a worker has the copy of the network (Linux)."""
+    return Path(Path(f"/proc/{worker}/cmdline").read_text().rstrip("\0").rpartition("\0")[2])
+
+
 def is_there(pid):
     """Whether a process is there; one that is dead but not yet waited for is not."""
     try:

@@ -6,13 +6,14 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import sugenet as sg
 from sugenet.web import jobs
 from sugenet.web.jobs import Desk
-from tests.web.serving import HAS_PROC, LONG, is_there, wait_until
+from tests.web.serving import HAS_PROC, LONG, folder_of, is_there, wait_until
 
 NETWORK = sg.models.digits()
 SAMPLE = sg.models.samples("digits")[0][7].tolist()
@@ -99,6 +100,13 @@ def test_what_goes_wrong_in_a_worker_is_said(desk):
     assert "has no '->'" in job.error
 
 
+@pytest.mark.parametrize(("body", "status"), [(b"{", 400), (b"\xff", 400), (b"[" * 5000, 400), (b"[]", 422), (b'{"certificate": 1}', 422)])
+def test_a_body_without_a_certificate_is_found_by_the_worker(desk, body, status):
+    """Reading a large one takes seconds, in which the server has others to answer."""
+    job = desk.submit_check(body)
+    assert end_of(job)["answer"]["status"] == status
+
+
 @on_linux
 def test_a_worker_that_died_while_idle_is_replaced(desk):
     end_of(desk.submit(SOON))
@@ -158,14 +166,24 @@ def test_closing_ends_whatever_goes_on():
     assert closing.submit(SOON) is None
 
 
-def test_certificates_are_left_out_where_an_answer_would_be_too_large(monkeypatch):
+def test_certificates_are_left_out_where_an_answer_would_be_too_large():
     answer = {"sentence": "so", "certificate": {"proof": "x" * 100}, "reasons": [{"certificate": {}, "status": "minimal"}]}
-    assert jobs._small(answer) == answer
-    monkeypatch.setattr(jobs, "_MOST_BYTES", 50)
-    small = jobs._small(answer)
+    assert jobs._small(answer, 1000) == answer
+    small = jobs._small(answer, 50)
     assert small["certificate"] is None
     assert small["reasons"] == [{"certificate": None, "status": "minimal"}]
-    assert "certificates are left out" in small["note"]
+    assert "certificates beyond 16 MB are left out" in small["note"]
+
+
+def test_parts_together_are_no_larger_than_an_answer(monkeypatch):
+    monkeypatch.setattr(jobs, "_MOST_BYTES", 250)
+    out = io.BytesIO()
+    bench = jobs._Bench(out, "nowhere")
+    bench._now = "7"
+    for _ in range(3):
+        bench._part({"certificate": {"proof": "x" * 100}})
+    parts = [json.loads(line)["part"]["certificate"] for line in out.getvalue().splitlines()]
+    assert [part is None for part in parts] == [False, True, True]
 
 
 def test_no_line_is_cut_by_an_interrupt():
@@ -175,7 +193,7 @@ def test_no_line_is_cut_by_an_interrupt():
             return super().write(data)
 
     out = Slow()
-    bench = jobs._Bench(out)
+    bench = jobs._Bench(out, "nowhere")
     bench._now = bench._unwanted = "7"
     with pytest.raises(KeyboardInterrupt):
         bench._progress("half way")
@@ -186,10 +204,77 @@ def test_no_line_is_cut_by_an_interrupt():
 
 def test_progress_is_told_at_most_ten_times_a_second():
     out = io.BytesIO()
-    bench = jobs._Bench(out)
+    bench = jobs._Bench(out, "nowhere")
     bench._told = time.monotonic() + LONG
     bench._progress("too soon")
     assert out.getvalue() == b""
+
+
+@on_linux
+def test_a_worker_that_does_not_read_holds_nobody_up():
+    """A line that is longer than a pipe takes would wait for it."""
+    stuck = Desk(NETWORK, workers=1)
+    stuck.open()
+    end_of(stuck.submit(SOON))
+    pid = stuck.pids[0]
+    os.kill(pid, signal.SIGSTOP)
+    job = stuck.submit_check(b"x" * 1_000_000)
+    wait_until(lambda: job.begun is not None)
+    closing = threading.Thread(target=stuck.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not is_there(pid)
+    assert job.error == "the server is being shut down."
+
+
+@on_linux
+def test_the_memory_of_a_worker_is_limited(desk):
+    end_of(desk.submit(SOON))
+    process = Path(f"/proc/{desk.pids[0]}")
+    limit = next(line for line in (process / "limits").read_text().splitlines() if line.startswith("Max address space"))
+    assert int(limit.split()[3]) >= 4 << 30
+    assert (process / "oom_score_adj").read_text() == "1000\n"
+
+
+def test_a_question_for_which_memory_is_short_says_so(monkeypatch):
+    def greedy(*_given, **_named):
+        raise MemoryError
+
+    monkeypatch.setattr(jobs, "ask", greedy)
+    said = jobs._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, {"do": "ask", "question": SOON})
+    assert said == {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
+
+
+@on_linux
+def test_where_no_worker_can_be_started_the_next_question_tries_again(desk, monkeypatch):
+    end_of(desk.submit(SOON))
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "_Worker", lambda *_: (_ for _ in ()).throw(RuntimeError("can't start new thread")))
+        os.kill(desk.pids[0], signal.SIGKILL)
+        job = desk.submit(SOON)
+        end_of(job)
+        assert (job.state, job.error) == ("failed", "no worker could be started: can't start new thread.")
+    assert end_of(desk.submit(SOON))["state"] == "done"
+
+
+@on_linux
+def test_a_closed_desk_leaves_no_file():
+    made = Desk(NETWORK, workers=1)
+    made.open()
+    folder = folder_of(made.pids[0])
+    assert folder.is_dir()
+    made.close()
+    assert not folder.exists()
+
+
+def test_a_question_that_is_cancelled_as_it_fails_has_no_error():
+    made = Desk(NETWORK, workers=1)
+    job = made.submit(SOON)
+    assert made._waiting.popleft() is job
+    job.state = "working"
+    made.cancel(job)
+    made.finish(job, "the worker process ended")
+    assert (job.state, job.progress, job.error) == ("cancelled", "cancelled", None)
 
 
 def test_many_threads_may_ask_at_once(desk):

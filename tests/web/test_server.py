@@ -1,21 +1,24 @@
 """The server over real HTTP: answers, refusals, and bad requests after each of which it goes on."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 
 import pytest
 
 import sugenet as sg
 from sugenet.errors import SugenetError
 from sugenet.web import content_policy
-from sugenet.web.guards import MOST_BYTES
+from sugenet.web.guards import HEADERS, MOST_BYTES, Guard
 from sugenet.web.server import PORT, serve
-from tests.web.serving import HAS_PROC, JSON, LONG, children, is_there, serving, wait_until
+from tests.web.serving import HAS_PROC, JSON, LONG, children, folder_of, is_there, serving, wait_until
 
 NETWORK = sg.models.digits()
 X, y = sg.models.samples("digits")
@@ -112,6 +115,12 @@ def test_an_answer_whose_certificate_holds_until_it_is_tampered_with(server):
 @pytest.mark.parametrize("certificate", [{}, {"format": "sugenet certificate", "version": 2}, {"a": [[[]]]}])
 def test_what_is_no_certificate_does_not_hold(server, certificate):
     assert server.post("/api/check", {"certificate": certificate}).json["holds"] is False
+
+
+def test_a_body_without_a_certificate_is_refused(server):
+    broken, other = server.post("/api/check", b"{"), server.post("/api/check", {"proof": {}})
+    assert (broken.status, broken.json["error"][:20]) == (400, "the body is not JSON")
+    assert (other.status, other.json) == (422, {"error": 'the body must be {"certificate": {...}}.'})
 
 
 def test_reasons_come_one_at_a_time(server):
@@ -308,11 +317,64 @@ def test_what_is_hardly_http_stops_nothing(server, data):
     found = server.raw(data.replace(b"{port}", str(server.port).encode()))
     assert b" 500 " not in found.partition(b"\r\n")[0]
     if found.startswith(b"HTTP/1.1 4"):
-        assert set(json.loads(found.partition(b"\r\n\r\n")[2])) == {"error"}
+        head, _, body = found.partition(b"\r\n\r\n")
+        assert set(json.loads(body)) == {"error"}
+        assert b"\r\ncontent-security-policy: default-src 'none'" in head
+        assert all(b"\r\n%b: %b" % header in head for header in HEADERS)
+
+
+def test_a_bug_is_answered_with_all_headers_and_reported():
+    sent = []
+
+    async def app(*_given):
+        raise ZeroDivisionError
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"127.0.0.1:80")]}
+    guard = Guard(app, host="127.0.0.1", port=80, policy="default-src 'none'")
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(guard(scope, None, send))
+    assert (sent[0]["status"], json.loads(sent[1]["body"])) == (500, {"error": "a bug in sugenet, please report it: ZeroDivisionError."})
+    assert {*HEADERS, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")} <= set(sent[0]["headers"])
+
+
+def test_many_connections_that_ask_nothing_keep_nobody_out():
+    with serving("server._CONNECTIONS = 5", workers=1) as client:
+        idle = [socket.create_connection((client.host, client.port), timeout=LONG) for _ in range(100)]
+        assert client.get("/api/samples/7").status == 200
+        closed = 0
+        for connection in idle:
+            connection.settimeout(0.01)
+            try:
+                closed += connection.recv(1) == b""
+            except ConnectionResetError:
+                closed += 1
+            except TimeoutError:
+                pass
+            connection.close()
+        assert closed >= 95
 
 
 def test_who_is_too_slow_is_not_waited_for():
     with serving("guards.BODY_SECONDS = server._REQUEST_SECONDS = 0.2", workers=1) as client:
+        patient = HTTPConnection(client.host, client.port, timeout=LONG)
+        for _ in range(4):  # each request in time, on a connection that is older than one may take
+            patient.request("GET", "/api/samples/7")
+            assert patient.getresponse().read()
+            time.sleep(0.1)
+        patient.close()
+        with socket.create_connection((client.host, client.port), timeout=LONG) as deaf:
+            deaf.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n\r\n".encode() * 200)
+            time.sleep(1)
+            found = 0
+            try:
+                while piece := deaf.recv(1 << 20):
+                    found += len(piece)
+            except ConnectionResetError:
+                pass
+            assert found < 100 * len(client.get("/").body)
         head = f"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n".encode()
         with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
             slow.sendall(head)
@@ -376,17 +438,21 @@ def test_whoever_waits_is_told_when_the_server_ends():
 
 
 @pytest.mark.skipif(not HAS_PROC, reason="children are found in /proc")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_server_that_ends_leaves_no_process_behind(how):
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_server_that_ends_leaves_no_process_and_no_file_behind(how):
+    how = signal.Signals[how]
     with serving(workers=2) as client:
         taken = client.post("/api/questions", FOREVER).json["id"]
         wait_until(lambda: client.get(f"/api/questions/{taken}?wait=1").json["state"] == "working")
         workers = children(client.process.pid)
         assert len(workers) == 2
+        folder = folder_of(workers[0])
+        assert (folder / "model.sugenet").is_file()
         client.process.send_signal(how)
         code = client.process.wait(LONG)
-        assert code == (0 if how == signal.SIGINT else -how)
+        assert code == (0 if how == signal.SIGINT else -signal.SIGTERM if how == signal.SIGHUP else -how)
         wait_until(lambda: not any(map(is_there, workers)))
+        assert not folder.exists()
 
 
 # -- where it listens ------------------------------------------------------------------------------------------------------------

@@ -131,10 +131,14 @@ def target_of(options: Namespace, network: Network) -> int | None:
 
 
 def names_in(text: str, network: Network) -> list[str]:
-    """Names with commas between them; a name may hold a comma itself."""
-    if text in network.encoder.names:
-        return [text]
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names with commas between them; a name may hold a comma itself, and the longest that is one is meant."""
+    parts, names = text.split(","), []
+    while parts:
+        found = (many for many in range(len(parts), 0, -1) if ",".join(parts[:many]).strip() in network.encoder.names)
+        many = next(found, 1)
+        names.append(",".join(parts[:many]).strip())
+        parts = parts[many:]
+    return [name for name in names if name]
 
 
 def limits_in(parts: list[str], network: Network) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from sugenet.reason.answers import (
 )
 from sugenet.reason.chain import Chain
 from sugenet.reason.count_answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
 from sugenet.reason.rulebook import Rulebook
@@ -202,7 +203,9 @@ def _(answer: Refuted) -> Drawing:
     found = " and ".join(answer.labels)
     if question["kind"] == "robust":
         sample = _raw(network, question["sample"])
-        return Drawing(str(answer), (changes_drawn(network, sample, answer.witness, f"becomes {found}"), *_before(network, sample)), table)
+        label = network.trace(row_of(sample)).label
+        changed = changes_drawn(network, sample, answer.witness, f"{label} becomes {found}")
+        return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if len(answer.labels) == 2 and question["kind"] != "agree":
         one, other = answer.witness
         return Drawing(str(answer), (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),), table)
@@ -261,7 +264,9 @@ def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
 @drawing.register
 def _(answer: Reason) -> Drawing:
     count = len(answer.features)
-    if answer.status == "unknown":
+    if not count:
+        title = f"no feature is needed: {answer.status}"
+    elif answer.status == "unknown":
         title = f"{count} {plural(count, 'feature')}, not proved to suffice"
     else:
         title = f"{count} {plural(count, 'feature')} that suffice{'s' if count == 1 else ''}: {answer.status}"

@@ -110,7 +110,7 @@ def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> 
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     more = [f"and {left_out:,} more {plural(left_out, what)}"] if left_out else []
-    ax.set_xlabel(_plain(fill("; ".join([caption] * bool(caption) + more), 70)), fontsize=9, color=MUTED)
+    ax.set_xlabel(_plain(fill("; ".join([caption] * bool(caption) + more), 52)), fontsize=9, color=MUTED)
 
 
 def _beside(ax: Any, y: float, text: str, *, bold: bool = False, at: float = 1.01) -> None:
@@ -154,7 +154,7 @@ def _(figure: Meters, ax: Any) -> None:
     far = max([abs(v) for v in ax.get_xlim()] + [3.5])
     ax.set_xlim(-far, far)
     ax.xaxis.get_major_locator().set_params(integer=True)
-    band = f"; hatched: with {figure.banded}" if figure.banded else ""
+    band = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
     caption = f"matches above the threshold (M - tau); 0 or more is on{band}"
     _rows(ax, [m.name for m in figure.meters], caption, figure.left_out, "neuron")
 

@@ -211,7 +211,7 @@ def match_meters(
 
 
 def _bands(network: Network, values: list[Any], layer: int, region: Region) -> tuple[Any, Any]:
-    """Least and largest match counts of a layer within a region: exact sums in the first layer, unknown inputs behind it."""
+    """Bounds on the match counts of a layer within a region: sums over features in the first layer, unknown inputs behind it."""
     near = region.around(network, values)
     if network.layers and isinstance(network.layers[0], ConvLayer) and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK:
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")

@@ -19,10 +19,11 @@ from sugenet.reason.answers import (
     engine_words,
     show_cost,
 )
+from sugenet.reason.chain import Chain
 from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import L0, Hamming, Linf
 from sugenet.show.drawings import summary_table, table_html
-from sugenet.show.figures import Figure, Heat, Pixels
+from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings
 from sugenet.show.markup import safe
 from sugenet.show.pictures import grid_of
@@ -219,11 +220,11 @@ class Page:
             body.append(self._everywhere(found.everywhere))
         return section("rests", "What it rests on", "\n".join(body))
 
-    def _reason_mark(self, reason: Reason) -> str:
+    def _reason_mark(self, reason: Reason, where: str) -> str:
         trusted = _trusted(reason.certificate)
         status = "undecided" if reason.status == "unknown" or trusted else "proved"
         size = len(reason.features)
-        claim = f"{self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
+        claim = f"{where}, {self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
         return f"{_status(status)} {self.cite(reason.certificate, claim, status)}"
 
     def _near(self, near: Reasons) -> str:
@@ -231,7 +232,7 @@ class Page:
         if not near.reasons:
             return f"<p>With {safe(region)}, no reason was found in the time. {_status('undecided')}</p>"
         first = near.reasons[0]
-        size, mark = len(first.features), self._reason_mark(first)
+        size, mark = len(first.features), self._reason_mark(first, f"with {region}")
         if not size:
             return f"<p>With {safe(region)}, nothing needs to stay: the class stays whatever changes. {mark}</p>"
         if first.status == "unknown":
@@ -263,28 +264,21 @@ class Page:
         if not everywhere.reasons:
             return f"<p>For any input, no reason was found in the time. {_status('undecided')}</p>"
         first = everywhere.reasons[0]
-        size, total = len(first.features), self.network.encoder.features
+        size, total, mark = len(first.features), self.network.encoder.features, self._reason_mark(first, "for any input")
         if first.status == "unknown":
-            return f"<p>For any input, whatever the rest may be, no reason was proved in the time. {self._reason_mark(first)}</p>"
+            return f"<p>For any input, whatever the rest may be, no reason was proved in the time. {mark}</p>"
         if not size:
-            words = "whatever the input, the class is the same: nothing decides."
+            words = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
             words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
             return f"<p>For any input, {safe(words)} {_status('undecided')}</p>"
         elif size == total:
-            words = (
-                f"the only {self.noun} decides." if total == 1 else f"all {total} {self.noun}s are needed: none of them can be left out."
-            )
+            words = f"all {total} {self.noun}s are needed: none of them can be left out." if total > 1 else f"the only {self.noun} decides."
         else:
-            words = (
-                f"{self._these(size)} suffice{'s' if size == 1 else ''}: while {'it keeps its' if size == 1 else 'they keep their'} range, "
-            )
-            words += f"all others may take any value at all. {_LEAST[first.status]}"
-        return f"<p>For any input, {safe(words)} {self._reason_mark(first)}</p>{self._listed(first)}"
-
-    def _these(self, size: int) -> str:
-        total = self.network.encoder.features
-        return f"this one of {total} {self.noun}s" if size == 1 else f"these {size} of {total} {self.noun}s"
+            one, many = "this one of {} suffices: while it keeps its range", "these {} of {} suffice: while they keep their range"
+            these = one.format(self.many(total)) if size == 1 else many.format(size, self.many(total))
+            words = f"{these}, all others may take any value at all. {_LEAST[first.status]}"
+        return f"<p>For any input, {safe(words)} {mark}</p>{self._listed(first)}"
 
     def _listed(self, reason: Reason) -> str:
         """The conditions of a reason; those of a long one folded away."""
@@ -404,32 +398,34 @@ class Page:
         chain = self.found.chain
         if chain is None:
             return section("chain", "How the network came to it", self._not_asked())
-        network, last = self.network, len(self.network.layers)
-        count = len(chain.decisive)
-        suffice = f"suffice{'s' if count == 1 else ''} for {self.label}, whatever the others"
-        if not count:
-            return section("chain", "How the network came to it", f"<p>{safe(f'The class is {self.label}, whatever the input.')}</p>")
+        words, last, count = safe(self._chain_words(chain)), len(self.network.layers), len(chain.decisive)
         if not chain.links:
-            these = "This one input" if count == 1 else f"These {count} inputs"
-            words = f"{these} {suffice} are: {_some(chain.conditions(), '; ')}."
-            return section("chain", "How the network came to it", f"<p>{safe(words)}</p>")
-        below = f"{'It' if count == 1 else 'Each'} is on or off because of some of its inputs, and so down to"
-        outputs = network.layers[last - 1].outputs
-        who = "The only neuron" if outputs == 1 else f"{count} of the {outputs} neurons"
-        words = (
-            f"{who} of the last hidden layer {suffice} do. {below} "
-            f"{self.many(len(chain.features))}. Every step was checked by counting, and nothing in a step can be left out."
-        )
+            return section("chain", "How the network came to it", f"<p>{words}</p>")
         rows = []
         for literal in chain.decisive[:_NEURONS]:
             link = chain.links[last, abs(literal)]
             state = f"{'on' if link.active else 'off'}: M = {link.matches} {'≥' if link.active else '<'} tau = {link.tau}"
             because = self._because(last, link.literals)
             rows.append(_row(str(link.neuron), f'<span class="whole">{safe(state)}</span>', safe(because)))
-        left = f"... and {count - _NEURONS} more neurons; <code>sugenet why --chain</code> shows all."
+        left = f"... and {count - _NEURONS} more {plural(count - _NEURONS, 'neuron')}; <code>sugenet why --chain</code> shows all."
         more = f'<p class="note">{left}</p>' if count > _NEURONS else ""
         table = _table(("neuron", "match count", "because"), rows)
-        return section("chain", "How the network came to it", f"<p>{safe(words)}</p>{table}{more}")
+        return section("chain", "How the network came to it", f"<p>{words}</p>{table}{more}")
+
+    def _chain_words(self, chain: Chain) -> str:
+        """What a chain says as a whole."""
+        count, size = len(chain.decisive), len(chain.features)
+        if not count:
+            return f"The class is {self.label}, whatever the input."
+        if not chain.links:
+            these = f"This {self.noun} suffices" if size == 1 else f"These {self.many(size)} suffice"
+            return f"{these} for {self.label}, whatever the others are: {_some(chain.conditions(), '; ')}."
+        outputs = self.network.layers[-1].outputs
+        who = f"{count} of the {outputs} neurons" if outputs > 1 else "The only neuron"
+        first = f"{who} of the last hidden layer suffice{'s' if count == 1 else ''} for {self.label}, whatever the others do."
+        below = f"{'It' if count == 1 else 'Each'} is on or off because of some of its inputs, and so down to {self.many(size)}."
+        fixed = f"{'It is' if count == 1 else 'They are'} so for any input."
+        return f"{first} {below if size else fixed} Every step was checked by counting, and nothing in a step can be left out."
 
     def _because(self, layer: int, literals: tuple[int, ...]) -> str:
         if layer == 1 and self.network.reads_levels:

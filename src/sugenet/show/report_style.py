@@ -53,13 +53,16 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.2rem; 
 dt { font-weight: 600; }
 dd { margin: 0; }
 footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem; color: var(--muted); font-size: .9rem; }
-@media (max-width: 44rem) {
+@media screen and (max-width: 44rem) {
   body { margin: 0; padding: 1.2rem; }
   .verdict { font-size: 1.4rem; }
   .figures.pair { flex-wrap: wrap; }
   dl { grid-template-columns: 1fr; }
   dd { margin-bottom: .4rem; }
-  table { display: block; overflow-x: auto; }
+  table { display: block; overflow-x: auto; font-size: .86rem; }
+  th, td { padding-right: .5rem; }
+  td:first-child { min-width: 0; }
+  .whole { white-space: normal; }
 }
 @page { size: A4; margin: 14mm 15mm 16mm; }
 @media print {

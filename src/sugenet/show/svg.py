@@ -283,7 +283,7 @@ def _(figure: Meters) -> str:
             sheet.line(x(tick), sheet.y + 2, x(tick), sheet.y + 6, MUTED)
             sheet.text(x(tick), sheet.y + 17, f"{tick:+g}" if tick else "0", size=11, anchor="middle", fill=MUTED)
     sheet.y += 20
-    band = f"; hatched: what M can become with {figure.banded}" if figure.banded else ""
+    band = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
     sheet.caption(f"matches above the threshold (M - tau); 0 or more is on: filled{band}")
     _left_out(sheet, figure.left_out, "neuron")
     return sheet.done()

@@ -1,8 +1,8 @@
 """One HTML text out of the page's sources: modules joined into one script, everything inlined, and a policy that allows nothing else.
 
 The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports are its result, in the order
-in which they need each other. So the page opens from disk, where browsers refuse to load modules. Indentation and lines of comment stay
-behind, in the sources, where people read them.
+in which they need each other. So the page opens from disk, where browsers refuse to load modules. Indentation, comments and
+most spaces stay behind, in the sources, where people read them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ __all__ = ["bundled", "content_policy", "page_html", "source"]
 _IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
 _COMMENT = re.compile(r"^\s*//.*$|\s+// [^\"'`]*$")
+_HAS_TEXT = re.compile(r"[\"'`/]")
+_BESIDE_MARKS = re.compile(r" ?(=>|&&|\|\||[=,;:?(){}\[\]]) ?")  # not beside + and -: `a - -b` needs its space
 _PLACE = re.compile(r"<!--(CSP|TITLE|STYLE|PAYLOAD|ENGINE|SCRIPT)-->")
 _ENDS_A_SCRIPT = re.compile(r"<!--|<(?=/?script)", re.IGNORECASE)
 
@@ -93,9 +95,12 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
 
 
 def _lean(lines: list[str]) -> str:
-    """Lines without indentation and comments; one behind code goes where no quote behind it could mean that it is text."""
+    """Lines without indentation and comments; one behind code goes where no quote behind it could mean that it is text.
+
+    Spaces beside marks go as well, in lines that hold neither text nor a pattern nor a quotient.
+    """
     kept = (_COMMENT.sub("", line).strip() for line in lines)
-    return "\n".join(line for line in kept if line)
+    return "\n".join(line if _HAS_TEXT.search(line) else _BESIDE_MARKS.sub(r"\1", line) for line in kept if line)
 
 
 def _scope(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from sugenet.errors import SugenetError
 
-__all__ = ["Guard", "error_body", "is_loopback", "parse_json"]
+__all__ = ["HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
 
 MOST_BYTES = 1 << 20
 """Of a request's body."""
@@ -26,6 +26,15 @@ BODY_SECONDS = 20.0
 """In which a body must arrive."""
 _DRAIN_BYTES, _DRAIN_SECONDS = 8 << 20, 2.0
 """How much of a body that is too large is read and dropped, and for how long."""
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""Of every response, beside the Content-Security-Policy."""
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -55,7 +64,7 @@ def is_loopback(host: str) -> bool:
     (True, True, True, False)
     """
     address = _address(host)
-    return host == "localhost" if address is None else address.is_loopback
+    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def _address(host: str) -> Any:
@@ -117,15 +126,7 @@ class Guard:
         if self._everywhere:
             names |= {"localhost", socket.gethostname().lower()}
         self._names = names
-        self._headers = [
-            (b"content-security-policy", f"{policy}; frame-ancestors 'none'".encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"x-frame-options", b"DENY"),
-            (b"referrer-policy", b"no-referrer"),
-            (b"cross-origin-opener-policy", b"same-origin"),
-            (b"cross-origin-resource-policy", b"same-origin"),
-            (b"cache-control", b"no-store"),
-        ]
+        self._headers = [(b"content-security-policy", f"{policy}; frame-ancestors 'none'".encode()), *HEADERS]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -135,9 +136,11 @@ class Guard:
         if scope["type"] != "http":  # there are no web sockets here
             await send({"type": "websocket.close", "code": 1008})
             return
-        is_head = scope["method"] == "HEAD"
+        is_head, has_begun = scope["method"] == "HEAD", False
 
         async def answer(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *self._headers]
             elif is_head and message["type"] == "http.response.body":
@@ -155,7 +158,12 @@ class Guard:
             return
         except _GoneError:
             return
-        await self._app(scope, receive, answer)
+        try:
+            await self._app(scope, receive, answer)
+        except Exception as error:
+            if not has_begun:  # here, since an answer made further out would lack the headers
+                await _refuse(answer, receive, _RefusedError(500, f"a bug in sugenet, please report it: {type(error).__name__}."))
+            raise
 
     def _look(self, scope: Message) -> None:
         """Refuse what must not be answered, by its headers."""

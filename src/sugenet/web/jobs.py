@@ -2,19 +2,21 @@
 
 A worker is a fresh Python that reads lines of JSON and writes lines of JSON. It loads the network once and answers one question after
 another. To stop a question, its worker is interrupted as by Ctrl-C, so that the engines give what is known; one that goes on regardless
-is killed and replaced. A worker whose server is gone reads the end of its input, and ends too.
+is killed and replaced. A worker whose server is gone reads the end of its input, removes the copy of the network, and ends too.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from _thread import interrupt_main
+from base64 import b64decode, b64encode
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,6 +31,7 @@ from sugenet.bnn import Network
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.io import load, save
 from sugenet.reason import check
+from sugenet.web.guards import parse_json
 from sugenet.web.questions import SECONDS, ask
 
 __all__ = ["Desk", "Job", "work"]
@@ -44,7 +47,10 @@ _AGAIN = 2.0
 _PATIENCE = 6.0
 """Seconds after the first interrupt at which a worker is killed."""
 _MOST_BYTES = 16 << 20
-"""Of one answer; beyond, its certificate is left out."""
+"""Of one answer, and of its parts together; beyond, certificates are left out."""
+_LEAST_MEMORY = 4 << 30
+"""Bytes of address space that a worker may take on any machine; else half of what the machine has."""
+_MODEL = "model.sugenet"
 _CLOSING = "the server is being shut down."
 _ENDED = ("done", "failed", "cancelled")
 
@@ -54,7 +60,8 @@ class Job:
     """One question on its way."""
 
     id: str
-    request: dict[str, Any]
+    request: bytes
+    """What its worker is told: a line of JSON."""
     limit: float
     state: str = "waiting"
     """waiting, working, done, failed or cancelled."""
@@ -134,10 +141,9 @@ class Desk:
     def open(self) -> None:
         """Start the workers."""
         self._folder = TemporaryDirectory(prefix="sugenet-")
-        model = Path(self._folder.name) / "model.sugenet"
-        save(self._network, model)
+        save(self._network, Path(self._folder.name) / _MODEL)
         for slot in self._slots:
-            slot.begin(str(model), self._warm)
+            slot.begin(self._folder.name, self._warm)
 
     def close(self) -> None:
         """End all workers at once, whatever they do; a second call does nothing."""
@@ -164,16 +170,17 @@ class Desk:
         """Take a question that `checked` found right; None when too many are open."""
         return self._take({"do": "ask", "question": question}, float(question.get("time_limit", SECONDS)))
 
-    def submit_check(self, certificate: dict[str, Any]) -> Job | None:
-        """Take a certificate to check; None when too many questions are open."""
-        return self._take({"do": "check", "certificate": certificate}, CHECK_SECONDS)
+    def submit_check(self, body: bytes) -> Job | None:
+        """Take a certificate to check, as it came: a large one is read where that holds nobody up. None when too many are open."""
+        return self._take({"do": "check", "body": b64encode(body).decode()}, CHECK_SECONDS)
 
     def _take(self, request: dict[str, Any], limit: float) -> Job | None:
         with self._change:
             self._forget()
             if self._closed or sum(not job.is_over for job in self._jobs.values()) >= self._open_most:
                 return None
-            job = Job(token_hex(16), request, limit, progress="waiting for a worker")
+            number = token_hex(16)
+            job = Job(number, _line({**request, "id": number}), limit, progress="waiting for a worker")
             self._jobs[job.id] = job
             self._waiting.append(job)
             self._change.notify()
@@ -217,6 +224,15 @@ class Desk:
             job.state = "working"
             return job
 
+    def finish(self, job: Job, error: str | None) -> None:
+        """Note that a question is over, and what went wrong where something did; a cancelled one is never wrong."""
+        with self._change:  # it may be cancelled at this moment
+            job.request = b""
+            job.ended, job.error = time.monotonic(), None if job.cancelled else error
+            job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
+            job.state = job.progress  # last, since whoever sees it reads the rest
+        job.tell()
+
     @property
     def is_closed(self) -> bool:
         """Whether no more questions are taken."""
@@ -234,37 +250,49 @@ class Desk:
                 total -= job.size
 
 
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
 class _Worker:
     """A worker process, seen from the server; what it says comes to the inbox of its slot."""
 
-    def __init__(self, model: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
+    def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
         code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sugenet.web.jobs import work; work(sys.argv[2])"
-        command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), model]
+        command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), folder]
         # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         self.is_ready = False
+        self._inbox, self._outbox = inbox, SimpleQueue[bytes | None]()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._write)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
         assert self.process.stdout is not None
-        self._reader = threading.Thread(target=self._read, args=(self.process.stdout, inbox), daemon=True)
-        self._reader.start()
-
-    def _read(self, stream: IO[bytes], inbox: SimpleQueue[dict[str, Any]]) -> None:
-        for line in stream:
+        for line in self.process.stdout:
             with suppress(ValueError):
-                inbox.put({**json.loads(line), "size": len(line), "from": self})
-        inbox.put({"said": "gone", "from": self})
+                self._inbox.put({**json.loads(line), "size": len(line), "from": self})
+        self._inbox.put({"said": "gone", "from": self})
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Write one line; a worker that is gone is noticed by its reader."""
+    def _write(self) -> None:
         assert self.process.stdin is not None
-        with suppress(OSError, ValueError):
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            self.process.stdin.flush()
+        while (line := self._outbox.get()) is not None:
+            with suppress(OSError):  # one that is gone is noticed by the reader
+                self.process.stdin.write(line)
+                self.process.stdin.flush()
+
+    def send(self, line: bytes) -> None:
+        """Write a line, without waiting for a worker that does not read."""
+        self._outbox.put(line)
 
     def kill(self) -> None:
         """End it now, and wait until it is gone."""
         self.process.kill()
         self.process.wait()
-        self._reader.join()
+        self._outbox.put(None)
+        for thread in self._threads:
+            thread.join()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with suppress(OSError):
@@ -286,7 +314,7 @@ class _Turn:
 
     def ask(self, job: Job) -> None:
         """Hand the question over; from now on its time runs."""
-        self.worker.send({**job.request, "id": job.id})
+        self.worker.send(job.request)
         self.asked, job.begun = True, time.monotonic()
         self.stop_at = job.begun + job.limit + _GRACE
         self.kill_at = self.stop_at + _PATIENCE
@@ -302,18 +330,18 @@ class _Slot:
         self.worker: _Worker | None = None
         self.job: Job | None = None
         self._thread: threading.Thread | None = None
-        self._model, self._warm = "", None
+        self._folder, self._warm = "", None
 
-    def begin(self, model: str, warm: Any) -> None:
+    def begin(self, folder: str, warm: Any) -> None:
         """Start the worker and wait for questions."""
-        self._model, self._warm = model, warm
+        self._folder, self._warm = folder, warm
         self._start()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _start(self) -> _Worker:
-        self.worker = _Worker(self._model, self.inbox)
-        self.worker.send({"do": "warm", "sample": self._warm})
+        self.worker = _Worker(self._folder, self.inbox)
+        self.worker.send(_line({"do": "warm", "sample": self._warm}))
         return self.worker
 
     def end(self) -> None:
@@ -330,14 +358,10 @@ class _Slot:
             self.job = job
             try:
                 error = self._work(job)
-            except OSError as problem:
-                error = f"no worker could be started: {problem.strerror or problem}."
-            job.request = {}  # a certificate may be large
-            job.ended, job.error = time.monotonic(), None if job.cancelled else error
-            job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
-            job.state = job.progress  # last, since whoever sees it reads the rest
+            except Exception as problem:  # no memory, no process, no thread: the next question may find some
+                error = f"no worker could be started: {getattr(problem, 'strerror', None) or problem}."
+            self.desk.finish(job, error)
             self.job = None
-            job.tell()
 
     def _work(self, job: Job) -> str | None:
         """Have a question answered; what went wrong, where something did."""
@@ -357,7 +381,7 @@ class _Slot:
                 late = "did not stop when it was told to" if job.cancelled else f"took longer than its time limit of {job.limit:g} s"
                 return f"the question {late}, so its worker was ended. Ask about a smaller region, or allow less time."
             if turn.stop_at is not None and now >= turn.stop_at:
-                turn.worker.send({"do": "stop", "id": job.id})
+                turn.worker.send(_line({"do": "stop", "id": job.id}))
                 turn.stop_at = now + _AGAIN
             with suppress(Empty):
                 message = self.inbox.get(timeout=max(0.0, min(turn.kill_at, turn.stop_at or turn.kill_at) - now))
@@ -417,24 +441,37 @@ class _Slot:
 # -- the worker's side -----------------------------------------------------------------------------------------------------------
 
 
-def work(model: str) -> None:
+def work(folder: str) -> None:
     """Answer questions from standard input on standard output until the input ends; the main function of a worker process.
 
     Parameters
     ----------
-    model
-        File of the network.
+    folder
+        Where the copy of the network is. A server that is gone could not remove it, so the worker does.
     """
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    _Bench(out).run(model)
+    _limit_memory()
+    _Bench(out, folder).run()
+
+
+def _limit_memory() -> None:
+    """Let a question that takes too much memory fail alone, where the system can see to that."""
+    with suppress(OSError):  # Linux: when memory is short, this process goes first, not the server or another program
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
+        import resource
+
+        most = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
 
 
 class _Bench:
     """A worker from inside: the main thread answers, another one listens."""
 
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = out
+    def __init__(self, out: IO[bytes], folder: str) -> None:
+        self._out, self._folder = out, folder
         self._lock = threading.Lock()
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._now: str | None = None
@@ -443,11 +480,13 @@ class _Bench:
         """The question that shall stop."""
         self._writing = self._late = False
         self._told = 0.0
+        self._parts = 0
+        """Bytes of the parts of this answer."""
 
-    def run(self, model: str) -> None:
+    def run(self) -> None:
         signal.signal(signal.SIGINT, self._interrupted)
         threading.Thread(target=self._listen, daemon=True).start()
-        network = load(model)
+        network = load(Path(self._folder) / _MODEL)
         while True:
             request = self._requests.get()
             if request["do"] == "warm":
@@ -456,7 +495,7 @@ class _Bench:
                 self._say({"said": "ready"})
                 continue
             self._say({"said": "progress", "id": request["id"], "words": "working"})
-            self._now = request["id"]
+            self._now, self._parts = request["id"], 0
             try:
                 if self._unwanted == self._now:  # told to stop before it began
                     raise KeyboardInterrupt
@@ -467,19 +506,24 @@ class _Bench:
             self._say(said | {"id": request["id"]})
 
     def _listen(self) -> None:
-        for line in sys.stdin.buffer:
-            request = json.loads(line)
-            if request["do"] != "stop":
-                self._requests.put(request)
-                continue
-            self._unwanted = request["id"]
-            if self._now != request["id"]:
-                continue
-            if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            else:
-                interrupt_main()
-        os._exit(0)  # the server is gone
+        try:
+            for line in sys.stdin.buffer:
+                self._take(json.loads(line))
+            shutil.rmtree(self._folder, ignore_errors=True)  # the server is gone
+        finally:
+            os._exit(0)  # also where there is no memory for a line: who cannot be told anything must not stay
+
+    def _take(self, request: dict[str, Any]) -> None:
+        if request["do"] != "stop":
+            self._requests.put(request)
+            return
+        self._unwanted = request["id"]
+        if self._now != request["id"]:
+            return
+        if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:
+            interrupt_main()
 
     def _interrupted(self, _signal: int, _frame: object) -> None:
         """In the main thread, between two of its steps: so a question that is over is never interrupted."""
@@ -493,7 +537,7 @@ class _Bench:
     def _answer(self, network: Network, request: dict[str, Any]) -> dict[str, Any]:
         try:
             if request["do"] == "check":
-                return {"said": "done", "answer": _check(network, request["certificate"])}
+                return {"said": "done", "answer": _check(network, b64decode(request["body"]))}
             answer = ask(network, request["question"], on_part=self._part, notify=self._progress)
         except SugenetError as error:
             return {"said": "failed", "error": str(error)}
@@ -503,10 +547,12 @@ class _Bench:
             return {"said": "failed", "error": "the question is nested too deeply."}
         except Exception as error:
             return {"said": "failed", "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}"}
-        return {"said": "done", "answer": _small(answer)}
+        return {"said": "done", "answer": _small(answer, _MOST_BYTES)}
 
     def _part(self, part: dict[str, Any]) -> None:
-        self._say({"said": "part", "id": self._now, "part": _small(part)})
+        small = _small(part, _MOST_BYTES - self._parts)
+        self._parts += len(json.dumps(small))
+        self._say({"said": "part", "id": self._now, "part": small})
 
     def _progress(self, words: str) -> None:
         now = time.monotonic()
@@ -530,21 +576,27 @@ class _Bench:
                     raise KeyboardInterrupt
 
 
-def _check(network: Network, certificate: dict[str, Any]) -> dict[str, Any]:
+def _check(network: Network, body: bytes) -> dict[str, Any]:
+    """Whether the certificate of a body holds; or a status of HTTP and a sentence, where there is none in it."""
     try:
-        return {"holds": True, "said": check(certificate, network)}
+        data = parse_json(body)
+    except SugenetError as error:
+        return {"status": 400, "error": str(error)}
+    if not isinstance(data, dict) or set(data) != {"certificate"} or not isinstance(data["certificate"], dict):
+        return {"status": 422, "error": 'the body must be {"certificate": {...}}.'}
+    try:
+        return {"holds": True, "said": check(data["certificate"], network)}
     except CertificateError as error:
         return {"holds": False, "said": str(error)}
     except KeyboardInterrupt:
         return {"holds": None, "said": f"not finished after {CHECK_SECONDS:g} s. Use `sugenet check`, which takes its time."}
 
 
-def _small(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer without its certificates where they are too large to keep and to show."""
-    size = len(json.dumps(answer))
-    if size <= _MOST_BYTES:
+def _small(answer: dict[str, Any], most: int) -> dict[str, Any]:
+    """An answer without its certificates where it has more than `most` bytes with them: too large to keep and to show."""
+    if len(json.dumps(answer)) <= most:
         return answer
-    note = f"certificates are left out, since the answer takes {size >> 20} MB with them: the command line writes them to a file."
+    note = f"certificates beyond {_MOST_BYTES >> 20} MB are left out: the command line writes them to a file."
     short: dict[str, Any] = _without_certificates(answer)
     return short | {"note": note}
 

@@ -3,17 +3,19 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.guards import Guard, error_body, is_loopback, parse_json
+from sugenet.web.guards import HEADERS, Guard, error_body, is_loopback, parse_json
 from sugenet.web.jobs import CHECK_SECONDS, Desk, Job
 from sugenet.web.payload import payload
 from sugenet.web.questions import checked, json_value, question_schema
@@ -37,7 +39,11 @@ PORT = 8765
 MOST_WAIT = 25.0
 """Seconds that a request may wait for news of a question."""
 _REQUEST_SECONDS = 20.0
-"""In which the head of a request must arrive."""
+"""In which the head of a request must arrive, and something of an answer be fetched."""
+_CONNECTIONS = 400
+"""That are open at a time; fewer where the system allows less than twice as many files."""
+_BACKLOG = 32
+"""Connections that are taken at a time, before it is looked how many there are."""
 _QUIET = 0.3
 """Seconds before news of progress alone are given."""
 
@@ -225,7 +231,11 @@ def app(
     )
     async def take(request: Request, _marked: Marked) -> Response:
         """Ask a question; its answer is fetched by the number that is given."""
-        question = await _parsed(request)
+        body = await _body(request)
+        try:
+            question = parse_json(body)
+        except SugenetError as error:
+            raise HTTPException(400, str(error)) from None
         try:
             checked(network, question)
         except SugenetError as error:
@@ -261,22 +271,16 @@ def app(
     )
     async def check(request: Request, _marked: Marked) -> Response:
         """Check a certificate by the definition alone."""
-        body = await _parsed(request)
-        if not isinstance(body, dict) or set(body) != {"certificate"} or not isinstance(body["certificate"], dict):
-            raise HTTPException(422, 'the body must be {"certificate": {...}}.')
-        return await _checked(desk, body["certificate"])
+        return await _checked(desk, await _body(request))
 
     return made
 
 
-async def _parsed(request: Request) -> Any:
+async def _body(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415, f"the content type is {kind!r}, but must be application/json.")
-    try:
-        return parse_json(await request.body())
-    except SugenetError as error:
-        raise HTTPException(400, str(error)) from None
+    return await request.body()
 
 
 def _found(desk: Desk, id_: str) -> Job:
@@ -309,8 +313,8 @@ async def _news(job: Job, seen: int, wait: float) -> None:
         job.listeners.discard(listener)
 
 
-async def _checked(desk: Desk, certificate: dict[str, Any]) -> Response:
-    job = desk.submit_check(certificate)
+async def _checked(desk: Desk, body: bytes) -> Response:
+    job = desk.submit_check(body)
     if job is None:
         raise HTTPException(429, _SENTENCES[429] + ".")
     try:
@@ -321,6 +325,8 @@ async def _checked(desk: Desk, certificate: dict[str, Any]) -> Response:
         desk.drop(job)
     if job.answer is None:
         return _json({"holds": None, "said": job.error or "not finished in time. Use `sugenet check`, which takes its time."})
+    if "error" in job.answer:
+        raise HTTPException(job.answer["status"], job.answer["error"])
     return _json(job.answer)
 
 
@@ -345,10 +351,6 @@ def _answer_errors(made: FastAPI) -> None:
             return _error(403, "the header X-Sugenet: 1 is missing, without which nothing is asked or cancelled.")
         return _error(422, f"{first['loc'][-1]}: {first['msg']}.")
 
-    @made.exception_handler(Exception)
-    async def bug(_request: Request, error: Exception) -> Response:
-        return _error(500, f"a bug in sugenet, please report it: {type(error).__name__}.")
-
 
 def _allowed(made: FastAPI, request: Request) -> str:
     """All methods of an address; a router alone would name those of the first route that fits."""
@@ -363,40 +365,88 @@ def _allowed(made: FastAPI, request: Request) -> str:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed when the head of a request takes too long, and that says in JSON what is not HTTP."""
+    """A connection that is closed when one side of it takes too long or there are too many, and that says in JSON what is not HTTP."""
 
     _timer: asyncio.TimerHandle | None = None
+    """For the head of a request."""
+    _stall: asyncio.TimerHandle | None = None
+    """For an answer that is not fetched."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > _most_connections():  # rather one that asks nothing than one that may be about to ask
+            idle = (other for other in self.connections if isinstance(other, _Protocol) and other is not self and other.is_idle)
+            left = next(idle, self)
+            self.connections.discard(left)  # at once, so that it is not chosen again
+            left.transport.abort()
         self._expect()
 
     def data_received(self, data: bytes) -> None:
         self._expect()
         super().data_received(data)
+        if not self.is_idle:
+            _cancel(self._timer)
+            self._timer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        _cancel(self._timer)
+        _cancel(self._stall)
         super().connection_lost(exc)
 
-    def _is_idle(self) -> bool:
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def _expect(self) -> None:
-        if self._timer is None and self._is_idle():
-            self._timer = self.loop.call_later(_REQUEST_SECONDS, self._too_slow)
+        if self._timer is None and self.is_idle:
+            self._timer = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
 
-    def _too_slow(self) -> None:
-        self._timer = None
-        if self._is_idle() and self.transport is not None:
-            self.transport.close()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self._watch()
+
+    def resume_writing(self) -> None:
+        _cancel(self._stall)
+        super().resume_writing()
+
+    def _watch(self) -> asyncio.TimerHandle:
+        return self.loop.call_later(_REQUEST_SECONDS, self._look_again, self.transport.get_write_buffer_size())
+
+    def _look_again(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() >= before:
+            self.transport.abort()
+        else:
+            self._stall = self._watch()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 its own words are no JSON
         body = error_body("this is no HTTP request that the server understands.")
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        self.transport.write(head.encode() + body)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+            *HEADERS,
+        ]
+        head = b"".join(b"%b: %b\r\n" % header for header in headers)
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + body)
         self.transport.close()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+@cache
+def _most_connections() -> int:
+    """So many that files are left for the workers, whose pipes count too."""
+    try:
+        import resource
+    except ImportError:  # Windows counts otherwise
+        return _CONNECTIONS
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _CONNECTIONS if soft == resource.RLIM_INFINITY else min(_CONNECTIONS, soft // 2)
 
 
 class _Server(uvicorn.Server):
@@ -456,11 +506,13 @@ def serve(
             log_level="error",
             access_log=False,
             server_header=False,
+            proxy_headers=False,
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=1,
         )
         desk: Desk = made.state.desk
         server = _Server(config, desk)
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), _hangup_terminates():
             try:
                 desk.open()
                 notify(f"{title} is at {address} (Ctrl-C ends it)")
@@ -469,6 +521,20 @@ def serve(
                 _run(server, listening)
             finally:
                 desk.close()
+
+
+@contextmanager
+def _hangup_terminates() -> Iterator[None]:
+    """A terminal that is closed ends the server in order; one that was started to outlive its terminal goes on."""
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is None or threading.current_thread() is not threading.main_thread() or signal.getsignal(hangup) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(hangup, signal.SIG_DFL)
 
 
 def _run(server: _Server, listening: socket.socket) -> None:

@@ -1,8 +1,9 @@
 // Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
-import { button, byId, fill, h, link, look, many, say, toast } from "./dom.js";
+import { announce, button, byId, fill, h, link, look, many, say, toast } from "./dom.js";
 import { makeCards } from "./cards.js";
-import { aClass, unit } from "./words.js";
+import { aClass, unit, upper, withHeld } from "./words.js";
 
+const alike = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 const REGIONS = { near: { kind: "L0", radius: "2" }, any: { kind: "Anything" } };
 
 export function makeAnswers(app) {
@@ -12,11 +13,13 @@ export function makeAnswers(app) {
   const make = makeCards(app);
   let cards = [];
   let runs = [];
+  let compared = []; // the pinned cards that stand side by side now
   let order = "found";
   let wanted = null; // the key of an answer to show as soon as it is there
+  let going = 0; // of several ways to another input the last one asked for is gone
 
-  const options = Object.entries(where).map(([value, text]) => h("option", { value }, text));
-  const region = h("select", { label: "How much else may change", test: "region" }, options);
+  const options = [["near", "with up to 2 changed"], ["any", where.any]];
+  const region = h("select", { label: "How much else may change", test: "region" }, options.map(([value, text]) => h("option", { value }, text)));
   const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
   const check = button("Check my rule", checkHeld, "check-rule");
   const ruleWords = h("p", { class: "quiet", test: "rule-words" });
@@ -31,7 +34,7 @@ export function makeAnswers(app) {
     h("div", { class: "ask" },
       h("div", { class: "line" }, button("Why this class?", () => why(region.value), "why", "primary"), region),
       h("div", { class: "line" },
-        button("Nearest change to each class", nearestAll, "nearest-all"),
+        button("Nearest changes", nearestAll, "nearest-all"),
         check,
         canCount && button("How many?", count, "count")),
       ruleWords,
@@ -72,13 +75,14 @@ export function makeAnswers(app) {
       end(run);
       if (!run.parts) add(run, card(answer, -1));
       draw();
+      announce(run.parts > 1 ? `${title}: ${many(run.parts, "answer")}` : cards[0].said);
       return answer;
     } catch (error) {
       if (run.dropped) return null;
       if (error.name === "AbortError") {
         end(run);
         toast("Stopped. Nothing more is known than before.");
-      } else run.error = error.message;
+      } else announce((run.error = error.message));
       draw();
       return null;
     }
@@ -105,23 +109,29 @@ export function makeAnswers(app) {
     const target = k === null ? null : payload.classes[k];
     const key = `whatif:${target ?? ""}`;
     if (go) wanted = key;
-    const immutable = [...state.locks].map((f) => payload.features[f][0]);
+    const turn = go ? ++going : 0;
+    const held = heldNow();
+    const immutable = held.map((f) => payload.features[f][0]);
     const question = { kind: "whatif", sample: state.values.slice(), cost: "L0", target, immutable, n: 1 };
     const title = `Nearest change to ${target === null ? "another class" : aClass(target)}`;
-    const answer = await put(title, question, (found) => make.change(key, found, target));
+    const answer = await put(title, question, (found) => make.change(key, found, target, held.length));
     const size = Object.keys((answer && answer.changes) || {}).length;
-    if (!go || !size) return;
+    if (!go || !size || turn !== going || !alike(held, heldNow())) return answer;
     const least = answer.outcome === "minimum" ? "proved to be the least" : `at least ${answer.lower} are needed`;
-    app.morph(pairs(answer.changes), `${many(size, word)} changed, ${least}.`);
+    app.morph(pairs(answer.changes), upper(`${withHeld(held.length, word)}${many(size, word)} changed, ${least}.`));
+    return answer;
+  }
+
+  function heldNow() {
+    return [...state.locks].sort((a, b) => a - b);
   }
 
   async function nearestAll() {
     const { label, scores } = state.result;
-    const values = state.values.join();
+    const values = state.values.slice();
     const others = payload.classes.map((_, k) => k).filter((k) => k !== label);
     for (const k of others.sort((a, b) => scores[b] - scores[a])) {
-      if (state.values.join() !== values) return;
-      await nearest(k, false);
+      if (!alike(state.values, values) || !(await nearest(k, false))) return; // stopped, or not answered: no more of them
     }
   }
 
@@ -137,12 +147,13 @@ export function makeAnswers(app) {
 
   async function checkHeld() {
     const { label } = state;
-    const held = [...state.locks].sort((a, b) => a - b);
+    const held = heldNow();
+    const turn = ++going;
     const features = payload.features.filter((_, f) => !state.locks.has(f)).map(([name]) => name);
     const question = { kind: "verify", sample: state.values.slice(), region: { kind: "Free", features }, target: null };
     wanted = "hold";
     const answer = await put("Check my rule", question, (found) => make.rule(found, held, label));
-    if (!answer || answer.outcome !== "refuted") return;
+    if (!answer || answer.outcome !== "refuted" || turn !== going || !alike(held, heldNow())) return;
     app.morph(pairs(answer.changes), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
   }
 
@@ -186,11 +197,14 @@ export function makeAnswers(app) {
   // Lines of runs and cards are made once and then only changed, so that a button stays under the pointer and keeps the focus.
   function runLine(run) {
     const chip = h("span", { class: "chip" });
-    const words = h("p", { "aria-live": "polite" });
+    const words = h("p", null);
     const progress = h("progress", { max: 1, label: "Progress" });
     const stop = link("", () => {
       if (run.error) end(run);
-      else run.control.abort("cancelled");
+      else {
+        run.words = "stopping";
+        run.control.abort("cancelled");
+      }
       draw();
     }, "cancel");
     run.line = h("div", { class: "answer", test: "run" },
@@ -225,7 +239,8 @@ export function makeAnswers(app) {
     fill(list, sorted.map((card) => card.line || cardLine(card)));
     for (const card of cards) card.refresh();
     const pinned = cards.filter((card) => card.pinned).sort((a, b) => a.pinned - b.pinned);
-    fill(byId("pinned"), pinned.length ? make.pair(pinned) : null);
+    if (!alike(pinned, compared)) fill(byId("pinned"), pinned.length ? make.pair(pinned) : null);
+    compared = pinned;
     point();
   }
 
@@ -290,9 +305,8 @@ export function makeAnswers(app) {
 
   function refresh(what) {
     if (what === "input" || what === "sample") {
-      const now = state.values.join();
-      if (runs.some((run) => run.values.join() !== now)) stop();
-      for (const card of cards) card.stale = card.values.join() !== now;
+      if (runs.some((run) => !alike(run.values, state.values))) stop();
+      for (const card of cards) card.stale = !alike(card.values, state.values);
       if (what === "sample") cards = cards.filter((card) => card.pinned || !card.stale);
       if (cards.some((card) => card.key === state.choice.answer && card.stale)) state.choice.answer = null;
     }

@@ -70,11 +70,14 @@ function scheduleHash() {
 function read() {
   const { hash } = location;
   const toLesson = hash.startsWith("#lesson");
+  if (app.way) state.moved();
   byId("lesson-page").hidden = !toLesson;
   for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = toLesson;
   document.title = `${toLesson ? "Lesson" : payload.title}, sugenet`;
-  if (toLesson) lesson.fromHash(hash);
-  else {
+  if (toLesson) {
+    byId("morph").hidden = true;
+    lesson.fromHash(hash);
+  } else {
     state.fromHash(hash);
     app.answers.restore(state.choice.answer);
   }
@@ -109,14 +112,16 @@ app.step = () => {
   state.evaluate();
   app.board.refresh();
   race.refresh();
+  verdict.refresh();
 };
 
 state.on((what) => {
+  if (what === "input" || what === "sample") app.way = null;
   if (what !== "choice") {
+    verdict.refresh(); // first: it asks for a height, which costs nothing before the others write
     app.board.refresh();
     race.refresh();
     tools.refresh(what);
-    verdict.refresh();
   }
   if (what === "sample") frame.refresh();
   neurons.refresh();

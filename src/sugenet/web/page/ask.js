@@ -8,6 +8,8 @@ const BOXES = 2e4; // boxes of inputs bounded in the browser for one rule
 const MANY = 128; // of more features one reason is looked for, not several
 const FEW = 8; // held features that are named in a command
 const WAIT = 20; // seconds of one long poll
+const UNREADABLE = "The server's answer cannot be read.";
+const LAST = 4000; // milliseconds that a cancelled question is still waited for
 
 export function makeAsk(app) {
   const { payload, model } = app;
@@ -15,7 +17,7 @@ export function makeAsk(app) {
   const place = new Map(names.map((name, f) => [name, f]));
 
   async function ask(question, { onPart = () => {}, onProgress = () => {}, signal } = {}) {
-    if (payload.server) return askServer(question, onPart, onProgress, signal);
+    if (payload.server) return askServer(question, onPart, onProgress, signal || new AbortController().signal);
     const known = payload.answers.find((pair) => same(pair.question, question));
     if (known) {
       (known.answer.reasons || []).forEach(onPart);
@@ -27,23 +29,47 @@ export function makeAsk(app) {
   // -- server ----------------------------------------------------------------------------------------------------------------
 
   async function askServer(question, onPart, onProgress, signal) {
-    const { id } = await call("POST", "/api/questions", question);
+    const cancelled = () => new DOMException("cancelled", "AbortError");
+    // On cancel the question ends by itself, with what is known so far; a server that does not say so soon is not waited for.
+    const givenUp = new Promise((_, fail) => {
+      signal.addEventListener("abort", () => setTimeout(() => fail(cancelled()), LAST), { once: true });
+    });
+    givenUp.catch(() => {});
+    const asked = call("POST", "/api/questions", question);
+    const stop = () => asked.then(({ id }) => call("DELETE", `/api/questions/${id}`)).catch(() => {});
+    signal.addEventListener("abort", stop, { once: true });
+    const { id } = await Promise.race([asked, givenUp]);
     let seen = 0;
-    const cancel = () => call("DELETE", `/api/questions/${id}`).catch(() => {});
-    if (signal?.aborted) cancel();
-    signal?.addEventListener("abort", cancel, { once: true });
     for (;;) {
-      // Not given up on cancel: the question then ends by itself, with what is known so far.
-      const found = await call("GET", `/api/questions/${id}?seen=${seen}&wait=${WAIT}`);
+      const found = await Promise.race([call("GET", `/api/questions/${id}?seen=${seen}&wait=${WAIT}`), givenUp]);
+      if (!Array.isArray(found.parts) || (found.answer && typeof found.answer.sentence !== "string")) throw new Error(UNREADABLE);
       seen += found.parts.length;
-      found.parts.forEach(onPart);
+      for (const part of found.parts) onPart(ours(part, question));
       if (found.state === "failed") throw new Error(found.error || "The server could not answer.");
       if (found.state === "done" || found.state === "cancelled") {
+        if (!found.answer && signal.aborted) throw cancelled();
         if (!found.answer) throw new Error(found.error || "The question was cancelled.");
-        return found.answer;
+        return ours(found.answer, question);
       }
       onProgress({ words: found.progress || `${found.state}, ${found.seconds.toFixed(1)} s` });
     }
+  }
+
+  // Another server may have taken the place of the page's own: its certificates name another network, its changes lead elsewhere.
+  function ours(answer, { sample }) {
+    const { certificate } = answer.verdict || answer;
+    const isOther = certificate && certificate.network !== payload.fingerprint;
+    if (isOther || (sample && answer.changes && labelAfter(sample, answer.changes) !== (answer.label ?? answer.labels?.[0]))) {
+      throw new Error("The server's answer does not fit this network. Load the page again.");
+    }
+    return answer;
+  }
+
+  function labelAfter(sample, changes) {
+    if (!Object.keys(changes).every((name) => place.has(name))) return null;
+    const values = sample.slice();
+    for (const [name, [, after]] of Object.entries(changes)) values[place.get(name)] = after;
+    return payload.classes[model.evaluate(model.statesOf(values)).label];
   }
 
   // -- engine ----------------------------------------------------------------------------------------------------------------
@@ -222,6 +248,7 @@ export async function call(method, path, body) {
   }
   const found = await reply.json().catch(() => null);
   if (!reply.ok) throw new Error((found && found.error) || `The server answered ${reply.status} without a sentence.`);
+  if (method !== "DELETE" && (found === null || typeof found !== "object")) throw new Error(UNREADABLE);
   return found;
 }
 

@@ -1,7 +1,7 @@
 // Answers as cards: what is said, which features it is about, how they change; and two of them side by side.
 import { h, many, put } from "./dom.js";
 import { shade } from "./features.js";
-import { aClass, listed, showValue, stateOf, unit } from "./words.js";
+import { aClass, listed, showValue, stateOf, unit, upper, withHeld } from "./words.js";
 
 export function makeCards({ payload }) {
   const word = unit(payload);
@@ -16,10 +16,6 @@ export function makeCards({ payload }) {
     return listed(changes.map(({ feature, before, after }) => `${names[feature]}: ${showValue(before)} → ${showValue(after)}`), 12);
   }
 
-  function upper(text) {
-    return text[0].toUpperCase() + text.slice(1);
-  }
-
   function these(count) {
     return count === 1 ? `this ${word} stays` : `these ${count} ${word}s stay`;
   }
@@ -30,12 +26,13 @@ export function makeCards({ payload }) {
     return { key, kind, name: kind, goal: "", size: Infinity, features: [], changes: [], detail: "", certificate, certify, ...more };
   }
 
-  function change(key, found, target) {
+  function change(key, found, target, held) {
     const changes = changesOf(found);
     const size = changes.length;
     const [start, verb] = size === 1 ? [`one changed ${word}`, "makes"] : [`${size} changed ${word}s`, "make"];
     const least = size === 1 ? "" : ", and no fewer can";
-    const said = found.outcome === "minimum" ? upper(`${start} ${verb} it ${aClass(found.label)}${least}: proved`) : found.sentence;
+    const words = found.outcome === "minimum" ? `${start} ${verb} it ${aClass(found.label)}${least}: proved` : found.sentence;
+    const said = upper(withHeld(held, word) + words);
     const goal = found.label ?? target ?? "another class";
     const about = { name: `nearest ${goal}`, goal, size: size || Infinity, features: changes.map((one) => one.feature), changes };
     return card(key, "change", found, { ...about, state: stateOf(found.outcome), said, detail: changeWords(changes) });

@@ -85,6 +85,11 @@ export function look(element) {
   if (seen < 0.6 * Math.min(height, window.innerHeight)) element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
 }
 
+// For those who listen: what was found, once it is found. Steps on the way to it stay silent.
+export function announce(text) {
+  say(byId("spoken"), text);
+}
+
 let hiding = 0;
 
 export function toast(text) {

@@ -6,6 +6,7 @@ const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], n
 
 export function makeDrawer(app) {
   const dialog = byId("drawer");
+  let turn = 0; // of what is in the drawer now: an answer about an older text comes too late
   const claim = h("p", "claim");
   const text = h("textarea", { label: "Certificate as JSON, may be edited", spellcheck: "false", test: "certificate" });
   const result = h("div", { class: "result", role: "status", test: "recheck-result" });
@@ -25,7 +26,10 @@ export function makeDrawer(app) {
     h("div", { class: "toolbar" }, here, there, take, save),
     result,
   );
-  text.addEventListener("input", () => show("", "", "Changed. Check it again."));
+  text.addEventListener("input", () => {
+    turn++;
+    show("", "", "Changed. Check it again.");
+  });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
   function show(kind, word, sentence) {
@@ -34,6 +38,7 @@ export function makeDrawer(app) {
   }
 
   async function recheck(check) {
+    const mine = ++turn;
     let certificate;
     try {
       certificate = JSON.parse(text.value);
@@ -43,16 +48,17 @@ export function makeDrawer(app) {
     show("working", "working", "Going through it again.");
     try {
       const found = await check(certificate);
-      show(...SAID[String(found.holds)], found.said);
+      if (mine === turn) show(...SAID[String(found.holds)], found.said);
     } catch (error) {
-      show("failed", "Failed", error.message);
+      if (mine === turn) show("failed", "Failed", error.message);
     }
   }
 
   function open(certificate, sentence) {
+    turn++;
     say(claim, sentence);
     const oneLine = (_, numbers) => `[${numbers.trim().replace(/\s+/g, " ")}]`;
-    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:-?[\d.e+-]+,?\s+)+)\]/g, oneLine);
+    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:[\d.e+-]+,?\s+)+)\]/g, oneLine);
     show("", "", "Not checked yet.");
     dialog.showModal();
     here.focus();
@@ -60,11 +66,15 @@ export function makeDrawer(app) {
 
   // The engine writes the certificate of what the browser found only when somebody wants to see it.
   async function certify(claimed, sentence) {
+    const mine = ++turn;
+    const patience = setTimeout(() => toast("Writing the certificate."), 400);
     try {
-      open(await app.engine.run("certify", claimed), sentence);
+      const certificate = await app.engine.run("certify", claimed);
+      if (mine === turn) open(certificate, sentence);
     } catch (error) {
       toast(`No certificate: ${error.message}`);
     }
+    clearTimeout(patience);
   }
 
   return { open, certify };

@@ -7,6 +7,7 @@ export function makeGrid(app) {
   const { payload, model, state } = app;
   const { rows, columns } = payload.grid;
   const cells = [];
+  const drawn = []; // how each cell looks: only what differs is written
   let at = Math.min(Math.floor(rows / 2) * columns + Math.floor(columns / 2), rows * columns - 1);
   let stroke = null;
   let pen = "mouse";
@@ -14,6 +15,7 @@ export function makeGrid(app) {
   const about = { role: "grid", label: `Input, ${rows} by ${columns} pixels`, test: "grid" };
   const board = h("div", { class: rows > 16 ? "grid dense" : "grid", ...about });
   board.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+  put(board, "--columns", columns);
   for (let r = 0; r < rows; r++) {
     const row = h("div", { class: "row", role: "row" });
     for (let c = 0; c < columns; c++) {
@@ -28,14 +30,17 @@ export function makeGrid(app) {
 
   function refresh() {
     cells.forEach((cell, f) => {
-      put(cell, "--shade", shade(payload, f, state.values[f]));
       const changed = state.values[f] !== state.base[f];
       const held = state.locks.has(f);
+      const look = `${state.values[f]} ${changed} ${held}`;
+      if (drawn[f] === look) return;
+      drawn[f] = look;
+      put(cell, "--shade", shade(payload, f, state.values[f]));
       cell.classList.toggle("changed", changed);
       cell.classList.toggle("held", held);
       const marks = `${changed ? ", changed" : ""}${held ? ", held" : ""}`;
       const label = `${model.describe(f, state.states[f])}, value ${showValue(state.values[f])}${marks}`;
-      if (cell.getAttribute("aria-label") !== label) cell.ariaLabel = label;
+      cell.ariaLabel = label;
     });
     tell(at);
   }

@@ -14,6 +14,8 @@ export function makeNeurons(app) {
   let hovered = null;
 
   const rule = h("div", { class: "rule", test: "rule" });
+  const overview = h("p", null);
+  const hint = h("p", { class: "quiet" }, "Point at one to see on the input what it counts; choose it to keep that shown. Hold inputs to see neurons lock.");
   const list = h("div", { class: "neurons", role: "list", label: "Neurons, nearest to their threshold first" });
   const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
@@ -27,7 +29,8 @@ export function makeNeurons(app) {
     const select = h("select", { label: "Layer", test: "layer" }, layers);
     select.addEventListener("change", () => choose(select.selectedIndex, null));
     byId("layer-choice").append(select);
-  } else say(byId("layer-choice"), `layer 1: ${many(payload.layers[0]?.outputs ?? 0, "neuron")}`);
+  } else if (payload.layers.length) say(byId("layer-choice"), `layer 1: ${many(payload.layers[0].outputs, "neuron")}`);
+  else fill(byId("neurons"), h("p", { class: "quiet" }, "This network has no hidden layer: the classes count matches of the input itself."));
 
   function choose(layer, neuron) {
     state.choice.layer = layer;
@@ -48,7 +51,7 @@ export function makeNeurons(app) {
     const line = h("button", { type: "button", class: "neuron", test: "neuron" }, name, meter, count, is);
     const element = h("div", { role: "listitem" }, line);
     line.addEventListener("click", () => choose(state.choice.layer, state.choice.neuron === line.neuron ? null : line.neuron));
-    for (const name of ["mouseenter", "focus"]) line.addEventListener(name, () => { hovered = line.neuron; describe(); });
+    for (const name of ["mouseenter", "focus"]) line.addEventListener(name, () => { hovered = line; describe(); });
     for (const name of ["mouseleave", "blur"]) line.addEventListener(name, () => { hovered = null; describe(); });
     list.append(element);
     return (rows[place] = { element, line, name, span, level, tau, count, is });
@@ -68,7 +71,7 @@ export function makeNeurons(app) {
   function refresh() {
     const { layer } = state.choice;
     const seen = state.result.layers[layer];
-    if (!seen) return fill(list, h("p", { class: "quiet" }, "This network has no hidden layer."));
+    if (!seen) return;
     const { lo, hi, state: fixed } = reach().layers[layer];
     const slack = (j) => Math.abs(2 * (seen.M[j] - seen.tau[j]) + 1);
     const order = Array.from(seen.M, (_, j) => j).sort((a, b) => slack(a) - slack(b) || a - b);
@@ -80,10 +83,15 @@ export function makeNeurons(app) {
       const part = row(place);
       const size = seen.sizes[j] || 1;
       const at = (value) => Math.min(1, Math.max(0, value / size));
+      const on = Boolean(seen.active[j]);
+      const free = fixed[j] ? "locked by what is held" : `undecided: M may be ${lo[j]} to ${hi[j]}`;
+      const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
+      const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
+      part.element.hidden = false;
+      if (part.look === look) return; // most neurons stay as they are
+      part.look = look;
       part.line.neuron = j;
       part.line.dataset.neuron = j;
-      part.element.hidden = false;
-      const on = Boolean(seen.active[j]);
       part.line.classList.toggle("on", on);
       part.line.ariaPressed = String(state.choice.neuron === j);
       put(part.span, "--lo", at(lo[j]));
@@ -94,8 +102,6 @@ export function makeNeurons(app) {
       say(part.count, `${seen.M[j]} ${on ? "≥" : "<"} ${seen.tau[j]}`);
       const open = state.locks.size ? "◐ undecided" : on ? "● on" : "○ off";
       say(part.is, fixed[j] > 0 ? "■ locked on" : fixed[j] < 0 ? "□ locked off" : open);
-      const free = fixed[j] ? "locked by what is held" : `undecided: M may be ${lo[j]} to ${hi[j]}`;
-      const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
     });
     rows.slice(shown.length).forEach((part) => { part.element.hidden = true; });
@@ -106,21 +112,21 @@ export function makeNeurons(app) {
     describe();
   }
 
+  // What stands there while no neuron is pointed at: all of them together.
+  function idle({ M, tau, active }, fixed) {
+    const count = (test) => Array.from(M, (_, j) => test(j)).filter(Boolean).length;
+    const on = `${count((j) => active[j])} of ${M.length} are on, ${count((j) => M[j] === tau[j])} of them with M = tau.`;
+    say(overview, state.locks.size ? `${on} What you hold locks ${count((j) => fixed[j])}.` : on);
+    fill(rule, overview, hint);
+  }
+
   // The neuron pointed at, or else the chosen one: its rule in words, and its literals on the input.
   function describe() {
     const { layer } = state.choice;
-    const j = hovered ?? state.choice.neuron;
+    const j = hovered ? hovered.neuron : state.choice.neuron;
     const seen = state.result.layers[layer];
     if (j === null || !seen || j >= seen.M.length) {
-      const counts = reach().layers[layer]?.state;
-      const locked = counts ? counts.filter((s) => s !== 0).length : 0;
-      const now = `What you hold locks ${locked} of ${many(seen ? seen.M.length : 0, "neuron")}.`;
-      const held = state.locks.size ? now : "Hold parts of the input to see neurons lock.";
-      fill(
-        rule,
-        h("p", { class: "quiet" }, "Point at a neuron to see on the input which literals it counts; choose it to keep them shown."),
-        h("p", { class: "quiet" }, held),
-      );
+      if (seen) idle(seen, reach().layers[layer].state);
       return app.point("neuron", null);
     }
     const { tau, size, literals } = model.neuron(layer + 1, j + 1);

@@ -2,7 +2,7 @@
 import { byId, fill, h, number, put, say } from "./dom.js";
 
 export function makeRace(app) {
-  const { payload, state } = app;
+  const { payload, model, state } = app;
   const rows = payload.classes.map((name, k) => {
     const run = h("span", { class: "run" });
     const best = h("span", { class: "best" });
@@ -19,8 +19,8 @@ export function makeRace(app) {
   });
   const widest = Math.min(16, Math.max(...payload.classes.map((name) => name.length)));
   rows.forEach((row) => put(row.line, "--who", `${Math.max(2, widest)}ch`));
-  const { scale, bias } = payload.head;
-  const alike = scale.every((value) => value === scale[0]) && bias.every((value) => value === bias[0]);
+  const { slopes, offsets } = payload.head;
+  const alike = new Set(slopes).size === 1 && new Set(offsets).size === 1; // then votes compare; else only scores do
   fill(
     byId("race"),
     h("div", { class: "race", role: "list", label: "Votes of each class" }, rows.map((row) => row.element)),
@@ -43,8 +43,9 @@ export function makeRace(app) {
       row.best.hidden = first || !alike;
       put(row.possible, "--possible", possibility[k]);
       say(row.votes, `${votes[k]} of ${sizes[k]}`);
-      const gap = alike ? votes[label] - votes[k] : scores[label] - scores[k];
-      const text = first ? (tied ? "tie, first" : "wins") : gap === 0 ? "tie" : `−${number(gap)}`;
+      const gap = alike ? votes[label] - votes[k] : Math.max(0, scores[label] - scores[k]); // floats decide nothing: a tie is one of ranks
+      const isTie = model.head.rank(votes, k) === model.head.rank(votes, label);
+      const text = first ? (tied ? "tie, first" : "wins") : isTie ? "tie" : `−${number(gap)}`;
       say(row.behind, text);
       const out = state.locks.size > 0 && !left.includes(k);
       row.element.classList.toggle("out", out);

@@ -163,6 +163,6 @@ export class State {
       return;
     }
     const value = Number.isNaN(Number(text)) ? text : Number(text);
-    if (isNumber(this.payload, feature) && coding.takes(value)) this.put(feature, value);
+    if (isNumber(this.payload, feature) && Math.abs(value) !== Infinity && coding.takes(value)) this.put(feature, value);
   }
 }

@@ -91,6 +91,9 @@ export function makeTable(app) {
     rows.forEach((row, f) => {
       const held = state.locks.has(f);
       const changed = state.values[f] !== state.base[f];
+      const look = `${state.values[f]} ${changed} ${held} ${state.base[f]}`;
+      if (row.look === look) return;
+      row.look = look;
       row.control.refresh();
       row.element.classList.toggle("changed", changed);
       row.hold.ariaPressed = String(held);

@@ -61,8 +61,8 @@ export function makeTools(app) {
 
   // Goes to another input one feature after another, so that one can see it happen; then asks whether to stay.
   async function morph(changes, words) {
-    if (app.morphing) return;
-    app.morphing = true;
+    if (app.way) return;
+    const way = (app.way = {}); // whatever else changes the input ends it
     const pause = calm() ? 0 : Math.min(400, 2400 / changes.length);
     look(byId("board"));
     state.stroke();
@@ -70,8 +70,8 @@ export function makeTools(app) {
       state.move(feature, to, state.values[feature]);
       app.step();
       if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
+      if (app.way !== way) return;
     }
-    app.morphing = false;
     app.push = true;
     byId("morph").hidden = false;
     app.arriving = true;

@@ -1,9 +1,10 @@
 // The large sentence: the class at once, then what is proved about it, one more changed feature at a time.
-import { button, byId, fill, h, link, many, put, say } from "./dom.js";
+import { announce, button, byId, fill, h, link, many, put, say } from "./dom.js";
 import { waysToChange } from "./features.js";
 import { unit, verdictWords } from "./words.js";
 
 const FARTHEST = 3;
+const FEW = 8; // so few features that may change are all changed at once, too
 const BUDGET = 3e6; // changes of one size that are tried without being asked
 const SECONDS = 30; // at most for one size, without being asked
 const HOUR = 3600; // when asked; it can be stopped
@@ -25,9 +26,10 @@ export function makeVerdict(app) {
     clearTimeout(timer);
     known = { provedUpTo: 0, outcome: "undecided", changes: null, tried: 0 };
     sentence();
+    if (app.way) return report("working", "on the way");
     report("working", `trying changes of 1 ${word}`);
     app.point("verdict", null);
-    timer = setTimeout(() => prove(FARTHEST, BUDGET, SECONDS), PAUSE);
+    return (timer = setTimeout(() => prove(FARTHEST, BUDGET, SECONDS), PAUSE));
   }
 
   function sentence() {
@@ -48,14 +50,17 @@ export function makeVerdict(app) {
     say(byId("facts"), facts);
     byId("progress").hidden = share === undefined;
     byId("progress").value = share ?? 0;
+    const wasThere = byId("verdict-actions").contains(document.activeElement);
     fill(byId("verdict-actions"), actions);
+    if (wasThere && actions.length && document.activeElement === document.body) actions[0].focus({ preventScroll: true });
   }
 
   async function prove(farthest, budget, seconds) {
+    running?.abort(); // two clicks on "Try 4 pixels": the first proof would outlive the input it is about
     const control = (running = new AbortController());
     const { signal } = control;
     const movable = payload.features.filter((_, f) => !state.locks.has(f) && model.reachableStates(f).length > 1).length;
-    const last = Math.min(farthest, movable);
+    const last = movable > FEW ? Math.min(farthest, movable) : movable;
     const ways = waysToChange(model, state.states, state.locks, last);
     const began = performance.now();
     const stop = link("Stop", () => control.abort("stopped"), "stop");
@@ -104,6 +109,7 @@ export function makeVerdict(app) {
     if (size > 0 || known.changes) actions.push(link("Certificate", certificate, "verdict-certificate"));
     const decided = known.changes || known.provedUpTo > 0 || known.outcome === "none";
     report(decided ? "proved" : "undecided", [facts, open].filter(Boolean).join("; "), undefined, ...actions);
+    announce(byId("verdict").textContent);
   }
 
   function certificate() {

@@ -11,16 +11,22 @@ export function aClass(name) {
 }
 
 export function verdictWords(found, held, word) {
-  const start = held ? `With ${many(held, word)} held, ` : "";
-  const upper = (text) => (start ? text : text[0].toUpperCase() + text.slice(1));
-  if (found.outcome === "minimum") {
-    const size = found.changes.length;
-    const least = size === 1 ? "" : size === 2 ? `, and no single ${word} can` : `, and no ${size - 1} ${word}s can`;
-    return `${start}${upper("changing")} ${many(size, word)} makes it ${aClass(found.label)}${least}: proved`;
-  }
-  if (found.outcome === "none") return `${start}${upper("nothing")} that may change alters it: proved`;
-  if (found.provedUpTo > 0) return `${start}${upper("no")} change of up to ${many(found.provedUpTo, word)} alters it: proved`;
-  return "";
+  const begin = (text) => upper(`${withHeld(held, word)}${text}: proved`);
+  const size = found.outcome === "minimum" ? found.changes.length : 0;
+  if (size === 1) return begin(`changing 1 ${word} makes it ${aClass(found.label)}`);
+  if (found.outcome === "none") return begin("nothing that may change alters it");
+  if (!found.provedUpTo) return "";
+  const upTo = found.provedUpTo > 1 ? "up to " : "";
+  return begin(`no change of ${upTo}${many(found.provedUpTo, word)} alters it${size ? `, but ${size} make it ${aClass(found.label)}` : ""}`);
+}
+
+// What is held belongs to a claim: without it, fewer changes may do.
+export function withHeld(held, word) {
+  return held ? `with ${many(held, word)} held, ` : "";
+}
+
+export function upper(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 export function showValue(value) {

@@ -44,12 +44,13 @@ export function nearest(model, states, about = {}) {
   return { outcome: "none", changes: null, label, ...facts, provedUpTo: last };
 }
 
-// Not settled: what is proved so far, and a change that does it, if a search finds one.
+// Not settled by walking: what is proved so far, and a change that does it, if a search finds one. It may be as small as is still possible.
 function leftOpen(model, states, movable, wanted, label, facts) {
   const every = movable.flatMap(({ feature, others }) => others.map((state) => [feature, state]));
   const changes = search(model, states, every, wanted);
   const reached = changes && model.evaluate(changed(states, changes)).label;
-  return { outcome: "undecided", changes, label: reached ?? label, ...facts };
+  const outcome = changes?.length === facts.provedUpTo + 1 ? "minimum" : "undecided";
+  return { outcome, changes, label: reached ?? label, ...facts };
 }
 
 // All sets of up to k features: how many there are, the empty one included, and for each different pattern of the first layer the neurons
