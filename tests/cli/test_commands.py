@@ -392,3 +392,29 @@ def test_a_network_of_another_program_must_be_converted_first(capsys, tmp_path):
     code, _, err = run(capsys, "summary", path)
     assert code == 2
     assert err.endswith(f"Convert it first: sugenet convert '{path}' -o model.sugenet\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("summary", "-"), ("train", "-", "--target", "y", "-o", "m.sugenet"), ("verify", "digits", "--query", "-")]
+)
+def test_standard_input_is_for_texts(capsys, words):
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert "standard input is read for samples and certificates only" in err
+
+
+@pytest.mark.parametrize(
+    "words", [("predict", "digits", "digits"), ("check", "digits", "digits"), ("verify", "digits", "--query", "digits")]
+)
+def test_the_name_of_a_shipped_model_is_no_file(capsys, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *words)
+    assert (code, err) == (2, "sugenet: digits cannot be read: there is no such file or folder. Check the path.\n")
+
+
+def test_the_margin_of_a_tie_is_0():
+    from sugenet.show.predictions import PredictionView
+
+    logits = np.array([[0.1 + 0.2, 0.3, 0.0]])
+    view = PredictionView(sg.models.digits(), 0, np.array([0]), logits, np.array([True]))
+    assert view.margins.tolist() == [0.0]

@@ -13,6 +13,7 @@ import sugenet as sg
 from sugenet.drawn import Drawn
 from sugenet.errors import SugenetError
 from sugenet.show import drawing, html, svg
+from sugenet.show.demo import questions
 from sugenet.show.figures import Bars, Heat, Meters, Pixels, Strip, Votes
 
 SVG = "{http://www.w3.org/2000/svg}svg"
@@ -171,3 +172,18 @@ def test_titles_say_no_more_than_is_known(digits):
     assert drawing(replace(reason, features=reason.features[:1])).figures[0].title == f"1 feature that suffices: {reason.status}"
     assert drawing(replace(reason, features=())).figures[0].title == f"no feature is needed: {reason.status}"
     assert drawing(digits["refuted"]).figures[0].title.startswith("3 becomes ")
+
+
+@pytest.mark.parametrize("name", ["why", "count", "verify", "whatif"])
+def test_the_demo_goes_on_when_a_question_is_interrupted(monkeypatch, digits, name):
+    open_answers = {
+        "why": replace(digits["reasons"], reasons=()),
+        "count": digits["count open"],
+        "verify": digits["undecided"],
+        "whatif": digits["open counterfactual"],
+    }
+    monkeypatch.setattr(sg.reason, name, lambda *_, **__: open_answers[name])
+    said = list(questions(digits["network"], sg.models.samples("digits")[0][7].tolist()))
+    assert len(said) == 4
+    assert sum(str(open_answers[name]) in text for text in said) == 1
+    assert sum("checked again" in text for text in said) == 4 - (name in ("why", "count"))

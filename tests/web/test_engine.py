@@ -334,6 +334,14 @@ def test_a_budget_that_is_too_small_leaves_it_open(engine):
     assert seen["reached"] == seen["label"] != sg.models.digits().predict(X[3:4])[0]
 
 
+def test_what_a_search_finds_may_be_the_least_that_is_still_possible(engine):
+    X, _ = sg.models.samples("digits")
+    least = sg.whatif(sg.models.digits(), X[2])
+    assert least.value == 1
+    (seen,) = engine(NEAREST, [[payload(sg.models.digits(), title="digits"), X[2].tolist(), {"budget": 1}]])
+    assert (seen["outcome"], seen["provedUpTo"], len(seen["changes"])) == ("minimum", 0, 1)
+
+
 def test_the_only_class_cannot_be_left(engine):
     page = payload(Network.of_bits([DenseLayer(np.eye(3, dtype=int), [1, 1, 1])], Head([[1, 1, 1]])), title="one")
     found = engine(NEAREST, [[page, [1, 1, 1], {}], [page, [1, 1, 1], {"budget": 2}]])

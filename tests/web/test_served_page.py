@@ -114,6 +114,39 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
     context.close()
 
 
+MINIMUM = {"kind": "whatif", "outcome": "minimum", "value": "1", "lower": "1", "label": "8", "sentence": "x", "certificate": None}
+FOREIGN = {"kind": "why", "outcome": "found", "reasons": [], "sentence": "x", "certificate": {"network": "0" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ({"parts": [], "state": "done", "answer": FOREIGN}, "does not fit this network"),
+        ({"parts": [FOREIGN], "state": "working", "answer": None}, "does not fit this network"),
+        ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"pixel (0,0)": [0, 1]}}}, "does not fit this network"),
+        ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"nobody": [0, 1]}}}, "does not fit this network"),
+        ({"parts": [], "state": "done", "answer": {}}, "cannot be read"),
+        ({"parts": None}, "cannot be read"),
+        (None, "cannot be read"),
+    ],
+)
+def test_an_answer_that_cannot_be_of_this_network_is_not_shown(served, reply, words):
+    served.route("**/api/questions/*", lambda route: route.fulfill(json=reply) if route.request.method == "GET" else route.continue_())
+    part(served, "nearest-8").click()
+    shown(served, "run", words)
+    assert part(served, "answer").count() == 0
+    assert part(served, "morph").is_hidden()
+
+
+def test_cancel_ends_a_question_to_a_server_that_hangs(served):
+    served.route("**/api/questions", lambda route: None)
+    part(served, "why").click()
+    part(served, "cancel").click()
+    shown(served, "run", "stopping")
+    part(served, "run").first.wait_for(state="detached")
+    shown(served, "verdict", "proved")
+
+
 def test_a_file_shows_the_answers_that_were_found_beforehand(page, tmp_path):
     X, y = sg.models.samples("digits")
     answers = precompute(NETWORK, X[7])

@@ -119,8 +119,10 @@ def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
 
 # -- what they name --------------------------------------------------------------------------------------------------------------
 
-_INPUTS = ("model", "samples", "certificate", "source", "data", "other", "agree", "query")
-"""Options that name something to read."""
+_MODELS = ("model", "source", "other", "agree")
+_TEXTS = ("samples", "certificate")
+_INPUTS = (*_MODELS, *_TEXTS, "data", "query")
+"""Options that name something to read: a model, which may be a shipped one; a text, which may come on standard input; or a file."""
 
 
 def check_paths(options: argparse.Namespace) -> None:
@@ -136,9 +138,11 @@ def check_paths(options: argparse.Namespace) -> None:
     if [path for _, path in named].count("-") > 1:
         raise UsageError("standard input can be read only once. Give a file in place of one -.")
     for name, path in named:
-        if path is None or path == "-" or is_shipped(path) or os.path.exists(path):
+        if path == "-" and name not in _TEXTS:
+            raise UsageError("standard input is read for samples and certificates only. Give the path of a file in place of -.")
+        if path is None or path == "-" or (name in _MODELS and is_shipped(path)) or os.path.exists(path):
             continue
-        near = nearest(path, SHIPPED) if name in ("model", "other", "agree") else ""
+        near = nearest(path, SHIPPED) if name in _MODELS and name != "source" else ""
         raise FileError(f"{path} cannot be read: there is no such file or folder. Check the path.{near}")
 
 

@@ -65,5 +65,15 @@ def questions(network: Network, x: Any) -> Iterator[str]:
     ]
     for question, ask in asked:
         answer = ask()
-        certificate = answer.reasons[0].certificate if hasattr(answer, "reasons") else answer.certificate
-        yield f"\n{question}\n{answer}\n  checked again: {check(certificate, network)}"
+        certificate = _certificate(answer)
+        again = "" if certificate is None else f"\n  checked again: {check(certificate, network)}"
+        yield f"\n{question}\n{answer}{again}"
+
+
+def _certificate(answer: Any) -> dict[str, Any] | None:
+    """What shows that an answer is right; none where it was interrupted before there was any."""
+    reasons = getattr(answer, "reasons", None)
+    if reasons is not None:
+        return reasons[0].certificate if reasons else None
+    found: dict[str, Any] | None = getattr(answer, "certificate", None)
+    return found

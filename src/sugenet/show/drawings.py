@@ -29,7 +29,7 @@ from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Re
 from sugenet.reason.rulebook import Rulebook
 from sugenet.reason.rulecheck import CheckedRule
 from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes, plural
-from sugenet.show.markup import safe
+from sugenet.show.markup import safe, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
@@ -299,12 +299,8 @@ def _(answer: Reasons) -> Drawing:
 
 
 def _conditions(reasons: Sequence[Reason]) -> Table:
-    rows = [(str(len(reason.features)), reason.status, _short(str(reason))) for reason in reasons]
+    rows = [(str(len(reason.features)), reason.status, short(str(reason), 400)) for reason in reasons]
     return Table(("features", "status", "reason"), _more(rows, 3))
-
-
-def _short(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 @drawing.register
@@ -391,7 +387,7 @@ def _(answer: Rulebook) -> Drawing:
         share = answer.covered(label)
         bars.append((label, Bar(names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}")))
     title = "share of all inputs that a rule speaks of"
-    rows = [(f"{float(rule.coverage):.3g}", _short(str(rule)), "prime" if rule.prime else "may be widened") for rule in answer.rules]
+    rows = [(f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened") for rule in answer.rules]
     table = Table(("coverage", "rule", "proved, and"), _more(rows, 3))
     return Drawing(answer.text().splitlines()[0], (_class_bars(title, "each combination of feature states counts once", bars),), table)
 

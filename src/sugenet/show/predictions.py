@@ -31,7 +31,7 @@ class PredictionView:
         if self.logits.shape[1] < 2:
             return np.zeros(len(self.logits))
         ordered = np.sort(self.logits, axis=1)
-        return ordered[:, -1] - ordered[:, -2]
+        return np.where(self.tied, 0.0, ordered[:, -1] - ordered[:, -2])  # a tie is exact, the difference is rounded
 
     def data(self) -> dict[str, Any]:
         """All samples as JSON data."""

@@ -25,7 +25,7 @@ from sugenet.reason.regions import L0, Hamming, Linf
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings
-from sugenet.show.markup import safe
+from sugenet.show.markup import safe, short
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import changes_drawn, heat_map, kept_drawn, match_meters, sample_drawn, value_words, votes_of
 from sugenet.show.svg import svg
@@ -141,7 +141,7 @@ class Page:
         which = "one sample" if index is None else f"sample {index}"
         return (
             f"<header>\n<h1>{safe(self.title)}: report on one decision</h1>\n"
-            f"<p>{safe(which)} · {safe(_short(str(self.network)))}</p>\n"
+            f"<p>{safe(which)} · {safe(short(str(self.network), 120))}</p>\n"
             f'<p>fingerprint <span class="mono">{self.network.fingerprint}</span></p>\n'
             f"<p>sugenet {safe(__version__)} · seed {seed} · at most {time_limit:g} s for all questions</p>\n</header>\n"
         )
@@ -441,7 +441,7 @@ class Page:
         notes = "".join(f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in self.network.notes.items())
         totals = "<br>".join(safe(" ".join(line.split())) for line in str(drawn).splitlines()[-3:])
         words = f'<p class="note">{totals}</p>' + (f"<dl>{notes}</dl>" if notes else "")
-        table = f'<div class="keep"><p>{safe(_short(drawn.title, 400))}</p>{table_html(summary_table(drawn))}</div>'
+        table = f'<div class="keep"><p>{safe(short(drawn.title, 400))}</p>{table_html(summary_table(drawn))}</div>'
         return section("model", "The model", f"{table}{words}")
 
     def certificates(self) -> str:
@@ -457,7 +457,7 @@ class Page:
         for number, (text, (claim, status)) in enumerate(self.cited.items(), start=1):
             digest = hashlib.sha256(text.encode()).hexdigest()
             line = (
-                f'<strong>C{number}</strong> {_status(status)} {safe(_short(claim))} <span class="muted">· {len(text):,} characters · '
+                f'<strong>C{number}</strong> {_status(status)} {safe(short(claim, 120))} <span class="muted">· {len(text):,} characters · '
                 f'<span class="mono long">{digest}</span><span class="mono short">{digest[:16]}…</span></span>'
             )
             if len(text) > _WHOLE:
@@ -475,7 +475,3 @@ class Page:
         skipped = "".join(f"<li>{safe(words)}</li>" for words in self.found.skipped)
         left = f"<p>Not asked, or not answered:</p><ul>{skipped}</ul>" if skipped else ""
         return f"<footer>{left}<p>Made by sugenet. This file holds everything it shows; it loads nothing and runs nothing.</p></footer>\n"
-
-
-def _short(text: str, most: int = 120) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

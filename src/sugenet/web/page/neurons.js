@@ -84,7 +84,7 @@ export function makeNeurons(app) {
       const size = seen.sizes[j] || 1;
       const at = (value) => Math.min(1, Math.max(0, value / size));
       const on = Boolean(seen.active[j]);
-      const free = fixed[j] ? "locked by what is held" : `undecided: M may be ${lo[j]} to ${hi[j]}`;
+      const free = fixed[j] ? (state.locks.size ? "locked by what is held" : "the same for every input") : `undecided: M may be ${lo[j]} to ${hi[j]}`;
       const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
       part.element.hidden = false;
@@ -101,7 +101,8 @@ export function makeNeurons(app) {
       say(part.name, `n ${j + 1}`);
       say(part.count, `${seen.M[j]} ${on ? "≥" : "<"} ${seen.tau[j]}`);
       const open = state.locks.size ? "◐ undecided" : on ? "● on" : "○ off";
-      say(part.is, fixed[j] > 0 ? "■ locked on" : fixed[j] < 0 ? "□ locked off" : open);
+      const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${on ? "on" : "off"}`;
+      say(part.is, fixed[j] ? locked : open);
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
     });
     rows.slice(shown.length).forEach((part) => { part.element.hidden = true; });

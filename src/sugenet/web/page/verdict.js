@@ -26,6 +26,7 @@ export function makeVerdict(app) {
     clearTimeout(timer);
     known = { provedUpTo: 0, outcome: "undecided", changes: null, tried: 0 };
     sentence();
+    announce(""); // the same sentence, proved anew, is said anew
     if (app.way) return report("working", "on the way");
     report("working", `trying changes of 1 ${word}`);
     app.point("verdict", null);
