@@ -250,7 +250,10 @@ def test_hostile_words_stay_words():
 )
 def test_which_samples_are_images(codings, grid):
     width = sum(coding.width for coding in codings)
-    assert grid_of(Network(sg.Encoder(codings), [], Head(np.ones((2, width), int)))) == grid
+    head = Head(np.ones((2, width), int))
+    assert grid_of(Network(sg.Encoder(codings), [], head)) == grid
+    named = [f"answer {k}" for k in range(len(codings))]
+    assert grid_of(Network(sg.Encoder(codings, named), [], head)) is None  # a table of questions is no image
 
 
 def test_a_share_that_is_not_0_or_100_percent_is_not_written_so():

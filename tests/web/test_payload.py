@@ -122,7 +122,11 @@ def test_the_page_stays_small_beside_model_and_samples(digits_page):
 def test_comments_and_indentation_stay_behind():
     lines = ["  // all of it", "", "  a(); // behind code", '  b("http://x // y"); // it\'s kept', "c(1); //tight"]
     assert bundle._lean(lines).splitlines() == ["a();", 'b("http://x // y"); // it\'s kept', "c(1); //tight"]
-    lines = ["const { a, b } = f(x - -y, [c || d]) ?? z;", "if (a <= b) { return (q) => -q; } else a = b ? .5 : 1;", 'say(a, "b, c"); e = / , /;']
+    lines = [
+        "const { a, b } = f(x - -y, [c || d]) ?? z;",
+        "if (a <= b) { return (q) => -q; } else a = b ? .5 : 1;",
+        'say(a, "b, c"); e = / , /;',
+    ]
     lean = ["const{a,b}=f(x - -y,[c||d])??z;", "if(a <=b){return(q)=>-q;}else a=b?.5:1;", 'say(a, "b, c"); e = / , /;']
     assert bundle._lean(lines).splitlines() == lean
 

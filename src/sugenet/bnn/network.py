@@ -21,7 +21,7 @@ from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, Ints, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed
-from sugenet.bnn.trace import Trace, trace
+from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 
@@ -195,7 +195,7 @@ class Network(Drawn):
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
         if not 1 <= number <= len(self.layers):
-            raise NetworkError(f"there is no layer {number}: the network has {len(self.layers)} hidden layers, numbered from 1.")
+            raise NetworkError(f"there is no layer {number}: the network has {many(len(self.layers), 'hidden layer')}, numbered from 1.")
         return self.layers[number - 1]
 
     def neuron(self, layer: int, j: int) -> Neuron:
@@ -238,7 +238,7 @@ class Network(Drawn):
 
     def __str__(self) -> str:
         shape = "-".join(str(size) for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs))
-        return f"network {shape} over {self.encoder.features} features, classes {', '.join(self.classes)}"
+        return f"network {shape} over {many(self.encoder.features, 'feature')}, classes {', '.join(self.classes)}"
 
 
 def _digest_arrays(digest: Any, arrays: list[Any]) -> None:

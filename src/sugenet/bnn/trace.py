@@ -19,7 +19,7 @@ from sugenet.errors import EncodingError, SoundnessError
 if TYPE_CHECKING:
     from sugenet.bnn.network import Network
 
-__all__ = ["LayerTrace", "Trace", "trace"]
+__all__ = ["LayerTrace", "Trace", "many", "trace"]
 
 DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
@@ -80,7 +80,7 @@ class Trace(Drawn):
                         f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, the activity {seen.active[j]}."
                     )
             way = "order statistics" if method == "auto" else method
-            lines.append(f"layer {number}: {_many(dense.outputs, 'Sugeno integral')} by {way} equal the activity")
+            lines.append(f"layer {number}: {many(dense.outputs, 'Sugeno integral')} by {way} equal the activity")
             bits = seen.active
         head, sample = network.head, _polarized(bits)
         for k in range(head.outputs):
@@ -90,7 +90,7 @@ class Trace(Drawn):
                 raise SoundnessError(f"class {k}: the score from S = {integral} is not {self.scores[k]}.")
         plain = all(scale == 1 for scale in head.scale)
         lines.append(
-            f"head: {_many(head.outputs, 'score')} equal {'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
+            f"head: {many(head.outputs, 'score')} equal {'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
         )
         return "\n".join(lines)
 
@@ -138,5 +138,6 @@ def _polarized(bits: Bits) -> list[int]:
     return row
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
+    """A number of things in words: 1 layer, 2 layers."""
     return f"{count} {what}{'' if count == 1 else 's'}"

@@ -17,7 +17,8 @@ SHADES = " .:-=+*#%@"
 def grid_of(network: Network) -> tuple[int, int] | None:
     """The rows and columns of the image that a sample is, or None when it is not an image.
 
-    Features count as pixels when there is a square number of them, at least 16, all numbers with the same finite range.
+    Features count as pixels when there is a square number of them, at least 16, all numbers with the same finite range, and their names
+    say so or say nothing: "pixel ...", or x1, x2, ... as they are called when nobody named them. A table has names of its own.
 
     Examples
     --------
@@ -33,6 +34,9 @@ def grid_of(network: Network) -> tuple[int, int] | None:
     if not np.isfinite(first.low) or not np.isfinite(first.high) or first.low == first.high:
         return None
     if any(not isinstance(c, Steps) or (c.low, c.high) != (first.low, first.high) for c in codings):
+        return None
+    names = network.encoder.names
+    if not all("pixel" in name.lower() for name in names) and names != tuple(f"x{i}" for i in range(1, len(names) + 1)):
         return None
     return side, side
 

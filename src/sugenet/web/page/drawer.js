@@ -58,7 +58,7 @@ export function makeDrawer(app) {
     turn++;
     say(claim, sentence);
     const oneLine = (_, numbers) => `[${numbers.trim().replace(/\s+/g, " ")}]`;
-    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:-?[\d.e+-]+,?\s+)+)\]/g, oneLine);
+    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:[\d.e+-]+,?\s+)+)\]/g, oneLine);
     show("", "", "Not checked yet.");
     dialog.showModal();
     here.focus();

@@ -15,7 +15,7 @@ export function makeNeurons(app) {
 
   const rule = h("div", { class: "rule", test: "rule" });
   const overview = h("p", null);
-  const hint = h("p", { class: "quiet" }, "Point at one to see on the input what it counts; choose it to keep that shown. Hold inputs to see neurons lock.");
+  const hint = h("p", { class: "quiet" }, "Point at one to see what it counts; choose it to keep that shown. Hold inputs to see neurons lock.");
   const list = h("div", { class: "neurons", role: "list", label: "Neurons, nearest to their threshold first" });
   const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
@@ -116,7 +116,7 @@ export function makeNeurons(app) {
   // What stands there while no neuron is pointed at: all of them together.
   function idle({ M, tau, active }, fixed) {
     const count = (test) => Array.from(M, (_, j) => test(j)).filter(Boolean).length;
-    const on = `${count((j) => active[j])} of ${M.length} are on, ${count((j) => M[j] === tau[j])} of them with M = tau.`;
+    const on = `${count((j) => active[j])} of ${M.length} are on, ${count((j) => M[j] === tau[j])} of them with M = tau.`;
     say(overview, state.locks.size ? `${on} What you hold locks ${count((j) => fixed[j])}.` : on);
     fill(rule, overview, hint);
   }
