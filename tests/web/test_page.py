@@ -343,15 +343,15 @@ def test_a_link_to_an_answer_asks_for_it_again(page, digits_file):
 
 
 @pytest.mark.parametrize("hash_", ["", "#lesson"])
-@pytest.mark.parametrize("width", [360, 768, 1100])
-def test_nothing_is_wider_than_the_window(page, digits_file, cancer_file, width, hash_):
-    page.set_viewport_size({"width": width, "height": 740})
-    for path in (digits_file, cancer_file):
-        page.goto(path.as_uri() + hash_)
-        if not hash_:
-            settle(page)
-            by(page, "why").click()
-            expect(by(page, "answer").first).to_be_visible()
+@pytest.mark.parametrize("model", ["digits", "cancer"])
+def test_nothing_is_wider_than_the_window(page, request, model, hash_):
+    page.goto(request.getfixturevalue(f"{model}_file").as_uri() + hash_)
+    if not hash_:
+        settle(page)
+        by(page, "why").click()
+        expect(by(page, "answer").first).to_be_visible()
+    for width in (360, 768, 1100):
+        page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -474,11 +474,11 @@ def test_the_focus_stays_with_what_was_asked(page, cancer_file):
     assert page.evaluate("document.activeElement.dataset.test") == "verdict-certificate"
 
 
-@pytest.mark.parametrize("width", [1100, 1240, 1360, 1500])
-def test_the_columns_are_wide_enough_for_what_stands_in_them(page, digits_file, cancer_file, width):
-    page.set_viewport_size({"width": width, "height": 800})
-    for path in (digits_file, cancer_file):
-        show(page, path)
+@pytest.mark.parametrize("model", ["digits", "cancer"])
+def test_the_columns_are_wide_enough_for_what_stands_in_them(page, request, model):
+    show(page, request.getfixturevalue(f"{model}_file"))
+    for width in (1100, 1240, 1360, 1500):
+        page.set_viewport_size({"width": width, "height": 800})
         tops = [by(page, name).bounding_box()["y"] for name in ("why", "region", "nearest-all", "check-rule")]
         assert tops[0] == tops[1]
         assert tops[2] == tops[3]

@@ -118,24 +118,30 @@ MINIMUM = {"kind": "whatif", "outcome": "minimum", "value": "1", "lower": "1", "
 FOREIGN = {"kind": "why", "outcome": "found", "reasons": [], "sentence": "x", "certificate": {"network": "0" * 64}}
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        ({"parts": [], "state": "done", "answer": FOREIGN}, "does not fit this network"),
-        ({"parts": [FOREIGN], "state": "working", "answer": None}, "does not fit this network"),
-        ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"pixel (0,0)": [0, 1]}}}, "does not fit this network"),
-        ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"nobody": [0, 1]}}}, "does not fit this network"),
-        ({"parts": [], "state": "done", "answer": {}}, "cannot be read"),
-        ({"parts": None}, "cannot be read"),
-        (None, "cannot be read"),
-    ],
-)
-def test_an_answer_that_cannot_be_of_this_network_is_not_shown(served, reply, words):
-    served.route("**/api/questions/*", lambda route: route.fulfill(json=reply) if route.request.method == "GET" else route.continue_())
-    part(served, "nearest-8").click()
-    shown(served, "run", words)
-    assert part(served, "answer").count() == 0
-    assert part(served, "morph").is_hidden()
+UNFIT, UNREADABLE = "does not fit this network", "cannot be read"
+REPLIES = [
+    ({"parts": [], "state": "done", "answer": FOREIGN}, UNFIT),
+    ({"parts": [FOREIGN], "state": "working", "answer": None}, UNFIT),
+    ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"pixel (0,0)": [0, 1]}}}, UNFIT),
+    ({"parts": [], "state": "done", "answer": {**MINIMUM, "changes": {"nobody": [0, 1]}}}, UNFIT),
+    ({"parts": [], "state": "done", "answer": {}}, UNREADABLE),
+    ({"parts": None}, UNREADABLE),
+    (None, UNREADABLE),
+]
+
+
+def test_an_answer_that_cannot_be_of_this_network_is_not_shown(served):
+    now = {}
+    served.route(
+        "**/api/questions/*", lambda route: route.fulfill(body=now["reply"]) if route.request.method == "GET" else route.continue_()
+    )
+    for reply, words in REPLIES:
+        now["reply"] = json.dumps(reply)
+        part(served, "nearest-8").click()
+        shown(served, "run", words)
+        assert part(served, "answer").count() == 0
+        assert part(served, "morph").is_hidden()
+        part(served, "cancel").click()  # dismiss it
 
 
 def test_cancel_ends_a_question_to_a_server_that_hangs(served):

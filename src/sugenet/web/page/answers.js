@@ -18,8 +18,9 @@ export function makeAnswers(app) {
   let wanted = null; // the key of an answer to show as soon as it is there
   let going = 0; // of several ways to another input the last one asked for is gone
 
-  const options = [["near", "with up to 2 changed"], ["any", where.any]];
-  const region = h("select", { label: "How much else may change", test: "region" }, options.map(([value, text]) => h("option", { value }, text)));
+  const options = [["near", "with up to 2 changed"], ["any", where.any]]
+    .map(([value, text]) => h("option", { value }, text));
+  const region = h("select", { label: "How much else may change", test: "region" }, options);
   const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
   const check = button("Check my rule", checkHeld, "check-rule");
   const ruleWords = h("p", { class: "quiet", test: "rule-words" });
@@ -118,7 +119,7 @@ export function makeAnswers(app) {
     const size = Object.keys((answer && answer.changes) || {}).length;
     if (!go || !size || turn !== going || !alike(held, heldNow())) return answer;
     const least = answer.outcome === "minimum" ? "proved to be the least" : `at least ${answer.lower} are needed`;
-    app.morph(pairs(answer.changes), upper(`${withHeld(held.length, word)}${many(size, word)} changed, ${least}.`));
+    app.morph(make.changesOf(answer).map(stateOf), upper(`${withHeld(held.length, word)}${many(size, word)} changed, ${least}.`));
     return answer;
   }
 
@@ -154,7 +155,7 @@ export function makeAnswers(app) {
     wanted = "hold";
     const answer = await put("Check my rule", question, (found) => make.rule(found, held, label));
     if (!answer || answer.outcome !== "refuted" || turn !== going || !alike(held, heldNow())) return;
-    app.morph(pairs(answer.changes), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
+    app.morph(make.changesOf(answer).map(stateOf), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
   }
 
   function checkText() {
@@ -165,11 +166,6 @@ export function makeAnswers(app) {
   function count() {
     const question = { kind: "count", sample: state.values.slice(), region: REGIONS.near };
     put(`How many inputs with up to 2 ${word}s changed keep the class`, question, (found) => make.other("count", found));
-  }
-
-  function pairs(changes) {
-    const place = new Map(payload.features.map(([name], f) => [name, f]));
-    return Object.entries(changes).map(([name, [, after]]) => [place.get(name), model.stateOf(place.get(name), after)]);
   }
 
   // -- showing ---------------------------------------------------------------------------------------------------------------

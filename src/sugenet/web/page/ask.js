@@ -9,15 +9,15 @@ const MANY = 128; // of more features one reason is looked for, not several
 const FEW = 8; // held features that are named in a command
 const WAIT = 20; // seconds of one long poll
 const UNREADABLE = "The server's answer cannot be read.";
-const LAST = 4000; // milliseconds that a cancelled question is still waited for
+const LAST = 3000; // milliseconds that a cancelled question is still waited for
 
 export function makeAsk(app) {
   const { payload, model } = app;
   const names = payload.features.map(([name]) => name);
   const place = new Map(names.map((name, f) => [name, f]));
 
-  async function ask(question, { onPart = () => {}, onProgress = () => {}, signal } = {}) {
-    if (payload.server) return askServer(question, onPart, onProgress, signal || new AbortController().signal);
+  async function ask(question, { onPart = () => {}, onProgress = () => {}, signal = new AbortController().signal } = {}) {
+    if (payload.server) return askServer(question, onPart, onProgress, signal);
     const known = payload.answers.find((pair) => same(pair.question, question));
     if (known) {
       (known.answer.reasons || []).forEach(onPart);

@@ -92,5 +92,5 @@ export function makeCards({ payload }) {
     return picture;
   }
 
-  return { change, reason, rule, other, pair, these };
+  return { change, reason, rule, other, pair, these, changesOf };
 }

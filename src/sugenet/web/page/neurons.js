@@ -15,7 +15,8 @@ export function makeNeurons(app) {
 
   const rule = h("div", { class: "rule", test: "rule" });
   const overview = h("p", null);
-  const hint = h("p", { class: "quiet" }, "Point at one to see what it counts; choose it to keep that shown. Hold inputs to see neurons lock.");
+  const how = "Point at one to see what it counts; choose it to keep that shown. Hold inputs to see neurons lock.";
+  const hint = h("p", { class: "quiet" }, how);
   const list = h("div", { class: "neurons", role: "list", label: "Neurons, nearest to their threshold first" });
   const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
@@ -30,7 +31,7 @@ export function makeNeurons(app) {
     select.addEventListener("change", () => choose(select.selectedIndex, null));
     byId("layer-choice").append(select);
   } else if (payload.layers.length) say(byId("layer-choice"), `layer 1: ${many(payload.layers[0].outputs, "neuron")}`);
-  else fill(byId("neurons"), h("p", { class: "quiet" }, "This network has no hidden layer: the classes count matches of the input itself."));
+  else fill(byId("neurons"), h("p", { class: "quiet" }, "This network has no hidden layer: classes count matches of the input."));
 
   function choose(layer, neuron) {
     state.choice.layer = layer;
@@ -84,7 +85,8 @@ export function makeNeurons(app) {
       const size = seen.sizes[j] || 1;
       const at = (value) => Math.min(1, Math.max(0, value / size));
       const on = Boolean(seen.active[j]);
-      const free = fixed[j] ? (state.locks.size ? "locked by what is held" : "the same for every input") : `undecided: M may be ${lo[j]} to ${hi[j]}`;
+      const why = state.locks.size ? "locked by what is held" : "the same for every input";
+      const free = fixed[j] ? why : `undecided: M may be ${lo[j]} to ${hi[j]}`;
       const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
       part.element.hidden = false;

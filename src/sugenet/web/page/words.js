@@ -17,7 +17,8 @@ export function verdictWords(found, held, word) {
   if (found.outcome === "none") return begin("nothing that may change alters it");
   if (!found.provedUpTo) return "";
   const upTo = found.provedUpTo > 1 ? "up to " : "";
-  return begin(`no change of ${upTo}${many(found.provedUpTo, word)} alters it${size ? `, but ${size} make it ${aClass(found.label)}` : ""}`);
+  const but = size ? `, but ${size} make it ${aClass(found.label)}` : "";
+  return begin(`no change of ${upTo}${many(found.provedUpTo, word)} alters it${but}`);
 }
 
 // What is held belongs to a claim: without it, fewer changes may do.
