@@ -486,7 +486,13 @@ class _Bench:
     def run(self) -> None:
         signal.signal(signal.SIGINT, self._interrupted)
         threading.Thread(target=self._listen, daemon=True).start()
-        network = load(Path(self._folder) / _MODEL)
+        path = Path(self._folder) / _MODEL
+        try:
+            network = load(path)
+        except SugenetError:
+            if path.exists():
+                raise
+            return  # the server is gone, and who noticed first has cleared up
         while True:
             request = self._requests.get()
             if request["do"] == "warm":

@@ -18,7 +18,7 @@ from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Ints
 from sugenet.errors import EncodingError, NetworkError
-from sugenet.show import picture
+from sugenet.show import grid_of
 
 __all__ = ["payload"]
 
@@ -96,12 +96,8 @@ def payload(
 
 
 def _grid(network: Network) -> dict[str, int] | None:
-    """Rows and columns, where `show.picture` takes the features for the pixels of an image."""
-    drawn = picture(network, np.zeros(network.encoder.features))
-    if drawn is None:
-        return None
-    rows = drawn.count("\n") + 1
-    return {"rows": rows, "columns": network.encoder.features // rows}
+    grid = grid_of(network)
+    return None if grid is None else {"rows": grid[0], "columns": grid[1]}
 
 
 def _coding(coding: Coding) -> dict[str, Any]:
