@@ -39,6 +39,13 @@ def bash(capsys, tmp_path):
     return offered
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_the_same_at_any_width(capsys, monkeypatch, shell):
+    whole = script_of(capsys, shell)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert script_of(capsys, shell) == whole
+
+
 def test_bash_offers_commands(bash):
     assert bash("") == [*COMMANDS, "--help", "--version"]
     assert bash("w") == ["why", "whatif"]

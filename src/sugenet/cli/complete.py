@@ -21,11 +21,12 @@ def _completion(parser: Parser) -> Run:
     return _print_script
 
 
-def _print_script(options: Namespace, screen: Screen) -> int:
+def _print_script(options: Namespace, _screen: Screen) -> int:
     from sugenet.cli.commands import GROUPS, parser_of_all
 
     words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
-    return screen.say(_SHELLS[options.shell](words, parser_of_all()[1]), None)
+    print(_SHELLS[options.shell](words, parser_of_all()[1]))  # a program, not a sentence: no line may be broken
+    return 0
 
 
 def _kind(action: argparse.Action) -> str:
