@@ -551,7 +551,7 @@ def test_classes_that_count_unlike_many_literals_are_compared_by_score(page, tmp
 def test_a_neuron_that_no_input_turns_is_not_locked_by_anything_held(page, tmp_path):
     network = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [0, 1])], Head([[1, 1], [-1, 1]]))
     assert show(page, file_of(network, [[1, 1]], tmp_path / "odd.html")).endswith(" Nothing that may change alters it: proved")
-    expect(page.get_by_role("button", name="Neuron 1: 2 matches of 2, tau 0, on, the same for every input")).to_be_visible()
+    expect(page.get_by_role("button", name="Neuron 1: M 2 of 2, tau 0, on, the same for every input")).to_be_visible()
     expect(page.get_by_text("■ always on")).to_be_visible()
 
 

@@ -87,7 +87,7 @@ export function makeNeurons(app) {
       const on = Boolean(seen.active[j]);
       const why = state.locks.size ? "locked by what is held" : "the same for every input";
       const free = fixed[j] ? why : `undecided: M may be ${lo[j]} to ${hi[j]}`;
-      const facts = `${seen.M[j]} matches of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
+      const facts = `M ${seen.M[j]} of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
       part.element.hidden = false;
       if (part.look === look) return; // most neurons stay as they are
