@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sugenet as sg
-from sugenet.web import jobs
+from sugenet.web import jobs, worker
 from sugenet.web.jobs import Desk
 from tests.web.serving import HAS_PROC, LONG, folder_of, is_there, wait_until
 
@@ -168,17 +168,17 @@ def test_closing_ends_whatever_goes_on():
 
 def test_certificates_are_left_out_where_an_answer_would_be_too_large():
     answer = {"sentence": "so", "certificate": {"proof": "x" * 100}, "reasons": [{"certificate": {}, "status": "minimal"}]}
-    assert jobs._small(answer, 1000) == answer
-    small = jobs._small(answer, 50)
+    assert worker._small(answer, 1000) == answer
+    small = worker._small(answer, 50)
     assert small["certificate"] is None
     assert small["reasons"] == [{"certificate": None, "status": "minimal"}]
     assert "certificates beyond 16 MB are left out" in small["note"]
 
 
 def test_parts_together_are_no_larger_than_an_answer(monkeypatch):
-    monkeypatch.setattr(jobs, "_MOST_BYTES", 250)
+    monkeypatch.setattr(worker, "_MOST_BYTES", 250)
     out = io.BytesIO()
-    bench = jobs._Bench(out, "nowhere")
+    bench = worker._Bench(out, "nowhere")
     bench._now = "7"
     for _ in range(3):
         bench._part({"certificate": {"proof": "x" * 100}})
@@ -193,7 +193,7 @@ def test_no_line_is_cut_by_an_interrupt():
             return super().write(data)
 
     out = Slow()
-    bench = jobs._Bench(out, "nowhere")
+    bench = worker._Bench(out, "nowhere")
     bench._now = bench._unwanted = "7"
     with pytest.raises(KeyboardInterrupt):
         bench._progress("half way")
@@ -204,7 +204,7 @@ def test_no_line_is_cut_by_an_interrupt():
 
 def test_progress_is_told_at_most_ten_times_a_second():
     out = io.BytesIO()
-    bench = jobs._Bench(out, "nowhere")
+    bench = worker._Bench(out, "nowhere")
     bench._told = time.monotonic() + LONG
     bench._progress("too soon")
     assert out.getvalue() == b""
@@ -240,8 +240,8 @@ def test_a_question_for_which_memory_is_short_says_so(monkeypatch):
     def greedy(*_given, **_named):
         raise MemoryError
 
-    monkeypatch.setattr(jobs, "ask", greedy)
-    said = jobs._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, {"do": "ask", "question": SOON})
+    monkeypatch.setattr(worker, "ask", greedy)
+    said = worker._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, {"do": "ask", "question": SOON})
     assert said == {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
 
 

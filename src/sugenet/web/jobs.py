@@ -1,22 +1,17 @@
 """Questions answered by worker processes: one that hangs or dies fails its own question, and nothing else.
 
-A worker is a fresh Python that reads lines of JSON and writes lines of JSON. It loads the network once and answers one question after
-another. To stop a question, its worker is interrupted as by Ctrl-C, so that the engines give what is known; one that goes on regardless
-is killed and replaced. A worker whose server is gone reads the end of its input, removes the copy of the network, and ends too.
+A worker is a fresh Python (`worker.py`) that is told questions line by line. To stop one, its worker is interrupted; a worker that goes
+on regardless is killed and replaced.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
-from _thread import interrupt_main
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,19 +20,15 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 from sugenet.bnn import Network
-from sugenet.errors import CertificateError, SugenetError
-from sugenet.io import load, save
-from sugenet.reason import check
-from sugenet.web.guards import parse_json
-from sugenet.web.questions import SECONDS, ask
+from sugenet.io import save
+from sugenet.web.questions import SECONDS
+from sugenet.web.worker import CHECK_SECONDS, MODEL
 
-__all__ = ["Desk", "Job", "work"]
+__all__ = ["Desk", "Job"]
 
-CHECK_SECONDS = 60.0
-"""For checking a certificate."""
 _READY_SECONDS = 300.0
 """For a worker to get ready: the first one on a machine compiles its kernels."""
 _GRACE = 10.0
@@ -46,11 +37,6 @@ _AGAIN = 2.0
 """Seconds between two interrupts: an engine may take the first one for the end of its own part only."""
 _PATIENCE = 6.0
 """Seconds after the first interrupt at which a worker is killed."""
-_MOST_BYTES = 16 << 20
-"""Of one answer, and of its parts together; beyond, certificates are left out."""
-_LEAST_MEMORY = 4 << 30
-"""Bytes of address space that a worker may take on any machine; else half of what the machine has."""
-_MODEL = "model.sugenet"
 _CLOSING = "the server is being shut down."
 _ENDED = ("done", "failed", "cancelled")
 
@@ -141,7 +127,7 @@ class Desk:
     def open(self) -> None:
         """Start the workers."""
         self._folder = TemporaryDirectory(prefix="sugenet-")
-        save(self._network, Path(self._folder.name) / _MODEL)
+        save(self._network, Path(self._folder.name) / MODEL)
         for slot in self._slots:
             slot.begin(self._folder.name, self._warm)
 
@@ -258,7 +244,7 @@ class _Worker:
     """A worker process, seen from the server; what it says comes to the inbox of its slot."""
 
     def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
-        code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sugenet.web.jobs import work; work(sys.argv[2])"
+        code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sugenet.web.worker import work; work(sys.argv[2])"
         command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), folder]
         # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
@@ -436,191 +422,3 @@ class _Slot:
         if self.worker is not None:
             self.worker.kill()
         return self._start()
-
-
-# -- the worker's side -----------------------------------------------------------------------------------------------------------
-
-
-def work(folder: str) -> None:
-    """Answer questions from standard input on standard output until the input ends; the main function of a worker process.
-
-    Parameters
-    ----------
-    folder
-        Where the copy of the network is. A server that is gone could not remove it, so the worker does.
-    """
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    _limit_memory()
-    _Bench(out, folder).run()
-
-
-def _limit_memory() -> None:
-    """Let a question that takes too much memory fail alone, where the system can see to that."""
-    with suppress(OSError):  # Linux: when memory is short, this process goes first, not the server or another program
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
-        import resource
-
-        most = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
-
-
-class _Bench:
-    """A worker from inside: the main thread answers, another one listens."""
-
-    def __init__(self, out: IO[bytes], folder: str) -> None:
-        self._out, self._folder = out, folder
-        self._lock = threading.Lock()
-        self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._now: str | None = None
-        """The question that is being answered."""
-        self._unwanted: str | None = None
-        """The question that shall stop."""
-        self._writing = self._late = False
-        self._told = 0.0
-        self._parts = 0
-        """Bytes of the parts of this answer."""
-
-    def run(self) -> None:
-        signal.signal(signal.SIGINT, self._interrupted)
-        threading.Thread(target=self._listen, daemon=True).start()
-        path = Path(self._folder) / _MODEL
-        try:
-            network = load(path)
-        except SugenetError:
-            if path.exists():
-                raise
-            os._exit(0)  # the server is gone, and who noticed first has cleared up; the other thread still reads
-        while True:
-            request = self._requests.get()
-            if request["do"] == "warm":
-                if request["sample"] is not None:
-                    _warm_up(network, request["sample"])
-                self._say({"said": "ready"})
-                continue
-            self._say({"said": "progress", "id": request["id"], "words": "working"})
-            self._now, self._parts = request["id"], 0
-            try:
-                if self._unwanted == self._now:  # told to stop before it began
-                    raise KeyboardInterrupt
-                said = self._answer(network, request)
-            except KeyboardInterrupt:
-                said = {"said": "failed", "error": "the question was stopped before anything was known."}
-            self._now = None  # from here on no interrupt is raised
-            self._say(said | {"id": request["id"]})
-
-    def _listen(self) -> None:
-        try:
-            for line in sys.stdin.buffer:
-                self._take(json.loads(line))
-            shutil.rmtree(self._folder, ignore_errors=True)  # the server is gone
-        finally:
-            os._exit(0)  # also where there is no memory for a line: who cannot be told anything must not stay
-
-    def _take(self, request: dict[str, Any]) -> None:
-        if request["do"] != "stop":
-            self._requests.put(request)
-            return
-        self._unwanted = request["id"]
-        if self._now != request["id"]:
-            return
-        if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        else:
-            interrupt_main()
-
-    def _interrupted(self, _signal: int, _frame: object) -> None:
-        """In the main thread, between two of its steps: so a question that is over is never interrupted."""
-        if self._now is None or self._unwanted != self._now:
-            return
-        if self._writing:  # half a line would be no JSON
-            self._late = True
-            return
-        raise KeyboardInterrupt
-
-    def _answer(self, network: Network, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            if request["do"] == "check":
-                return {"said": "done", "answer": _check(network, b64decode(request["body"]))}
-            answer = ask(network, request["question"], on_part=self._part, notify=self._progress)
-        except SugenetError as error:
-            return {"said": "failed", "error": str(error)}
-        except MemoryError:
-            return {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
-        except RecursionError:
-            return {"said": "failed", "error": "the question is nested too deeply."}
-        except Exception as error:
-            return {"said": "failed", "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}"}
-        return {"said": "done", "answer": _small(answer, _MOST_BYTES)}
-
-    def _part(self, part: dict[str, Any]) -> None:
-        small = _small(part, _MOST_BYTES - self._parts)
-        self._parts += len(json.dumps(small))
-        self._say({"said": "part", "id": self._now, "part": small})
-
-    def _progress(self, words: str) -> None:
-        now = time.monotonic()
-        if now - self._told >= 0.1:
-            self._told = now
-            self._say({"said": "progress", "id": self._now, "words": words[:200]})
-
-    def _say(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message, allow_nan=False).encode() + b"\n"
-        ours = threading.current_thread() is threading.main_thread()
-        if ours:
-            self._writing = True
-        with self._lock:
-            self._out.write(line)
-            self._out.flush()
-        if ours:
-            self._writing = False
-            if self._late:
-                self._late = False
-                if self._now is not None:
-                    raise KeyboardInterrupt
-
-
-def _check(network: Network, body: bytes) -> dict[str, Any]:
-    """Whether the certificate of a body holds; or a status of HTTP and a sentence, where there is none in it."""
-    try:
-        data = parse_json(body)
-    except SugenetError as error:
-        return {"status": 400, "error": str(error)}
-    if not isinstance(data, dict) or set(data) != {"certificate"} or not isinstance(data["certificate"], dict):
-        return {"status": 422, "error": 'the body must be {"certificate": {...}}.'}
-    try:
-        return {"holds": True, "said": check(data["certificate"], network)}
-    except CertificateError as error:
-        return {"holds": False, "said": str(error)}
-    except KeyboardInterrupt:
-        return {"holds": None, "said": f"not finished after {CHECK_SECONDS:g} s. Use `sugenet check`, which takes its time."}
-
-
-def _small(answer: dict[str, Any], most: int) -> dict[str, Any]:
-    """An answer without its certificates where it has more than `most` bytes with them: too large to keep and to show."""
-    if len(json.dumps(answer)) <= most:
-        return answer
-    note = f"certificates beyond {_MOST_BYTES >> 20} MB are left out: the command line writes them to a file."
-    short: dict[str, Any] = _without_certificates(answer)
-    return short | {"note": note}
-
-
-def _without_certificates(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {name: None if name == "certificate" else _without_certificates(value) for name, value in data.items()}
-    return [_without_certificates(value) for value in data] if isinstance(data, list) else data
-
-
-def _warm_up(network: Network, sample: list[Any]) -> None:
-    """Load the kernels that most questions need, by asking small ones."""
-    ball = {"kind": "Hamming", "radius": "1"}
-    for question in (
-        {"kind": "whatif", "sample": sample},
-        {"kind": "verify", "sample": sample, "region": ball},
-        {"kind": "why", "sample": sample, "region": {"kind": "Anything"}},
-        {"kind": "count", "sample": sample, "region": ball},
-    ):
-        with suppress(SugenetError):
-            ask(network, {**question, "time_limit": 0.5})

@@ -16,9 +16,10 @@ from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.guards import HEADERS, Guard, error_body, is_loopback, parse_json
-from sugenet.web.jobs import CHECK_SECONDS, Desk, Job
+from sugenet.web.jobs import Desk, Job
 from sugenet.web.payload import payload
 from sugenet.web.questions import checked, json_value, question_schema
+from sugenet.web.worker import CHECK_SECONDS
 
 try:
     import uvicorn
