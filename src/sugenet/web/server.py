@@ -9,13 +9,12 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.guards import HEADERS, Guard, error_body, is_loopback, parse_json
+from sugenet.web.guards import Guard, error_body, is_loopback, parse_json
 from sugenet.web.jobs import Desk, Job
 from sugenet.web.payload import payload
 from sugenet.web.questions import checked, json_value, question_schema
@@ -28,7 +27,8 @@ try:
     from pydantic import BaseModel, ConfigDict, Field
     from starlette.exceptions import HTTPException as StarletteHTTPException
     from starlette.routing import Match
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    from sugenet.web.connections import Connection
 except ImportError as missing:
     raise SugenetError(
         f'the explorer needs {missing.name}, which is not installed. Install it with: pip install "sugenet[web]"'
@@ -39,10 +39,6 @@ __all__ = ["PORT", "Accepted", "Answer", "Certificate", "Checked", "Error", "Sam
 PORT = 8765
 MOST_WAIT = 25.0
 """Seconds that a request may wait for news of a question."""
-_REQUEST_SECONDS = 20.0
-"""In which the head of a request must arrive, and something of an answer be fetched."""
-_CONNECTIONS = 400
-"""That are open at a time; fewer where the system allows less than twice as many files."""
 _BACKLOG = 32
 """Connections that are taken at a time, before it is looked how many there are."""
 _QUIET = 0.3
@@ -365,91 +361,6 @@ def _allowed(made: FastAPI, request: Request) -> str:
 # -- running it ------------------------------------------------------------------------------------------------------------------
 
 
-class _Protocol(H11Protocol):
-    """A connection that is closed when one side of it takes too long or there are too many, and that says in JSON what is not HTTP."""
-
-    _timer: asyncio.TimerHandle | None = None
-    """For the head of a request."""
-    _stall: asyncio.TimerHandle | None = None
-    """For an answer that is not fetched."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        if len(self.connections) > _most_connections():  # rather one that asks nothing than one that may be about to ask
-            idle = (other for other in self.connections if isinstance(other, _Protocol) and other is not self and other.is_idle)
-            left = next(idle, self)
-            self.connections.discard(left)  # at once, so that it is not chosen again
-            left.transport.abort()
-        self._expect()
-
-    def data_received(self, data: bytes) -> None:
-        self._expect()
-        super().data_received(data)
-        if not self.is_idle:
-            _cancel(self._timer)
-            self._timer = None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _cancel(self._timer)
-        _cancel(self._stall)
-        super().connection_lost(exc)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete
-
-    def _expect(self) -> None:
-        if self._timer is None and self.is_idle:
-            self._timer = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall = self._watch()
-
-    def resume_writing(self) -> None:
-        _cancel(self._stall)
-        super().resume_writing()
-
-    def _watch(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(_REQUEST_SECONDS, self._look_again, self.transport.get_write_buffer_size())
-
-    def _look_again(self, before: int) -> None:
-        if self.transport.get_write_buffer_size() >= before:
-            self.transport.abort()
-        else:
-            self._stall = self._watch()
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 its own words are no JSON
-        body = error_body("this is no HTTP request that the server understands.")
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-            (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-            *HEADERS,
-        ]
-        head = b"".join(b"%b: %b\r\n" % header for header in headers)
-        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + body)
-        self.transport.close()
-
-
-def _cancel(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
-
-
-@cache
-def _most_connections() -> int:
-    """So many that files are left for the workers, whose pipes count too."""
-    try:
-        import resource
-    except ImportError:  # Windows counts otherwise
-        return _CONNECTIONS
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _CONNECTIONS if soft == resource.RLIM_INFINITY else min(_CONNECTIONS, soft // 2)
-
-
 class _Server(uvicorn.Server):
     """A server that ends its workers first: whoever waits for one of them is told at once."""
 
@@ -501,7 +412,7 @@ def serve(
         address = f"http://{_reachable(host)}:{taken}/"
         config = uvicorn.Config(
             made,
-            http=_Protocol,
+            http=Connection,
             ws="none",
             lifespan="off",  # the workers are started and ended here, also after a second Ctrl-C
             log_level="error",
