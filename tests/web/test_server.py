@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -10,6 +12,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +113,19 @@ def test_an_answer_whose_certificate_holds_until_it_is_tampered_with(server):
     said = server.post("/api/check", {"certificate": tampered}).json
     assert said["holds"] is False
     assert "but the certificate says" in said["said"]
+
+
+def test_the_request_that_the_docs_show_is_taken(server):
+    text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text()
+    line, shown = re.search(r"^\$ (curl .*)\n(.*)$", text, re.MULTILINE).groups()
+    words = shlex.split(line)
+    given = {option: value for option, value in pairwise(words) if option in ("-X", "-d")}
+    headers = dict(value.split(": ", 1) for option, value in pairwise(words) if option == "-H")
+    path = next(word for word in words if word.startswith("localhost")).partition("/")[2]
+    taken = server.send(given["-X"], f"/{path}", given["-d"], headers)
+    assert taken.status == 202
+    assert {key: len(value) for key, value in taken.json.items()} == {key: len(value) for key, value in json.loads(shown).items()}
+    assert server.end_of(taken.json["id"])["state"] == "done"
 
 
 @pytest.mark.usefixtures("goes_on")
