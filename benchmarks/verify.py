@@ -57,8 +57,8 @@ def cases(zoo, size, quick):
     signs = _zoo.traffic(zoo)
     for path in sorted((zoo / "traffic").glob("*.vnnlib.gz"), key=lambda p: (p.name.split("_")[3], float(p.name.split("_")[5][:-10]))):
         words = path.name.split("_")
-        query = signs.arrange_query(sg.read_vnnlib(path))
-        found.append(Case("e", f"traffic {words[3]} eps {float(words[5].removesuffix('.vnnlib.gz')):g}", signs.network, query))
+        name = f"traffic {words[3]} eps {float(words[5].removesuffix('.vnnlib.gz')):g}"
+        found.append(Case("e", name, signs.network, sg.read_vnnlib(path)))
     return found
 
 

@@ -193,7 +193,7 @@ def test_convolutional_network(tmp_path, random):
     assert (chain.shape, chain.channels_last) == ((3, 7, 9), True)
     assert [op.order for op in chain.ops if isinstance(op, Flatten)] == ["HWC"]
     imported = lower(chain, BitInputs())
-    assert (imported.network.predict(imported.arrange(x)) == scores.argmax(1)).all()
+    assert (imported.network.predict(x) == scores.argmax(1)).all()
 
 
 def test_one_dimension_and_global_pooling(tmp_path, random):

@@ -263,7 +263,7 @@ def test_a_lowered_chain_computes_what_its_operations_do(seed):
         return
     imported = lower(chain, inputs)
     raw, values = samples(np.random.default_rng(seed), chain, inputs, 6)
-    scores = imported.network.head.scores(imported.network.match_counts(imported.arrange(raw), engine="definition"))
+    scores = imported.network.head.scores(imported.network.match_counts(raw, engine="definition"))
     for row, value in zip(scores, values, strict=True):
         expected, _ = result(chain, value)
         assert list(row) == list(expected)
@@ -381,10 +381,10 @@ def test_a_sign_of_zero_can_be_declared_at_import():
         assert imported.layers[0].ties == 1
 
 
-def test_channel_last_samples_are_arranged():
+def test_channel_last_samples_stay_as_they_are():
     chain = Chain("net", (2, 1, 2), (Sign("s"), Flatten("f", "HWC"), Linear("o", F([[1, 1, 1, -1]]))), channels_last=True)
     imported = lower(chain, Reals())
     X = np.array([[[[5.0, -1.0], [2.0, 3.0]]]])  # height 1, width 2, 2 channels
-    assert imported.arrange(X).tolist() == [[5.0, 2.0, -1.0, 3.0]]
-    assert imported.network.logits(imported.arrange(X)).tolist() == [[1 - 1 + 1 - 1]]
-    assert imported.network.encoder.names[2] == "channel 1 pixel (0,0)"
+    assert imported.network.logits(X).tolist() == imported.network.logits([[5.0, -1.0, 2.0, 3.0]]).tolist() == [[1 - 1 + 1 - 1]]
+    assert imported.network.encoder.names == tuple(f"channel {c} pixel (0,{x})" for x in (0, 1) for c in (0, 1))
+    assert imported.shape == imported.network.encoder.shape == (1, 2, 2)

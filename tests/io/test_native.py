@@ -423,7 +423,7 @@ def test_foreign_files_are_named(path, raw, match):
 def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
-        path, joined(header, document | {"version": 3, "more": [1]}, data), "it has format version 3, and this .* up to 2: upgrade sugenet"
+        path, joined(header, document | {"version": 4, "more": [1]}, data), "it has format version 4, and this .* up to 3: upgrade sugenet"
     )
     refused(path, raw.replace(b'\\"version\\":1', b'\\"version\\":3'), "do not have the SHA-256 that it states. The file is damaged")
     for wrong in (0, -1, "1", 1.0, True, None, [1]):

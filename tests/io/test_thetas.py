@@ -12,6 +12,7 @@ from sugenet.io.exact.domains import Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, Sign
 from sugenet.reason.query import Case, Inequality, Query
+from sugenet.reason.sourced import of_network
 from tests.io.test_lower import Maker, run
 
 
@@ -98,23 +99,21 @@ def test_two_batch_norms_in_a_row_are_refused():
 
 
 def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():
-    found = imported(step=Fraction(1, 4), start=1)
-    query = found.arrange_query(Query.around([1.25, 1.5], 0.125, 0, 2))
+    found = imported(step=Fraction(1, 4), start=1).network
+    query = of_network(found, Query.around([1.25, 1.5], 0.125, 0, 2))
     assert query.cases[0].box.lower == (Fraction(1, 2), Fraction(3, 2))
-    assert found.restore(query.cases[0].box.lower) == (Fraction(9, 8), Fraction(11, 8))
-    turned = imported(step=-1, start=4)
-    assert turned.arrange_query(Query.around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
-    assert imported().restore([3, 2.5]) == (3, 2.5)
+    assert found.source.inputs(query.cases[0].box.lower) == (Fraction(9, 8), Fraction(11, 8))
+    turned = imported(step=-1, start=4).network
+    assert of_network(turned, Query.around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
+    assert imported().network.source.inputs([3, 2.5]) == (3, 2.5)
 
 
-def test_places_of_channels_last():
+def test_queries_about_a_file_with_channels_last_keep_their_order():
     ops = (Convolution("conv", np.ones((1, 2, 1, 1)), None, (1, 1), (1, 1), (0, 0, 0, 0), 1), Sign("sign", 1), Flatten("flatten"))
     chain = Chain("chain", (2, 1, 2), (*ops, Linear("head", np.ones((2, 2)))), channels_last=True, left_out=("softmax",))
-    found = lower(chain, Integers(0, 4))
-    assert found.places.tolist() == [0, 2, 1, 3]
+    found = lower(chain, Integers(0, 4)).network
     query = Query.around([1, 2, 3, 4], 0, 0, 2)
-    assert found.arrange_query(query).cases[0].box.lower == (1, 3, 2, 4)
-    assert found.restore(found.arrange_query(query).cases[0].box.lower) == (1, 2, 3, 4)
+    assert of_network(found, query) == query
     absolute = Query(4, 2, [Case(query.cases[0].box, [[Inequality({0: 1}, 1)]])])
     with pytest.raises(QuestionError, match="more than compare outputs"):
-        found.arrange_query(absolute)
+        of_network(found, absolute)

@@ -13,6 +13,7 @@ from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
 from sugenet.bnn.simplify import simplify
+from sugenet.bnn.source import Source
 from sugenet.bnn.summary import LayerSummary, Summary, summary
 from sugenet.bnn.trace import LayerTrace, Trace
 
@@ -34,6 +35,7 @@ __all__ = [
     "PoolLayer",
     "RawNeuron",
     "RawRule",
+    "Source",
     "Steps",
     "Summary",
     "Trace",

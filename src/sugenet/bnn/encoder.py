@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.codings import Coding, OneHot, Steps, bit, integer, threshold
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.errors import EncodingError
 
 __all__ = ["Encoder"]
@@ -21,6 +23,16 @@ __all__ = ["Encoder"]
 @dataclass(frozen=True)
 class Encoder:
     """A coding for each raw feature, in order; the bits of the features stand one after another.
+
+    Parameters
+    ----------
+    codings
+        One for each feature.
+    names
+        Of the features; ``x1``, ``x2``, ... unless given.
+    shape
+        Of one sample in the source that the features come from, such as (height, width, channels); its flat order is that of the
+        features. Samples may then come in this shape too. It changes nothing else, and encoders that differ in it alone are equal.
 
     Examples
     --------
@@ -35,8 +47,9 @@ class Encoder:
 
     codings: tuple[Coding, ...]
     names: tuple[str, ...]
+    shape: tuple[int, ...] | None = field(default=None, compare=False)
 
-    def __init__(self, codings: Iterable[Coding], names: Iterable[object] | None = None) -> None:
+    def __init__(self, codings: Iterable[Coding], names: Iterable[object] | None = None, shape: Iterable[int] | None = None) -> None:
         kept = tuple(codings)
         given = tuple(f"x{i}" for i in range(1, len(kept) + 1)) if names is None else tuple(str(name) for name in names)
         if len(given) != len(kept):
@@ -44,8 +57,12 @@ class Encoder:
         if len(set(given)) < len(given):
             doubled = Counter(given).most_common(1)[0][0]
             raise EncodingError(f"the feature name {doubled!r} stands twice.")
+        sizes = None if shape is None else tuple(int(size) for size in shape)
+        if sizes is not None and (min(sizes, default=0) < 1 or prod(sizes) != len(kept)):
+            raise EncodingError(f"samples of shape {sizes} do not have {len(kept)} values, one for each feature.")
         object.__setattr__(self, "codings", kept)
         object.__setattr__(self, "names", given)
+        object.__setattr__(self, "shape", sizes)
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
@@ -58,9 +75,11 @@ class Encoder:
         return cls([threshold(float(cut), **domain) for cut in cuts], names)
 
     @classmethod
-    def of_integers(cls, n: int, low: int = 0, high: int = 255, names: Iterable[object] | None = None) -> Encoder:
+    def of_integers(
+        cls, n: int, low: int = 0, high: int = 255, names: Iterable[object] | None = None, shape: Iterable[int] | None = None
+    ) -> Encoder:
         """Whole numbers kept exactly, such as uint8 pixels."""
-        return cls([integer(low, high)] * n, names)
+        return cls([integer(low, high)] * n, names, shape)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -100,8 +119,28 @@ class Encoder:
         feature = self.feature_of[place]
         return self.codings[feature].words(self.names[feature], place - self._starts[feature], on)
 
+    def rows(self, X: Any) -> npt.NDArray[Any]:
+        """Raw samples as an array with one row a sample, in the order of the features.
+
+        Samples with names (data frames, dicts) are taken by name, whatever the order of their columns; samples in `shape` are flattened.
+
+        Examples
+        --------
+        >>> encoder = Encoder.of_bits(2, ["a", "b"])
+        >>> encoder.rows([{"b": 1, "a": 0}, {"a": 1, "b": 0}]).tolist()
+        [[0, 1], [1, 0]]
+        >>> Encoder.of_integers(4, shape=(2, 2)).rows([[[1, 2], [3, 4]]]).tolist()
+        [[1, 2, 3, 4]]
+        """
+        return rows_of(X, self.names, self.shape)
+
+    def values(self, x: Any) -> list[Any]:
+        """One raw sample as a list of values in the order of the features: a row, something with names, or an array in `shape`."""
+        return values_of(x, self.names, self.shape)
+
     def encode(self, X: Any) -> Bits:
         """Bits of raw samples, one row a sample."""
+        X = self.rows(X)
         columns = self._read(X)
         if columns is None:
             return self._raw_bits(np.asarray(X))
@@ -119,7 +158,8 @@ class Encoder:
 
     def levels(self, X: Any) -> Ints:
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
-        whole = self._whole_levels(np.asarray(X))
+        X = self.rows(X)
+        whole = self._whole_levels(X)
         if whole is not None:
             return whole
         columns = self._read(X)
@@ -179,9 +219,8 @@ class Encoder:
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != self.features:
             hint = " One sample needs brackets of its own: [[...]]." if array.ndim == 1 else ""
-            raise EncodingError(
-                f"X has shape {array.shape}, but samples have {self.features} features: give (samples, {self.features}).{hint}"
-            )
+            wanted = shape_words(self.features, self.shape, "samples")
+            raise EncodingError(f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}")
         if array.dtype == bool and all(isinstance(coding, Steps) and coding.bipolar for coding in self.codings):
             return None
         if array.dtype.kind in "biuf" and self._uniform is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, Ints, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed
+from sugenet.bnn.source import Source
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
@@ -47,6 +48,8 @@ class Network(Drawn):
         Names of the classes; ``"0"``, ``"1"``, ... unless given.
     notes
         Anything worth keeping with the model, as text: where it came from, its measured accuracy. Not part of what it is.
+    source
+        How its numbers are those of the file it was read from, for questions about that file. Not part of what it is.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Network(Drawn):
     head: Head
     classes: tuple[str, ...]
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
+    source: Source = field(default=Source(), compare=False)
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class Network(Drawn):
         head: Head,
         classes: Iterable[object] | None = None,
         notes: Mapping[str, str] | None = None,
+        source: Source | None = None,
     ) -> None:
         kept = tuple(layers)
         names = tuple(str(k) for k in range(head.outputs)) if classes is None else tuple(str(name) for name in classes)
@@ -82,6 +87,7 @@ class Network(Drawn):
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "classes", names)
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
+        object.__setattr__(self, "source", source or Source())
         width = encoder.width
         for number, layer in enumerate(kept, start=1):
             tops = tops_of(layer)
@@ -92,12 +98,12 @@ class Network(Drawn):
                     raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
                 width = layer.inputs
             if layer.inputs != width:
-                source = "the encoder gives" if number == 1 else f"layer {number - 1} has"
-                raise NetworkError(f"layer {number} reads {layer.inputs} inputs, but {source} {width}.")
+                before = "the encoder gives" if number == 1 else f"layer {number - 1} has"
+                raise NetworkError(f"layer {number} reads {layer.inputs} inputs, but {before} {width}.")
             width = layer.outputs
         if head.inputs != width:
-            source = f"layer {len(kept)} has" if kept else "the encoder gives"
-            raise NetworkError(f"the head reads {head.inputs} inputs, but {source} {width}.")
+            before = f"layer {len(kept)} has" if kept else "the encoder gives"
+            raise NetworkError(f"the head reads {head.inputs} inputs, but {before} {width}.")
 
     @classmethod
     def of_bits(cls, layers: Iterable[Layer], head: Head, **about: Any) -> Network:
@@ -175,7 +181,7 @@ class Network(Drawn):
         return self.head.possibility(self.match_counts(X), temperature)
 
     def _chunks(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        array = np.asarray(X)
+        array = self.encoder.rows(X)
         if array.ndim != 2:  # the encoder says what is wrong with it
             yield array
             return
@@ -190,7 +196,7 @@ class Network(Drawn):
 
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""
-        return Network(self.encoder, [dense_of(layer) for layer in self.layers], self.head, self.classes, self.notes)
+        return replace(self, layers=tuple(dense_of(layer) for layer in self.layers))
 
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
@@ -214,7 +220,7 @@ class Network(Drawn):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the network computes and what its inputs and classes are called; notes do not count."""
+        """SHA-256 of what the network computes and what its inputs and classes are called; notes and source do not count."""
         digest = hashlib.sha256(b"sugenet network 1\n")
         known: dict[Any, bytes] = {}
         for coding in self.encoder.codings:

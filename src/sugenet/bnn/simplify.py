@@ -55,15 +55,14 @@ def simplify(network: Network) -> Network:
     if not layers and network.layers:
         votes = np.zeros((network.head.outputs, network.encoder.width), np.int64)
     encoder, layers, votes = _drop_inputs(network.encoder, layers, votes)
-    return Network(encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes)
+    return Network(encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes, network.source)
 
 
 def _unrolled(network: Network) -> Network:
     """Convolutions and pooling as neurons; a dense layer over levels stays one."""
     if all(isinstance(layer, DenseLayer | LevelLayer) for layer in network.layers):
         return network
-    layers = [layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers]
-    return Network(network.encoder, layers, network.head, network.classes, network.notes)
+    return replace(network, layers=tuple(layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers))
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
         for coding, alive in zip(encoder.codings, used.tolist(), strict=True):
             codings.append(coding if alive or not isinstance(coding, Steps) else replace(coding, cuts=()))
         tops = np.where(used, layers[0].tops, 0)
-        return Encoder(codings, encoder.names), [LevelLayer(reader, layers[0].tau, tops), *layers[1:]], votes
+        return Encoder(codings, encoder.names, encoder.shape), [LevelLayer(reader, layers[0].tau, tops), *layers[1:]], votes
     for feature, coding in enumerate(encoder.codings):
         group = encoder.group(feature)
         if isinstance(coding, Steps):
@@ -162,4 +161,4 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
         layers = [DenseLayer(reader[:, used], layers[0].tau), *layers[1:]]
     else:
         votes = votes[:, used]
-    return Encoder(codings, encoder.names), layers, votes
+    return Encoder(codings, encoder.names, encoder.shape), layers, votes

@@ -113,11 +113,11 @@ class Trace(Drawn):
 
 def trace(network: Network, x: Any) -> Trace:
     """Evaluate one raw sample by definition and keep what every layer did."""
-    row = np.asarray(x)
+    row = network.encoder.rows(x)
     if row.ndim == 1:
         row = row[None, :]
     if row.ndim != 2 or len(row) != 1:
-        raise EncodingError(f"trace takes one sample, but x has shape {np.asarray(x).shape}.")
+        raise EncodingError(f"trace takes one sample, but x has shape {row.shape}.")
     inputs = network.inputs(row)
     bits, seen = inputs, []
     for layer in network.layers:

@@ -47,7 +47,7 @@ def compare(network: Network, module: BinaryModule, X: Any) -> Comparison:
 
     Compared are the activity of every hidden neuron, the match counts of the classes, their scores, and the predicted class.
     """
-    array = np.asarray(X)
+    array = network.encoder.rows(X)
     bits, differing, first = 0, 0, None
     for start in range(0, len(array), _CHUNK):
         for place, (ours, theirs) in _pairs(network, module, network.inputs(array[start : start + _CHUNK])).items():

@@ -146,10 +146,11 @@ def verify_against(
     class 1, but 0 in the reference
     """
     exact = network.network if isinstance(network, Imported) else network
-    samples = np.asarray(X)
+    rows = exact.encoder.rows(X)
+    shaped = np.asarray(X)
+    samples = shaped if shaped.ndim > 2 and len(shaped) == len(rows) else rows
     if samples.ndim < 2 or not len(samples):
         raise FileError(f"X has shape {samples.shape}, but a batch of samples is needed: (samples, ...).")
-    rows = network.arrange(samples) if isinstance(network, Imported) else samples
     run, remark = reference_of(reference)
     ready = prepare or (lambda x: x.astype(np.float32))
     tally = _Tally(exact)

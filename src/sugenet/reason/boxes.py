@@ -8,8 +8,6 @@ from fractions import Fraction
 from math import ceil, floor, inf, nextafter
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
@@ -54,10 +52,10 @@ class Box:
 
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample, which must lie in the box itself."""
-        values = np.asarray(x, dtype=object).reshape(-1).tolist()
+        values = network.encoder.values(x)
         allowed = self.placed(network)
         for feature, limit in allowed.items():
-            if feature < len(values) and not _meets(network.encoder.codings[feature], values[feature], limit):
+            if not _meets(network.encoder.codings[feature], values[feature], limit):
                 name = network.encoder.names[feature]
                 raise QuestionError(f"the sample has {name} = {values[feature]!r}, which is outside the box ({_limit_words(name, limit)}).")
         return self.among(network, values, allowed)

@@ -126,7 +126,7 @@ def chain_of(network: Network, x: Any) -> Chain:
         x1 = +1
         x2 = +1
     """
-    values = np.asarray(x, dtype=object).reshape(-1).tolist()
+    values = network.encoder.values(x)
     row = np.empty((1, len(values)), dtype=object)
     row[0] = values
     counts = network.match_counts(row, engine="definition")

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network, Steps
-from sugenet.errors import EncodingError, QuestionError
+from sugenet.errors import QuestionError
 
 __all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
 
@@ -102,10 +102,8 @@ def place_of(network: Network, feature: Any) -> int:
 
 def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None) -> Neighbourhood:
     """All moves of some features that a weighing allows, within a budget."""
-    values = np.asarray(x, dtype=object).reshape(-1).tolist()
     encoder = network.encoder
-    if len(values) != encoder.features:
-        raise EncodingError(f"the sample has {len(values)} values, but the network reads {encoder.features} features.")
+    values = encoder.values(x)
     states = [int(state) for state in encoder.levels(row_of(values))[0]]
     allowed = set(range(encoder.features)) if movable is None else set(movable)
     found: list[tuple[int, int, Any, Fraction, Fraction]] = []

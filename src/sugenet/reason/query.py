@@ -230,13 +230,6 @@ class Query:
         row, outputs = _row(x, "X", self.inputs), _row(y, "Y", self.outputs)
         return any(case.violated_by(row, outputs) for case in self.cases)
 
-    def reordered(self, places: Sequence[int]) -> Query:
-        """The same question for inputs in another order: input i of the new query is input ``places[i]`` of this one."""
-        if sorted(places) != list(range(self.inputs)):
-            raise SugenetError(f"places must name each of the {self.inputs} inputs once.")
-        boxes = [Box(*(tuple(ends[i] for i in places) for ends in (case.box.lower, case.box.upper))) for case in self.cases]
-        return Query(self.inputs, self.outputs, [Case(box, case.condition) for box, case in zip(boxes, self.cases, strict=True)])
-
     def whole_numbers(self) -> Query:
         """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards, empty boxes left out."""
         smaller = [(case.box.whole_numbers(), case.condition) for case in self.cases]

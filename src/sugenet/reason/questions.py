@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network, OneHot
-from sugenet.errors import EncodingError, QuestionError
+from sugenet.errors import QuestionError
 from sugenet.reason.goal import Goal, at_least, loses, wins
 from sugenet.reason.joint import Joint, abreast, twins
 from sugenet.reason.merge import merged
@@ -23,6 +23,7 @@ from sugenet.reason.problem import Problem
 from sugenet.reason.property import Keeps, Ties
 from sugenet.reason.query import Query
 from sugenet.reason.regions import Anything, Box, Region
+from sugenet.reason.sourced import of_network
 
 __all__ = ["Agree", "Always", "Fair", "Monotone", "Never", "Question", "Robust", "class_of", "plain", "problems_of", "region_data"]
 
@@ -81,7 +82,7 @@ class Robust:
     Parameters
     ----------
     sample
-        One raw sample.
+        One raw sample: values in the order of the features, or by name.
     region
         `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `Anything`.
     target
@@ -96,11 +97,8 @@ class Robust:
     ties: Ties = "lowest"
 
     def values(self, network: Network) -> list[Any]:
-        """The sample as a list, checked for its length."""
-        values = np.asarray(self.sample, dtype=object).reshape(-1).tolist()
-        if len(values) != network.encoder.features:
-            raise EncodingError(f"the sample has {len(values)} values, but the network reads {network.encoder.features} features.")
-        return [value.item() if isinstance(value, np.generic) else value for value in values]
+        """The sample as a list in the order of the features."""
+        return network.encoder.values(self.sample)
 
     def keeps(self, network: Network) -> Keeps:
         """The property."""
@@ -279,7 +277,7 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
             return _fair(network, question)
         case Agree():
             return _agree(network, question)
-    return _query(network, question), None
+    return _query(network, of_network(network, question)), None
 
 
 def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
@@ -335,11 +333,6 @@ def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Join
 
 
 def _query(network: Network, query: Query) -> tuple[Problem, ...]:
-    if (query.inputs, query.outputs) != (network.encoder.features, network.head.outputs):
-        raise QuestionError(
-            f"the query has {query.inputs} inputs and {query.outputs} outputs, the network {network.encoder.features} features and "
-            f"{network.head.outputs} classes."
-        )
     problems = []
     for case in query.cases:
         votes = []

@@ -14,6 +14,7 @@ from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
 from sugenet.reason.query import Query
 from sugenet.reason.questions import Question, Robust, plain, problems_of
+from sugenet.reason.sourced import of_network
 
 __all__ = ["certificate_of", "verify"]
 
@@ -35,7 +36,8 @@ def verify(
     network
         The network.
     question
-        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives.
+        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A query speaks of the file that
+        the network was read from: its inputs are in the order and the numbers of that file. All others speak of raw samples.
     engine
         ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.reason.decide`.
     time_limit
@@ -110,7 +112,7 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     from sugenet.reason.patches import decide_query
 
-    return decide_query(network, query, time_limit=clock.left(), seed=clock.seed, notify=clock.notify)
+    return decide_query(network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify)
 
 
 def _claim(network: Network, question: Question) -> str:
@@ -119,7 +121,7 @@ def _claim(network: Network, question: Question) -> str:
 
 def certificate_of(network: Network, question: Question) -> dict[str, Any]:
     """A certificate without its answer."""
-    data = _query_data(question) if isinstance(question, Query) else question.data(network)
+    data = _query_data(of_network(network, question)) if isinstance(question, Query) else question.data(network)
     return {"format": "sugenet certificate", "version": 2, "network": network.fingerprint, "question": data, "witness": None, "proof": None}
 
 

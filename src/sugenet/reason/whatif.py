@@ -8,8 +8,6 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Literal
 
-import numpy as np
-
 from sugenet.bnn import Network, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
@@ -98,7 +96,7 @@ def whatif(
         raise QuestionError(f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost.")
     if region is not None and not isinstance(region, Linf | Free | Box | Anything):
         raise QuestionError(f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost.")
-    values = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(x, dtype=object).reshape(-1).tolist()]
+    values = network.encoder.values(x)
     prop = Keeps(network, int(network.predict(row_of(values))[0]), None if target is None else class_of(network, target), ties)
     fixed = {place_of(network, name) for name in immutable}
     most = None if limit is None else Fraction(exact_number(limit, "limit"))

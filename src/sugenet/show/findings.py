@@ -12,8 +12,6 @@ from time import monotonic
 from types import FrameType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from sugenet.bnn import Network, Steps, Trace
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
@@ -117,7 +115,7 @@ def find(
     """Ask all that a report needs; the questions together take about `time_limit` seconds at most. Ctrl-C ends them all."""
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < float("inf"):
         raise QuestionError(f"time_limit={time_limit!r} must be a number of seconds, not negative.")
-    values = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(x, dtype=object).reshape(-1).tolist()]
+    values = network.encoder.values(x)
     trace = network.trace(row_of(values))
     asking = _Asking(time_limit, notify)
     with asking.stopped_by_interrupt():

@@ -8,11 +8,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn import Network, Neuron
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.errors import NetworkError
+from sugenet.reason.neighbourhood import row_of
 
 __all__ = ["NeuronView", "magnitude", "view_neuron"]
 
@@ -86,7 +85,7 @@ class NeuronView:
     def _turn(self, bits: list[int]) -> dict[str, Any]:
         """The least number of features, or of neurons of the layer before, whose change turns the neuron; with examples."""
         if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
-            states = self.network.encoder.levels(_row(self.sample))[0]
+            states = self.network.encoder.levels(row_of(self.network.encoder.values(self.sample)))[0]
             found = self.raw.turn(states)
             if found is None:
                 return {"changes_to_turn": None, "ways_to_turn": 0, "turns": []}
@@ -125,13 +124,6 @@ class NeuronView:
         ways = "" if seen["ways_to_turn"] is None else f", in {magnitude(seen['ways_to_turn'])} ways"
         lines.append(f"  {changes} changed {what}{'' if changes == 1 else 's'} would turn it{ways}, for example")
         return [*lines, *(f"    if {' and '.join(turn)}" for turn in seen["turns"])]
-
-
-def _row(values: Any) -> Any:
-    row = np.asarray(values, dtype=object).reshape(-1)
-    out = np.empty((1, len(row)), dtype=object)
-    out[0] = row
-    return out
 
 
 def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None) -> NeuronView:

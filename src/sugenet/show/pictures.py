@@ -48,7 +48,7 @@ def shades(network: Network, x: Any) -> Any:
         return None
     first = network.encoder.codings[0]
     assert isinstance(first, Steps)
-    values = np.asarray(x, dtype=float).reshape(grid)
+    values = np.array(network.encoder.values(x), dtype=float).reshape(grid)
     return np.clip((values - first.low) / (first.high - first.low), 0.0, 1.0)
 
 

@@ -89,7 +89,7 @@ def _limited(rows: Sequence[StripRow], limit: int) -> tuple[tuple[StripRow, ...]
 
 def sample_drawn(network: Network, x: Any, title: str = "the sample", limit: int = ROWS) -> Pixels | Strip:
     """A sample as an image where it is one, else its features one by one."""
-    values = list(np.asarray(x, dtype=object).reshape(-1))
+    values = network.encoder.values(x)
     if grid_of(network) is not None:
         return Pixels(title, _shade_rows(network, values), caption="white: least, black: largest value")
     encoder = network.encoder
@@ -102,7 +102,7 @@ def sample_drawn(network: Network, x: Any, title: str = "the sample", limit: int
 
 def kept_drawn(network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS) -> Pixels | Strip:
     """A reason: the sample with the features that must stay as they are."""
-    values, chosen = list(np.asarray(x, dtype=object).reshape(-1)), sorted(features)
+    values, chosen = network.encoder.values(x), sorted(features)
     if not chosen:
         return replace(sample_drawn(network, values, title, limit), caption="nothing needs to stay: the class stays whatever changes")
     grid = grid_of(network)
@@ -118,7 +118,7 @@ def kept_drawn(network: Network, x: Any, features: Iterable[int], title: str, li
 
 def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: int = ROWS) -> Pixels | Strip:
     """A changed sample with what changed: as an image where it is one, else the changed features one by one."""
-    old, new = (list(np.asarray(x, dtype=object).reshape(-1)) for x in (before, after))
+    old, new = (network.encoder.values(x) for x in (before, after))
     encoder, grid = network.encoder, grid_of(network)
     moved = [f for f, (a, b) in enumerate(zip(old, new, strict=True)) if encoder.codings[f].state(a) != encoder.codings[f].state(b)]
     if grid is not None:
@@ -200,7 +200,7 @@ def match_meters(
     >>> meter.matches, meter.low, meter.high, meter.state
     (1, 0, 1, 'locked off')
     """
-    values = np.asarray(x, dtype=object).reshape(-1).tolist()
+    values = network.encoder.values(x)
     plain = meters_of(network.trace(row_of(values)), layer, limit, neurons)
     if region is None:
         return plain

@@ -168,7 +168,7 @@ def _samples(network: Network, samples: Any, truth: Any, index: int) -> tuple[li
     if samples is None:
         lowest = [next(_state_value(c, s) for s in range(c.states) if c.reachable(s)) for c in network.encoder.codings]
         return [{"index": None, "values": lowest, "truth": None}], 0
-    rows = list(samples)
+    rows = list(network.encoder.rows(samples))
     if not 0 <= index < len(rows):
         raise EncodingError(f"index={index} is no sample: there are {len(rows)}, numbered from 0.")
     kept = list(range(min(len(rows), MOST_SAMPLES)))

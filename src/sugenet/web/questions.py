@@ -41,6 +41,7 @@ from sugenet.reason import (
     why,
 )
 from sugenet.reason.coverage import RuleFigures, coverage
+from sugenet.reason.neighbourhood import row_of
 from sugenet.reason.rule import NetworkRule, parse_rule
 
 __all__ = ["MOST_SECONDS", "SECONDS", "ask", "checked", "json_value", "precompute", "question_schema"]
@@ -245,9 +246,14 @@ def _whole(value: Any, name: str, least: int, most: int) -> int:
 
 def _sample(network: Network, values: Any) -> list[Any]:
     encoder = network.encoder
+    if isinstance(values, dict):
+        values = encoder.values(values)
     if not isinstance(values, list | tuple) or len(values) != encoder.features:
         given = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
-        raise QuestionError(f"sample is {given}, but must be a list of {encoder.features} values, one for each feature.")
+        raise QuestionError(
+            f"sample is {given}, but must be a list of {encoder.features} values, one for each feature, "
+            "or an object with a value for each name."
+        )
     return [_value(name, coding, value) for name, coding, value in zip(encoder.names, encoder.codings, values, strict=True)]
 
 
@@ -441,9 +447,9 @@ def precompute(
     >>> [pair["answer"]["outcome"] for pair in precompute(net, [1, -1, 1, -1])][:3]
     ['minimum', 'refuted', 'minimum']
     """
-    row = np.asarray(x, dtype=object).reshape(1, -1)
-    sample = [json_value(value) for value in row[0].tolist()]
-    label = network.classes[int(network.predict(row)[0])]
+    values = network.encoder.values(x)
+    sample = [json_value(value) for value in values]
+    label = network.classes[int(network.predict(row_of(values))[0])]
     total = MOST_SECONDS if time_limit is None else time_limit
     end: float = monotonic() + total
     pairs: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Network, PoolLayer, Window
+from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Network, PoolLayer, Source, Window
 from sugenet.bnn.fold import thresholds
 from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError, NetworkError
@@ -32,6 +32,7 @@ from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.exact.signals import BitSignal, RawSignal, SumSignal, flat_order, sign_of
 from sugenet.io.exact.steps import Pipeline, pipelines
@@ -350,12 +351,23 @@ class _Walk:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
         assert self.encoder is not None
         head, remark = head_of(sums.weights, sums.unit, list(sums.offset), pipelines(sums.steps, len(sums.weights)), sums.where)
-        encoder = Encoder(self.encoder.codings, _pixel_names(self.chain.shape) if names is None else names)
-        network = Network(encoder, self.layers, head, classes, {"source": self.chain.source})
+        encoder, layers = Encoder(self.encoder.codings, _pixel_names(self.chain.shape)), tuple(self.layers)
+        if self.chain.channels_last and len(self.chain.shape) == 3:
+            encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
+        shape = source_shape(self.chain)
+        encoder = Encoder(encoder.codings, encoder.names if names is None else names, shape if len(shape) > 1 else None)
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + ([remark] if remark else [])
-        domain = self.inputs if isinstance(self.inputs, Integers) else Integers()
-        about = {"start": domain.start, "step": domain.step}
-        return Imported(network, tuple(self.reports), tuple(remarks), self.chain.shape, self.chain.channels_last, **about)
+        source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
+        network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
+        return Imported(network, tuple(self.reports), tuple(remarks), shape)
+
+    def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
+        match self.inputs:
+            case Integers(step=step, start=start):
+                return Source(start, step, outputs, "; ".join(remarks))
+            case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
+                return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
+        return Source(outputs=outputs, remark="; ".join(remarks))
 
 
 def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:

@@ -158,6 +158,8 @@ class Chain:
     channels_last: bool = False
     """Whether raw samples come as (height, width, channels)."""
     left_out: tuple[str, ...] = ()
+    picks: bool = False
+    """Whether one of them gives something else than a number for each class that compares as the scores do, such as the class alone."""
 
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)

@@ -12,13 +12,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError, QuestionError
+from sugenet.bnn import Source
+from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs
 from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Op, Sign
+from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported
-from sugenet.reason.query import Query
 
 __all__ = ["PartlyImported", "split"]
 
@@ -29,10 +30,6 @@ class PartlyImported(Imported):
 
     stem: Chain | None = None
     tail: tuple[Op, ...] = ()
-
-    def arrange_query(self, query: Query) -> Query:  # noqa: ARG002
-        """No query about the file is one about its exact part."""
-        raise QuestionError("part of the file is computed in floats, so no exact answer about the whole can be given.")
 
     def bits(self, X: Any) -> npt.NDArray[np.bool_]:
         """What the exact part reads: the float stem's signs, or the samples themselves where there is no stem."""
@@ -47,8 +44,7 @@ class PartlyImported(Imported):
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores: float stem, exact part, float tail."""
-        inputs = self.arrange(X) if self.stem is None else self.bits(X)
-        x = self.network.logits(inputs)
+        x = self.network.logits(X if self.stem is None else self.bits(X))
         for op in self.tail:
             x = apply(op, x)
         return np.asarray(x)
@@ -103,12 +99,12 @@ def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None,
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     found = lower(part, inputs, zero=zero)
+    source = Source(outputs="other", remark="; ".join(remarks))
     return PartlyImported(
-        found.network,
+        replace(found.network, source=source),
         found.layers,
         (*found.remarks, *remarks),
-        chain.shape,
-        chain.channels_last,
+        source_shape(chain),
         stem=replace(chain, ops=stem) if stem else None,
         tail=tail,
     )
@@ -125,7 +121,5 @@ def _width(chain: Chain) -> int:
 
 def _shaped(chain: Chain, X: Any) -> npt.NDArray[np.float64]:
     x = np.asarray(X, dtype=np.float64)
-    if chain.channels_last and len(chain.shape) == 3:
-        c, h, w = chain.shape
-        return x.reshape(len(x), h, w, c).transpose(0, 3, 1, 2)
-    return x.reshape(len(x), *chain.shape)
+    x = x.reshape(len(x), *source_shape(chain))
+    return x.transpose(0, 3, 1, 2) if chain.channels_last and x.ndim == 4 else x

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
-from math import inf, prod
+from math import inf
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError
-from sugenet.reason.query import Box, Case, Query
 
 __all__ = ["Imported", "LayerReport"]
 
@@ -49,51 +42,7 @@ class Imported:
     layers: tuple[LayerReport, ...]
     remarks: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
-    """Shape of one sample as the file has it; the network reads samples flat, channel by channel."""
-    channels_last: bool = False
-    start: Fraction = Fraction(0)
-    step: Fraction = Fraction(1)
-    """A raw number x of the network is ``start + step * x`` in the file."""
-
-    def arrange(self, X: Any) -> npt.NDArray[Any]:
-        """Samples in the shape of the file, as the flat rows that the network reads."""
-        array = np.asarray(X)
-        if self.channels_last and len(self.shape) == 3:
-            c, h, w = self.shape
-            return np.ascontiguousarray(array.reshape(-1, h, w, c).transpose(0, 3, 1, 2)).reshape(-1, c * h * w)
-        return array.reshape(len(array), -1)
-
-    @property
-    def places(self) -> npt.NDArray[np.intp]:
-        """For each flat input of the network, its place in a flat sample of the file."""
-        return np.asarray(self.arrange(np.arange(prod(self.shape)).reshape(1, *self._file_shape))[0], dtype=np.intp)
-
-    @property
-    def _file_shape(self) -> tuple[int, ...]:
-        return (*self.shape[1:], self.shape[0]) if self.channels_last and len(self.shape) == 3 else self.shape
-
-    def arrange_query(self, query: Query) -> Query:
-        """A query about the file, as one about the network: its inputs in the order and the numbers that the network reads.
-
-        Where something was left out behind the scores, or the scores were rounded, only comparisons of two outputs mean the same.
-        """
-        parts = [part for case in query.cases for conjunction in case.condition for part in conjunction]
-        if self.remarks and not all(part.bound == 0 and sorted(value for _, value in part.terms) == [-1, 1] for part in parts):
-            raise QuestionError(f"the query does more than compare outputs, and the network's are not the file's: {self.remarks[0]}.")
-        cases = []
-        for case in query.reordered(self.places.tolist()).cases:
-            ends = [[(value - self.start) / self.step for value in row] for row in (case.box.lower, case.box.upper)]
-            cases.append(Case(Box(*(ends if self.step > 0 else reversed(ends))), case.condition))
-        return Query(query.inputs, query.outputs, cases)
-
-    def restore(self, x: Sequence[Any]) -> tuple[Any, ...]:
-        """A flat input of the network, such as a counterexample, in the order and the numbers of the file."""
-        plain = self.start == 0 and self.step == 1
-        values = {
-            place: value if plain else self.start + self.step * Fraction(value)
-            for place, value in zip(self.places.tolist(), x, strict=True)
-        }
-        return tuple(values[place] for place in range(len(values)))
+    """Shape of one sample as the file has it; the network's features are in the same order."""
 
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""

@@ -22,8 +22,8 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 2
-"""The latest; a file has the first version that can hold it: 2 where a layer has theta, else 1."""
+_VERSION = 3
+"""The latest; a file has the first version that can hold it: 3 where it says what its source is, else 2 where a layer has theta, else 1."""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_NUMBER = 1 << 40
@@ -227,5 +227,7 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
+    if "source" in document:
+        return 3
     layers = document.get("layers")
     return 2 if isinstance(layers, list) and any(isinstance(layer, dict) and "theta" in layer for layer in layers) else 1

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Steps
+from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Source, Steps
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.formats.container import Document, Tensors, canonical
 from sugenet.io.formats.layer_document import fields, layer_in, layer_out, layer_size, tensor, weights_in, weights_out
@@ -62,20 +62,23 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
         },
         "classes": list(network.classes),
         "notes": dict(network.notes),
+        **_source_out(network),
     }
     return document, tensors
 
 
 def from_document(document: Document, tensors: Tensors) -> Network:
     """The network of a document and its tensors; `FileError` unless they are exactly what `to_document` gives for it."""
-    parts = fields(document, "the document", fingerprint=str, codings=list, features=list, layers=list, head=dict, classes=list, notes=dict)
+    kinds = {"fingerprint": str, "codings": list, "features": list, "layers": list, "head": dict, "classes": list, "notes": dict}
+    parts = fields(document, "the document", **kinds, **({"source": dict} if "source" in document else {}))
     try:
-        encoder = _encoder_in(parts["codings"], parts["features"], tensors)
+        shape, source = _source_in(parts.get("source"))
+        encoder = _encoder_in(parts["codings"], parts["features"], shape, tensors)
         layers, head = _chain_in(parts["layers"], parts["head"], encoder, tensors)
         classes, notes = _texts(parts["classes"], "classes"), parts["notes"]
         if not all(isinstance(value, str) for value in notes.values()):
             raise FileError("notes must be text.")
-        network = Network(encoder, layers, head, classes, notes)
+        network = Network(encoder, layers, head, classes, notes, source)
     except FileError:
         raise
     except SugenetError as error:
@@ -165,7 +168,7 @@ def _scalar_in(value: Any, what: str) -> Any:
     return value
 
 
-def _encoder_in(entries: list[Any], features: list[Any], tensors: Tensors) -> Encoder:
+def _encoder_in(entries: list[Any], features: list[Any], shape: list[int] | None, tensors: Tensors) -> Encoder:
     for entry in features:
         if not (isinstance(entry, list) and [type(part) for part in entry] == [str, int] and 0 <= entry[1] < len(entries)):
             raise FileError(f"feature {str(entry)[:80]} is not a name and the number of one of the {len(entries)} codings.")
@@ -177,7 +180,7 @@ def _encoder_in(entries: list[Any], features: list[Any], tensors: Tensors) -> En
     starts = [0, *accumulate(counts)]
     codings = [_coding_in(entry, cuts[starts[k] : starts[k + 1]], f"coding {k}") for k, entry in enumerate(entries)]
     _check_sizes(bits=sum(codings[place].width for _, place in features))
-    return Encoder([codings[place] for _, place in features], names)
+    return Encoder([codings[place] for _, place in features], names, shape)
 
 
 def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
@@ -191,6 +194,29 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
     return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
 
 
+# -- source --------------------------------------------------------------------------------------------------------------------
+
+
+def _source_out(network: Network) -> Document:
+    """What is known of the source: nothing, where its samples are flat and its numbers the network's own."""
+    source, shape = network.source, network.encoder.shape
+    if source == Source() and shape is None:
+        return {}
+    numbers = {"start": str(source.start), "step": str(source.step)}
+    return {"source": {"shape": None if shape is None else list(shape), **numbers, "outputs": source.outputs, "remark": source.remark}}
+
+
+def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
+    if entry is None:
+        return None, Source()
+    parts = fields(entry, "source", shape=object, start=str, step=str, outputs=str, remark=str)
+    shape = parts["shape"]
+    if shape is not None and not (isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)):
+        raise FileError("the shape of the source must be null or whole numbers from 1.")
+    start, step = _fractions([parts["start"], parts["step"]], "start and step of the source")
+    return shape, Source(start, step, parts["outputs"], parts["remark"])
+
+
 # -- layers and head -----------------------------------------------------------------------------------------------------------
 
 
@@ -202,14 +228,14 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
     _check_sizes(weights=sum(sizes) + end["inputs"] * end["outputs"])
     layers = [layer_in(f"layer{k}", entry, encoder.tops, tensors) for k, entry in enumerate(entries, start=1)]
     rows = weights_in("head", end, tensors)
-    return layers, Head(rows, _fractions(end["bias"], "bias"), _fractions(end["scale"], "scale"))
+    return layers, Head(rows, _fractions(end["bias"], "bias of the head"), _fractions(end["scale"], "scale of the head"))
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
     found = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
     pairs = [(int(match[1]), int(match[2] or 1)) for match in found if match]
     if len(pairs) < len(values) or not all(q for _, q in pairs):
-        raise FileError(f"{what} of the head must be exact numbers, written as '3' or '-1/2'.")
+        raise FileError(f"{what} must be exact numbers, written as '3' or '-1/2'.")
     return [Fraction(p, q) for p, q in pairs]
 
 

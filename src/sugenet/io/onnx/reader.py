@@ -109,7 +109,7 @@ class _Walk:
         for node in self.graph.nodes:
             if any(name in needed for name in node.outputs if name):
                 self._take(node)
-        flow, left_out = self._scores()
+        flow, left_out, picks = self._scores()
         trail = flow.link.trail()
         notes = [note for link in trail for note in link.notes]
         return Chain(
@@ -118,6 +118,7 @@ class _Walk:
             tuple(link.op for link in trail if link.op is not None),
             flow.channels_last,
             tuple(dict.fromkeys([*notes, *self.notes, *left_out])),
+            picks,
         )
 
     def _needed(self) -> set[str]:
@@ -130,8 +131,8 @@ class _Walk:
 
     # -- outputs ---------------------------------------------------------------------------------------------------------------
 
-    def _scores(self) -> tuple[Flow, tuple[str, ...]]:
-        """The class scores: what a class is picked by, else the only output."""
+    def _scores(self) -> tuple[Flow, tuple[str, ...], bool]:
+        """The class scores: what a class is picked by, else the only output; and whether one is picked."""
         outputs = {port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values}
         if not outputs:
             raise FileError("it has no output that a node makes.")
@@ -158,7 +159,7 @@ class _Walk:
             named = ", ".join(repr(name[:40]) for name in list(deciding)[:5])
             raise FileError(f"it has several outputs that are different values ({named}). Keep the class scores as the only output.")
         others = tuple(f"output {name[:60]!r}" for name in outputs if name not in deciding)
-        return first.flow, (*first.left_out, *others)
+        return first.flow, (*first.left_out, *others), first.picks
 
     # -- one node --------------------------------------------------------------------------------------------------------------
 

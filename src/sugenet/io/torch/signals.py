@@ -189,7 +189,8 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
             "Binarize activations with torch.where(x >= 0, 1, -1)."
         )
     ops = tuple(node.op for node in later if node.op is not None)
-    return Chain(source, first.shape, ops, first.channels_last, signal.tail)
+    picks = any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail)
+    return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
 def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Node:

@@ -1,0 +1,147 @@
+"""Raw samples as rows in the order of a network's features: by name where they have names, else in their own order and shape.
+
+Tables and rows of other libraries are known by what they offer (columns, an index, keys), so that none of them need be installed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import EncodingError
+
+__all__ = ["rows_of", "shape_words", "values_of"]
+
+_SHOWN = 5
+
+
+def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+    """A batch as an array with one row a sample; whoever reads it checks how long the rows are.
+
+    Parameters
+    ----------
+    X
+        Rows of values in the order of the features; samples in the shape of the source, or one of them; or something with names: a data
+        frame, a mapping from names to values for one sample, or a list of such. Names must be those of the features, in any order. Whole
+        numbers from 0 that are no names stand for the numbers of the features, as in a frame that was made without names.
+    names
+        Of the features, in their order.
+    shape
+        Of one sample in the source, where it has one.
+    """
+    rows = _named(X, names)
+    return _flat(np.asarray(X), len(names), shape) if rows is None else rows
+
+
+def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:
+    """One sample as a list of plain values, one for each feature; a flat sample needs no brackets of its own."""
+    rows = _named(x, names)
+    if rows is None:
+        array = x if isinstance(x, np.ndarray) else np.asarray(x, dtype=object)
+        rows = array.reshape(1, -1) if array.ndim < 2 or shape is None else _flat(array, len(names), shape)
+    if rows.ndim != 2 or len(rows) != 1:
+        raise EncodingError(f"x has shape {rows.shape}, but one sample is needed, of shape {shape_words(len(names), shape)}.")
+    if rows.shape[1] != len(names):
+        raise EncodingError(f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features.")
+    return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
+
+
+def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
+    """The shapes that a sample may have, in words; of a batch with ``"samples"``."""
+    flat = f"({', '.join([*batch, str(features)])}{'' if batch else ','})"
+    return flat if shape is None or len(shape) < 2 else f"{flat} or ({', '.join([*batch, *map(str, shape)])})"
+
+
+def _flat(array: npt.NDArray[Any], features: int, shape: tuple[int, ...] | None) -> npt.NDArray[Any]:
+    """Samples in the shape of the source as rows; axes of length 1 change no order and may be left out."""
+    if shape is None or (array.ndim == 2 and array.shape[1] == features):
+        return array
+    wanted = _longer(shape)
+    if array.ndim > 2 and _longer(array.shape[1:]) == wanted:
+        return array.reshape(len(array), features)
+    if array.ndim > 1 and _longer(array.shape) == wanted:
+        return array.reshape(1, features)
+    return array
+
+
+def _longer(shape: Iterable[int]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
+
+
+# -- names ---------------------------------------------------------------------------------------------------------------------
+
+
+def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
+    """The rows of samples that have names, in the order of the features; None where they have none."""
+    if type(X) is np.ndarray and X.dtype.names is None:
+        return None
+    labels = getattr(X, "columns", getattr(X, "column_names", None))  # of a table; a method of this name belongs to something else
+    if labels is not None and not callable(labels):
+        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)[:, _places(list(labels), names)]
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
+        return _objects([list(record) for record in X.reshape(-1).tolist()], _places(X.dtype.names, names))
+    row = _named_row(X)
+    if row is not None:
+        return _objects([row[1]], _places(row[0], names))
+    if isinstance(X, list | tuple) and X and _named_row(X[0]) is not None:
+        parts = [_named(sample, names) for sample in X]
+        if any(part is None for part in parts):
+            raise EncodingError("some samples have names and some have none. Give all of them alike.")
+        return np.concatenate([part for part in parts if part is not None])
+    return None
+
+
+def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
+    """The names and values of one sample that has names: a mapping, a series with an index, a named tuple, a record."""
+    if isinstance(x, Mapping):
+        return list(x), list(x.values())
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return list(x._fields), list(x)
+    if isinstance(x, np.void) and x.dtype.names is not None:
+        return list(x.dtype.names), list(x.tolist())
+    index = getattr(x, "index", None)
+    if index is not None and not callable(index) and hasattr(x, "to_numpy"):
+        return list(index), x.to_numpy().tolist()
+    return None
+
+
+def _places(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
+    """For each feature the place of its label; refused unless labels and names are the same."""
+    found = {str(label): place for place, label in enumerate(labels)}
+    if len(found) < len(labels):
+        doubled = Counter(map(str, labels)).most_common(1)[0][0]
+        raise EncodingError(f"the samples have two columns {doubled!r}. Give each feature one.")
+    if found.keys() != set(names):
+        whole = [int(label) for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
+        if len(whole) == len(labels) and sorted(whole) == list(range(len(names))):
+            return [whole.index(place) for place in range(len(names))] if whole != list(range(len(names))) else whole
+        raise EncodingError(_misfit(found, names))
+    return [found[name] for name in names]
+
+
+def _misfit(found: Mapping[str, int], names: Sequence[str]) -> str:
+    missing = [name for name in names if name not in found]
+    known = set(names)
+    unknown = [label for label in found if label not in known]
+    parts = [f"lack {_some(missing)}"] * bool(missing) + [f"have {_some(unknown)}, which the network does not know"] * bool(unknown)
+    return (
+        f"samples with names are read by name, but these {' and '.join(parts)}. Rename or leave out columns; or give the values alone, "
+        "in the order of the features: X.to_numpy(), or list(x.values()) of a dict."
+    )
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def _objects(rows: Sequence[Sequence[Any]], places: Sequence[int]) -> npt.NDArray[Any]:
+    """The values of rows at some places, as they are."""
+    out = np.empty((len(rows), len(places)), dtype=object)
+    for number, row in enumerate(rows):
+        out[number] = [row[place] for place in places]
+    return out

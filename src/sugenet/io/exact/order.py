@@ -1,0 +1,78 @@
+"""A network over the inputs of its source in the source's own order, where lowering took images channel by channel.
+
+A dense layer has its columns moved. A convolution of images of shape (height, width, channels) is one over images with a single channel
+whose rows hold the channels of each pixel side by side: its kernel is as many times wider, and so is its step. So the order lives in the
+kernel itself, and whatever reads the layer sees inputs numbered as in the file. A pool becomes the convolution that counts its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
+from sugenet.bnn.layers import Ints
+from sugenet.io.exact.ops import Chain
+
+__all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]
+
+
+def source_shape(chain: Chain) -> tuple[int, ...]:
+    """Shape of one sample as the source has it."""
+    return (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape
+
+
+def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
+    """For each place of a flat image that lies pixel by pixel, its place channel by channel; `shape` is (channels, height, width).
+
+    Examples
+    --------
+    >>> pixel_order((2, 1, 3)).tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    return np.arange(int(np.prod(shape))).reshape(*shape).transpose(1, 2, 0).reshape(-1)
+
+
+def pixel_by_pixel(encoder: Encoder, layers: Iterable[Layer], head: Head, shape: Sequence[int]) -> tuple[Encoder, tuple[Layer, ...], Head]:
+    """The same network for images that lie pixel by pixel; `shape` is (channels, height, width)."""
+    kept, order = tuple(layers), pixel_order(shape)
+    bits = np.array([bit for feature in order.tolist() for bit in encoder.group(feature)], dtype=np.intp)
+    moved = Encoder([encoder.codings[feature] for feature in order.tolist()], [encoder.names[feature] for feature in order.tolist()])
+    if not kept:
+        return moved, kept, Head(head.weights[:, bits], head.bias, head.scale)
+    first, marks = kept[0], {name: getattr(kept[0], name, None) for name in ("flipped", "ties")}
+    new: Layer
+    if isinstance(first, ConvLayer):
+        new = _wide(first.weights, first.window, first.groups, first.tau, first)
+    elif isinstance(first, PoolLayer):
+        weights = np.ones((first.window.shape[0], 1, *first.window.kernel), np.int64)
+        new = _wide(weights, first.window, first.window.shape[0], first.tau)
+    elif isinstance(first, LevelLayer):
+        new = LevelLayer(first.weights[:, order], first.tau, first.tops[order], **marks, theta=first.theta)
+    else:
+        new = DenseLayer(first.weights[:, bits], first.tau, **marks)
+    return moved, (new, *kept[1:]), head
+
+
+def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer | None = None) -> ConvLayer:
+    """The convolution over one channel that holds all channels of a pixel side by side; a dilated kernel gets zeros between."""
+    (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
+    outs, per_in, high, wide = weights.shape
+    apart = window.dilation[1]
+    kernel = np.zeros((outs, high, apart * (wide - 1) + 1, channels), np.int64)
+    for out in range(outs):
+        group = out * groups // outs
+        kernel[out, :, ::apart, group * per_in : (group + 1) * per_in] = weights[out].transpose(1, 2, 0)
+    flat = kernel.reshape(outs, 1, high, -1)
+    slide = Window(
+        (1, height, width * channels),
+        flat.shape[2:],
+        (window.stride[0], window.stride[1] * channels),
+        (window.dilation[0], 1),
+        (top, left * channels, bottom, right * channels),
+    )
+    about: dict[str, Any] = {} if like is None else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
+    return ConvLayer(flat, tau.reshape(outs, *window.positions), slide, **about)
