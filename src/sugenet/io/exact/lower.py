@@ -33,7 +33,7 @@ from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
-from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import BitSignal, RawSignal, SumSignal, flat_order, sign_of
 from sugenet.io.exact.steps import Pipeline, pipelines
 from sugenet.io.exact.sums import averaged_sums, cases_of, fitted, gap_to_zero, numbers_of, unrolled
@@ -91,6 +91,7 @@ class _Walk:
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
+    signs: list[SignPlace] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = self.chain.shape
@@ -114,6 +115,16 @@ class _Walk:
             self.signal = self._from_bits(signal, op)
         else:
             self.signal = self._from_sums(signal, op)
+        if isinstance(op, Sign):
+            self.signs.append(self._place(op, signal))
+
+    def _place(self, op: Sign, before: RawSignal | BitSignal | SumSignal) -> SignPlace:
+        bits, number = self.signal, len(self.signs)
+        assert isinstance(bits, BitSignal)
+        if not isinstance(before, SumSignal):
+            return SignPlace(number, op.where, None)
+        plain = np.array_equal(bits.order, np.arange(len(bits.order)))
+        return SignPlace(number, before.where, len(self.layers) - 1, None if plain else np.argsort(bits.order))
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | BitSignal | SumSignal:
         match op:
@@ -359,7 +370,7 @@ class _Walk:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + ([remark] if remark else [])
         source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(network, tuple(self.reports), tuple(remarks), shape)
+        return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
         match self.inputs:
