@@ -31,6 +31,8 @@ _MAX_RATIO = 100
 _MAX_NODES = 20_000
 _MAX_RANK = 8
 _MAX_VALUES = 1 << 29
+_NEWEST = 28
+"""The last operator set whose operations were looked at: a later one may give them another meaning."""
 
 DTYPES: Mapping[int, str] = {
     1: "<f4",
@@ -178,10 +180,9 @@ class _Reader:
         if inner is None:
             raise FileError("it holds no graph. The file is damaged, or it is not an ONNX file.")
         opset = max((ids.number(2) for ids in model.messages(8) if ids.text(1) in ("", "ai.onnx")), default=1)
-        if not 7 <= opset < 1000:
-            raise FileError(
-                f"it uses opset {opset}, but 7 or later is needed. Convert it: onnx.version_converter.convert_version(model, 13)."
-            )
+        if not 7 <= opset <= _NEWEST:
+            wrong = "7 or later is needed" if opset < 7 else f"{_NEWEST} is the last that is known"
+            raise FileError(f"it uses opset {opset}, but {wrong}. Convert it: onnx.version_converter.convert_version(model, 13).")
         if 15 in inner:
             raise FileError("it holds sparse constants, which are not supported. Write them as dense tensors.")
         constants: dict[str, Array] = {}

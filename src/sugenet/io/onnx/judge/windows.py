@@ -258,8 +258,7 @@ def _global(call: Call) -> Tensor:
     if call.node.op == "GlobalMaxPool":
         error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
         return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
-    found = _mean(x, [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)], np.asarray(prod(x.shape[2:])), rank)
-    return found
+    return _mean(x, [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)], np.asarray(prod(x.shape[2:])), rank)
 
 
 def _max_pool_last(call: Call) -> Tensor:
