@@ -100,6 +100,8 @@ class Graph:
     outputs: tuple[Port, ...]
     functions: frozenset[tuple[str, str]] = frozenset()
     """Domain and name of the functions that the file defines itself."""
+    raw: bytes = b""
+    """The file."""
 
 
 def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
@@ -191,15 +193,15 @@ class _Reader:
             if name in constants:
                 raise FileError(f"the constant {_shown(name)} stands twice.")
             constants[name] = self.array(tensor, f"constant {_shown(name)}")
-        raws = inner.raws(1)
-        if len(raws) > _MAX_NODES:
-            raise FileError(f"it has {len(raws):,} nodes, more than the {_MAX_NODES:,} that are read.")
-        nodes = [self.node(number, Message(raw, model.budget)) for number, raw in enumerate(raws)]
+        rows = inner.raws(1)
+        if len(rows) > _MAX_NODES:
+            raise FileError(f"it has {len(rows):,} nodes, more than the {_MAX_NODES:,} that are read.")
+        nodes = [self.node(number, Message(row, model.budget)) for number, row in enumerate(rows)]
         inputs = tuple(port for port in map(self.port, inner.messages(11)) if port.name not in constants)
         outputs = tuple(map(self.port, inner.messages(12)))
         functions = frozenset((function.text(10), function.text(1)) for function in model.messages(25))
         return Graph(
-            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions
+            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions, raw
         )
 
     def port(self, message: Message) -> Port:
@@ -226,6 +228,8 @@ class _Reader:
         return Node(number, op, "" if domain == "ai.onnx" else domain, name, inputs, outputs, attributes)
 
     def attribute(self, message: Message, what: str) -> Any:
+        if 21 in message:
+            raise FileError(f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
         if not kind:  # files of the first format versions do not say
             kind = next((k for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)) if field in message), 0)

@@ -22,7 +22,7 @@ from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
 from sugenet.io.onnx.values import Constant, Failure, Tail, Value, settled
 
-__all__ = ["ACCEPTED", "read_chain"]
+__all__ = ["ACCEPTED", "read_chain", "read_file"]
 
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
@@ -77,9 +77,15 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
     >>> [type(op).__name__ for op in chain.ops]
     ['Affine', 'Sign', 'Linear', 'Affine', 'Sign', 'Linear', 'Affine', 'Affine']
     """
+    return read_file(source)[0]
+
+
+def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
+    """The chain of a file, the file itself, and which of its outputs the chain leads to."""
     graph = read_graph(source)
     try:
-        return _Walk(graph).chain()
+        walk = _Walk(graph)
+        return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:  # none is known, but files come from anywhere
@@ -97,6 +103,7 @@ class _Walk:
         held += sum(a.size for node in self.graph.nodes for a in node.attributes.values() if isinstance(a, np.ndarray))
         self.fold = Folder(min(64 * held + (1 << 20), 1 << 28))
         self.notes: list[str] = []
+        self.output = ""
         self.values: dict[str, Value] = {name: Constant(array) for name, array in self.graph.constants.items()}
 
     def chain(self) -> Chain:
@@ -156,7 +163,7 @@ class _Walk:
             if failures:
                 raise min(failures, key=lambda failure: failure.number).error
             raise FileError("its outputs do not depend on the input.")
-        first = next(iter(deciding.values()))
+        self.output, first = next(iter(deciding.items()))
         if any(tail.flow.link is not first.flow.link for tail in deciding.values()):
             named = ", ".join(repr(name[:40]) for name in list(deciding)[:5])
             raise FileError(f"it has several outputs that are different values ({named}). Keep the class scores as the only output.")

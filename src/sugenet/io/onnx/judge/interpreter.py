@@ -35,7 +35,8 @@ class Outcome:
 
     scores: Tensor
     """In front of softmax and the like."""
-    decisions: tuple[Decision, ...]
+    decisions: tuple[tuple[Decision, Tensor], ...]
+    """Each with what became of it, element by element and in place, before anything else."""
     values: dict[str, Tensor]
     """The outputs of the graph, by name."""
     spent: int
@@ -63,6 +64,7 @@ class Program:
                 needed |= set(node.inputs)
                 order.append(node)
         self.nodes = order[::-1]
+        self.read = {name for node in self.nodes for name in node.inputs} | {output}
         inputs = [port for port in graph.inputs if port.name in needed]
         if len(inputs) != 1 or inputs[0].shape is None:
             raise UncomparableError("it has no single data input of known shape.")
@@ -79,15 +81,39 @@ class Program:
         assert self.input.shape is not None
         return self.input.shape[0]
 
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        assert self.input.shape is not None
+        return tuple(size or 1 for size in self.input.shape[1:])
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """Of the data input."""
+        return np.dtype(DTYPES[self.input.dtype]).newbyteorder("=")
+
     def run(self, x: Array) -> Outcome:
         """Run a batch whose size the file allows, in the file's shape."""
-        kind = np.dtype(DTYPES[self.input.dtype]).newbyteorder("=")
+        kind = self.kind
         values = {**self.fixed}
         values[self.input.name] = Tensor(np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True)
-        budget, decisions = _Budget(_MOST), []
+        budget = _Budget(_MOST)
+        decisions: list[tuple[Decision, Tensor]] = []
+        stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
         for node in self.nodes:
-            if not all(name in self.fixed for name in node.outputs if name):
-                decisions += self._step(node, values, budget)
+            if all(name in self.fixed for name in node.outputs if name):
+                continue
+            made = self._step(node, values, budget)
+            found = values[node.outputs[0]]
+            numbers = [number for name in node.inputs for number in stems.get(name, ())]
+            numbers += range(len(decisions), len(decisions) + len(made))
+            decisions += [(decision, found) for decision in made]
+            if found.signs and numbers:
+                stems[node.outputs[0]] = numbers
+                if node.op in POINTWISE:
+                    for number in numbers:
+                        if decisions[number][0].before.shape == found.shape:
+                            decisions[number] = decisions[number][0], found
         outputs = {port.name: values[port.name] for port in self.graph.outputs if port.name in values}
         return Outcome(values[self.scores], tuple(decisions), outputs, budget.spent)
 
@@ -117,13 +143,9 @@ class Program:
             raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
         made = found if isinstance(found, tuple) else (found,)
         values.update((name, tensor) for name, tensor in zip(node.outputs, made, strict=False) if name)
-        if any(name not in values for name in node.outputs if name and name in self._read):
+        if any(name not in values for name in node.outputs if name and name in self.read):
             raise UncomparableError(f"{node}: only its first output is known.")
         return call.decisions
-
-    @property
-    def _read(self) -> set[str]:
-        return {name for node in self.nodes for name in node.inputs} | {self.output}
 
 
 class _Budget:

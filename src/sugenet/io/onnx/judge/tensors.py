@@ -174,6 +174,8 @@ def is_single(array: Array) -> Array:
 
 def _grain(array: Array) -> int:
     """An exponent such that every value is a multiple of two to that power."""
+    if (array == np.rint(array)).all():  # most often
+        return 0
     nonzero = array[array != 0]
     if not nonzero.size:
         return 0

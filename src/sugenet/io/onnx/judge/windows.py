@@ -22,8 +22,8 @@ _Operator: TypeAlias = Callable[[Call], Tensor]
 
 def _summed(rows: Tensor, values: Array, errors: Array, weights: Array, spread: Array | None) -> tuple[Array, Array]:
     """``values @ weights`` and the bound of each sum, for values of shape (..., terms); `spread` bounds the weights."""
-    terms = len(weights)
-    result = values @ weights
+    terms, weights = len(weights), np.ascontiguousarray(weights)
+    result = (values.reshape(-1, terms) @ weights).reshape(*values.shape[:-1], weights.shape[1])
     bound: Any = np.zeros(())
     if not rows.exact:
         bound = errors @ np.abs(weights)
