@@ -21,6 +21,7 @@ from sugenet.io.exact.report import Imported
 from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.proof import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
@@ -57,7 +58,8 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
     """Read an ONNX, QONNX or FINN file; needs the package onnx."""
-    return _imported(onnx_reader.read_chain(path), options)
+    chain, graph, output = onnx_reader.read_file(path)
+    return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:

@@ -229,7 +229,8 @@ def _scored(
             raise FileError(f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, the network {mine.shape[1]}.")
         float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
         bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
-        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound)
+        known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
+        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound + known)
     if chain.left_out and not isinstance(ours.found, PartlyImported):
         outputs = seen.outputs
         if outputs.size in (len(mine), mine.size):

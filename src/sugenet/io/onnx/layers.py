@@ -74,19 +74,21 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     found = linear(node, flow, weights.T if node.attributes.get("transB", 0) else weights)
     if bias is None and alpha == 1:
         return found
+    where, whole = str(node), found.whole and alpha == 1
+    shift = np.zeros((), np.float32)
+    if bias is not None:
+        if bias.ndim > 2 or not bias.size:
+            raise FileError(f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed.")
+        found, (shift,) = found.beside([_finite(bias)], where)
+        whole = whole and beta == 1 and _whole(shift)
     op = found.link.op
-    assert isinstance(op, Linear)
-    shift = np.zeros((), np.float32) if bias is None else _finite(bias)
-    if shift.ndim > 2 or shift.size not in (1, len(op.weights)):
-        raise FileError(f"its bias has shape {shift.shape}, but {len(op.weights)} numbers are needed.")
-    whole = found.whole and _whole(shift) and alpha == 1 and beta == 1
-    if alpha == 1 and beta == 1:
+    if alpha == 1 and beta == 1 and isinstance(op, Linear):
         before = found.link.before
         assert before is not None
-        row = np.ascontiguousarray(np.broadcast_to(shift.reshape(-1), len(op.weights)))
+        row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
         return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
-    scaled = shift.reshape(-1 if shift.size > 1 else ()) * beta.astype(shift.dtype)
-    return replace(found.then(Affine(str(node), alpha, scaled)), whole=whole)
+    scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)  # exact in float64
+    return replace(found.then(Affine(where, alpha, scaled)), whole=whole)
 
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
@@ -223,8 +225,12 @@ def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
 def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Mean, sum or maximum over all pixels of maps."""
     rank = len(flow.axes)
-    axes = axes_of(given, node.attributes, rank)
-    if axes is None and node.attributes.get("noop_with_empty_axes"):
+    axes, noop, keep = (
+        axes_of(given, node.attributes, rank),
+        node.attributes.get("noop_with_empty_axes"),
+        node.attributes.get("keepdims", 1),
+    )
+    if not axes and noop:
         return flow
     axes = tuple(range(rank)) if not axes else tuple(sorted(axes))
     kept = [axis for axis in range(rank) if axis not in axes]
@@ -239,7 +245,7 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
         first = flow.transposed(order).maps(len(axes))
         pooled_first = _whole_map(node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op])
         flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])
-    if node.attributes.get("keepdims", 1):
+    if keep:
         return flow
     return replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
 
@@ -339,6 +345,10 @@ def _pads(
     mode = str(node.attributes.get("auto_pad", "NOTSET") or "NOTSET")
     reach = [spread * (taps - 1) + 1 for taps, spread in zip(kernel, dilation, strict=True)]
     pixels = _pixels(flow)
+    named = integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
+    longer_windows = node.op != "Conv" and bool(node.attributes.get("ceil_mode", 0))
+    if mode != "NOTSET" and any(named):
+        raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
         less = [total // 2 for total in totals]
@@ -347,10 +357,9 @@ def _pads(
         return (first[0], first[1], last[0], last[1]), False
     if mode not in ("NOTSET", "VALID"):
         raise FileError(f"its auto_pad is {mode!r}.")
-    found = (0,) * (2 * spatial) if mode == "VALID" else integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
-    top, left, bottom, right = found if spatial == 2 else (0, found[0], 0, found[1])
+    top, left, bottom, right = named if spatial == 2 else (0, named[0], 0, named[1])
     longer = [0, 0]
-    if node.attributes.get("ceil_mode", 0):
+    if longer_windows:
         for k, (size, before, behind) in enumerate(zip(pixels, (top, left), (bottom, right), strict=True)):
             count = -(-(size + before + behind - reach[k]) // stride[k]) + 1
             if (count - 1) * stride[k] >= size + before:  # the last window must begin inside
