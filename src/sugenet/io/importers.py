@@ -7,7 +7,7 @@ features and classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -56,9 +56,20 @@ def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> I
     return _imported(torch_reader.chain_of_module(module, example), options)
 
 
-def from_state_dict(source: str | Path | Mapping[str, Any], architecture: Any = None, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts."""
-    return _imported(state_dict.chain_of_state_dict(source, architecture), options)
+def from_state_dict(
+    source: str | Path | Mapping[str, Any],
+    architecture: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    bits: int | None = None,
+    **options: Unpack[ImportOptions],
+) -> Imported:
+    """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
+
+    `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1` says that all weights and
+    activations have one bit, where the file does not (Brevitas).
+    """
+    return _imported(state_dict.chain_of_state_dict(source, architecture, shape, bits), options)
 
 
 def read_larq(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
@@ -83,18 +94,19 @@ def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> I
     return _imported(arrays_reader.read_bnnquanalyst(folder), options)
 
 
-def import_file(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
-    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's."""
+def import_file(path: str | Path, **options: Any) -> Imported:
+    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's. Options are those of that importer."""
     file = Path(path)
     if file.is_dir():
         return read_bnnquanalyst(file, **options)
     name = file.name.lower().removesuffix(".gz")
-    for endings, reader in (
-        ((".onnx",), read_onnx),
-        ((".pt", ".pth", ".tar"), from_state_dict),
-        ((".h5", ".hdf5"), read_larq),
-        ((".npz",), read_npz),
-    ):
+    readers: dict[tuple[str, ...], Callable[..., Imported]] = {
+        (".onnx",): read_onnx,
+        (".pt", ".pth", ".tar"): from_state_dict,
+        (".h5", ".hdf5"): read_larq,
+        (".npz",): read_npz,
+    }
+    for endings, reader in readers.items():
         if name.endswith(endings):
             return reader(file, **options)
     raise FileError(f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, or a folder of CSV files.")
