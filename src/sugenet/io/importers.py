@@ -86,7 +86,7 @@ def read_npz(
     **options: Unpack[ImportOptions],
 ) -> Imported:
     """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of match counts (W0, T0, ...)."""
-    return _imported(arrays_reader.read_npz(path, inputs=features, classes=outputs, above=above), options)
+    return _imported(arrays_reader.read_npz(path, features=features, outputs=outputs, above=above), options)
 
 
 def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> Imported:
