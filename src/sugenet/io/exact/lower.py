@@ -32,7 +32,7 @@ from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
-from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import BitSignal, RawSignal, SumSignal, flat_order, sign_of
 from sugenet.io.exact.steps import Pipeline, pipelines
 from sugenet.io.exact.sums import averaged_sums, cases_of, fitted, gap_to_zero, numbers_of, unrolled
@@ -90,6 +90,7 @@ class _Walk:
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
+    signs: list[SignPlace] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = self.chain.shape
@@ -113,6 +114,16 @@ class _Walk:
             self.signal = self._from_bits(signal, op)
         else:
             self.signal = self._from_sums(signal, op)
+        if isinstance(op, Sign):
+            self.signs.append(self._place(op, signal))
+
+    def _place(self, op: Sign, before: RawSignal | BitSignal | SumSignal) -> SignPlace:
+        bits, number = self.signal, len(self.signs)
+        assert isinstance(bits, BitSignal)
+        if not isinstance(before, SumSignal):
+            return SignPlace(number, op.where, None)
+        plain = np.array_equal(bits.order, np.arange(len(bits.order)))
+        return SignPlace(number, before.where, len(self.layers) - 1, None if plain else np.argsort(bits.order))
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | BitSignal | SumSignal:
         match op:
@@ -354,8 +365,10 @@ class _Walk:
         network = Network(encoder, self.layers, head, classes, {"source": self.chain.source})
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + ([remark] if remark else [])
         domain = self.inputs if isinstance(self.inputs, Integers) else Integers()
-        about = {"start": domain.start, "step": domain.step}
-        return Imported(network, tuple(self.reports), tuple(remarks), self.chain.shape, self.chain.channels_last, **about)
+        about: dict[str, Any] = {"start": domain.start, "step": domain.step}
+        return Imported(
+            network, tuple(self.reports), tuple(remarks), self.chain.shape, self.chain.channels_last, **about, signs=tuple(self.signs)
+        )
 
 
 def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:
