@@ -45,7 +45,7 @@ def read_npz(path: str | Path, *, features: int | None = None, outputs: int | No
     outputs
         For W and T: how many of the last rows are classes.
     above
-        For W and T: an input is on iff the raw number is above this; None when inputs are bits already.
+        For W and T: an input is on iff the raw number is above this; 0 unless said, as for bits.
     """
     name = Path(path).name
     try:
@@ -169,7 +169,8 @@ def _match_counts(source: str, arrays: Ledger[npt.NDArray[Any]], features: int |
     if above is not None and not isfinite(above):
         raise FileError(f"above={above} is no number.")
     count = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
-    ops: list[Op] = [] if above is None else [Affine("inputs", np.ones(1), np.array([-float(above)])), Sign("inputs", zero=-1)]
+    ops: list[Op] = [Affine("inputs", np.ones(1), np.array([-float(above)]))] if above else []
+    ops.append(Sign("inputs", zero=-1))
     width = None
     for number in range(count):
         name = f"W{number}"
@@ -201,7 +202,7 @@ def _match_counts(source: str, arrays: Ledger[npt.NDArray[Any]], features: int |
 
 
 def read_bnnquanalyst(folder: str | Path) -> Chain:
-    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are bits.
+    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are bits, on where above 0.
 
     A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``, ``bn_bias.csv``, ``bn_mean.csv``, ``bn_var.csv``. Its batch
     norm divides by the root of the variance without an eps, and a value of 0 is active.
@@ -210,7 +211,7 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
     try:
         if not (place / "out_blk").is_dir():
             raise FileError("it has no folder 'out_blk', so it is no network of BNNQuanalyst.")
-        ops: list[Op] = []
+        ops: list[Op] = [Sign("inputs", zero=-1)]
         width, number = None, 1
         while (place / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
             name = f"blk{number}"
@@ -223,7 +224,7 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
             number += 1
         ops.append(_linear(place / "out_blk", "out_blk", width))
         _nothing_left(place, number - 1)
-        first = ops[0]
+        first = ops[1]
         assert isinstance(first, Linear)
         return Chain(place.name, (int(first.weights.shape[1]),), tuple(ops))
     except FileError as error:

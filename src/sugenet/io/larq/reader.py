@@ -22,7 +22,7 @@ from sugenet.io.larq.quantizers import check_precision, quantized, setting, sign
 from sugenet.io.ledger import Ledger
 from sugenet.io.torch.piecewise import numbers
 
-__all__ = ["chain_of_layers", "read_larq"]
+__all__ = ["chain_of_layers", "read_larq", "read_model"]
 
 _Pads: TypeAlias = tuple[int, int, int, int]
 _MAX_SIDE = 1 << 16
@@ -56,9 +56,15 @@ def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
     FileError
         For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers of more than one bit.
     """
+    return read_model(path, apart=apart)[0]
+
+
+def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
+    """What `read_larq` gives, and the layers as they stand in the file."""
     name = Path(path).name
     try:
-        return replace(chain_of_layers(read_layers(path, apart=apart)), source=name)
+        layers = read_layers(path, apart=apart)
+        return replace(chain_of_layers(layers), source=name), layers
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
 

@@ -33,7 +33,7 @@ def known_layout(state: Mapping[str, Any]) -> Layout | None:
     --------
     >>> names = ("fc1.weight", "bn1.weight", "bn1.running_mean", "fc5.weight")
     >>> print(known_layout({name: np.ones((2, 2)) for name in names}).architecture)
-    linear:fc1(weights=ternary) batchnorm:bn1 sign(zero=0) linear:fc5(weights=ternary)
+    sign(zero=0) linear:fc1(weights=ternary) batchnorm:bn1 sign(zero=0) linear:fc5(weights=ternary)
     """
     names = list(state)
     for program, layout, tells_bits in (
@@ -76,9 +76,9 @@ def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq_text(linear: list[str], norms: list[str]) -> str:
-    """Latent weights through torch.sign, so that zeros stay zeros; a hard tanh in front of a sign changes nothing; inputs are bits."""
+    """Latent weights through torch.sign, so that zeros stay zeros; a hard tanh in front of a sign changes nothing."""
     blocks = " ".join(f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False))
-    return f"{blocks} linear:{linear[-1]}(weights=ternary)"
+    return f"sign(zero=0) {blocks} linear:{linear[-1]}(weights=ternary)"
 
 
 def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:

@@ -23,7 +23,7 @@ from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
 from sugenet.io.torch.layouts import known_layout
 from sugenet.io.torch.piecewise import numbers
 
-__all__ = ["chain_of_state_dict", "declared"]
+__all__ = ["chain_of_parts", "chain_of_state_dict", "declared"]
 
 _MAX_SIDE = 1 << 16
 
@@ -55,7 +55,11 @@ def chain_of_state_dict(
     ((2,), [[1.0, -1.0]])
     """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
-    found, parts = declared(state, architecture, bits)
+    return chain_of_parts(source, *declared(state, architecture, bits), shape)
+
+
+def chain_of_parts(source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None) -> Chain:
+    """The operations of an architecture over parameters by their names."""
     arrays = Ledger(found)
     try:
         sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
