@@ -38,9 +38,35 @@ def test_a_match_count_file_is_converted(capsys, tmp_path):
     assert sg.load(tmp_path / "net.sugenet").classes == ("a", "b", "c")
 
 
+def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch.manual_seed(0)
+    norm = {f"features.3.{part}": torch.ones(3) for part in ("weight", "bias", "running_mean", "running_var")}
+    torch.save({"features.2.weight": torch.randn(3, 4), **norm, "fc.weight": torch.randn(2, 3)}, tmp_path / "fc.pt")
+    code, out, err = run(capsys, "convert", tmp_path / "fc.pt", "-o", tmp_path / "fc.sugenet")
+    assert (code, out) == (2, "")
+    assert "--bits 1" in err
+    code, out, _ = run(capsys, "convert", tmp_path / "fc.pt", "-o", tmp_path / "fc.sugenet", "--bits", 1)
+    assert code == 0
+    assert sg.load(tmp_path / "fc.sugenet").predict([[0.1, 0.9, 0.2, 0.8]]).shape == (1,)
+    code, out, err = run(capsys, "convert", tmp_path / "fc.pt", "-o", tmp_path / "fc.sugenet", "--bits", 2)
+    assert (code, out) == (2, "")
+    assert "bits=2, but only networks whose weights and activations have one bit" in err
+    torch.save({"c.weight": torch.randn(3, 1, 2, 2), "d.weight": torch.randn(2, 12)}, tmp_path / "conv.pt")
+    layers = "conv:c(weights=sign) sign flatten linear:d(weights=sign)"
+    given = ["convert", tmp_path / "conv.pt", "-o", tmp_path / "conv.sugenet", "--inputs", "bits", "--architecture", layers]
+    code, out, err = run(capsys, *given)
+    assert (code, out) == (2, "")
+    assert "--shape 1,28,28" in err
+    code, out, _ = run(capsys, *given, "--shape", "1,3,3")
+    assert code == 0
+    assert "12 neurons" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["convert", "digits", "-o", "x.onnx", "--bits", "1"], "--bits is for reading networks of others"),
         (["convert", "nowhere.onnx", "-o", "x.sugenet"], "nowhere.onnx"),
         (["convert", "README.md", "-o", "x.sugenet"], "no kind that can be imported"),
         (["convert", "digits", "-o", "x.txt"], "must end in .sugenet or .onnx"),

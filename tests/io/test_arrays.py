@@ -78,7 +78,7 @@ def test_match_counts_against_thresholds(tmp_path, random):
     imported = lower(read_npz(tmp_path / "net.npz"), BitInputs())
     assert np.array_equal(imported.network.match_counts(x), counts)
     assert all(layer.ties == 0 for layer in imported.layers)
-    few = lower(read_npz(tmp_path / "net.npz", inputs=4, classes=2, above=100), Integers(0, 255)).network
+    few = lower(read_npz(tmp_path / "net.npz", features=4, outputs=2, above=100), Integers(0, 255)).network
     raw = random.integers(0, 256, (40, 4))
     raw[0] = [100, 101, 100, 101]
     padded = np.concatenate([raw > 100, np.zeros((40, 3), bool)], axis=1)
@@ -90,7 +90,7 @@ def test_public_npz_files():
     pixels = readers.idx(Path(ZOO) / "mnist" / "t10k-images-idx3-ubyte.gz").reshape(-1, 784)[:1000]
     labels = readers.idx(Path(ZOO) / "mnist" / "t10k-labels-idx1-ubyte.gz")[:1000]
     path = Path(ZOO) / "bnn_pynq" / "lfcW1A1_mnist.npz"
-    scores = evaluate(read_npz(path, inputs=784, classes=10, above=127), pixels)
+    scores = evaluate(read_npz(path, features=784, outputs=10, above=127), pixels)
     theirs = readers.lfc_float(dict(np.load(path)))(pixels).scores
     assert np.array_equal((scores + 1024) / 2, theirs)
     assert (scores.argmax(1) == labels).mean() == (theirs.argmax(1) == labels).mean() > 0.97
@@ -121,7 +121,7 @@ def test_wrong_arrays_are_named(tmp_path, random, change, message):
 
 def test_wrong_arguments_and_names(tmp_path, random):
     np.savez(tmp_path / "net.npz", **bits(random))
-    for wrong in ({"inputs": 8}, {"inputs": 0}, {"classes": 7}):
+    for wrong in ({"features": 8}, {"features": 0}, {"outputs": 7}, {"above": float("nan")}):
         with pytest.raises(FileError, match=f"{next(iter(wrong))}="):
             read_npz(tmp_path / "net.npz", **wrong)
     np.savez(tmp_path / "other.npz", a=np.ones(2))
@@ -163,6 +163,47 @@ def test_damaged_npz_files_end_in_a_file_error_or_in_arrays(tmp_path, data):
     except FileError:
         return
     assert sum(array.nbytes for array in found.values()) <= len(raw)
+
+
+@pytest.mark.parametrize("name", ["scale", "W1/scale", "W7", "blocks/0/lin/scale"])
+def test_no_array_is_left_over(tmp_path, random, name):
+    for arrays in (bits(random), msakai(random)):
+        np.savez(tmp_path / "net.npz", **arrays, **{name: np.ones(2)})
+        with pytest.raises(FileError, match=f"array '{name}' would be left over|there is no array|follow no known"):
+            read_npz(tmp_path / "net.npz")
+
+
+def test_options_of_the_other_convention_are_refused(tmp_path, random):
+    np.savez(tmp_path / "net.npz", **msakai(random))
+    with pytest.raises(FileError, match=r"net.npz: above=3 is for files of match counts"):
+        read_npz(tmp_path / "net.npz", above=3)
+
+
+def test_blocks_without_a_linear_layer(tmp_path, random):
+    arrays = {name: array for name, array in msakai(random, with_input=False).items() if "/lin/" not in name}
+    np.savez(tmp_path / "net.npz", **arrays)
+    with pytest.raises(FileError, match="array 'blocks/0/bn/gamma' and 9 more would be left over"):
+        read_npz(tmp_path / "net.npz")
+
+
+def test_thresholds_that_are_not_whole(tmp_path):
+    """More than 2.75 matches are three."""
+    limits = np.array([2.75, 2.25, 2.0, -0.5, -9.0, 3.5, 99.0])
+    np.savez(tmp_path / "net.npz", W0=np.ones((7, 4)), T0=limits, W1=np.ones((2, 7)))
+    network = lower(read_npz(tmp_path / "net.npz"), BitInputs()).network
+    x = np.array([[k > j for j in range(4)] for k in range(5)])
+    expected = x.sum(axis=1)[:, None] > limits
+    assert network.match_counts(x)[:, 0].tolist() == expected.sum(axis=1).tolist()
+
+
+def test_two_arrays_of_one_name(tmp_path):
+    raw = io.BytesIO()
+    np.save(raw, np.ones((2, 2)))
+    with zipfile.ZipFile(tmp_path / "two.npz", "w") as archive:
+        archive.writestr("W0.npy", raw.getvalue())
+        archive.writestr("W0", raw.getvalue())
+    with pytest.raises(FileError, match="two arrays are called 'W0'"):
+        read_arrays(tmp_path / "two.npz")
 
 
 # -- folders of CSV files --------------------------------------------------------------------------------------------------------
@@ -207,6 +248,7 @@ def test_public_bnnquanalyst_folders():
         ("blk1/bn_var.csv", "1,1,0,1\n", "blk1/bn_var.csv is not positive at 2"),
         ("blk2/lin_bias.csv", "1,1\n", "blk2/lin_bias.csv has 2 numbers, but 3 neurons need one each"),
         ("blk2/lin_weight.csv", "1,x\n", "line 1: could not convert string to float: 'x'"),
+        ("blk2/lin_weight.csv", "1,1_0\n", "line 1: could not convert string to float"),
         ("out_blk/lin_weight.csv", "1,1\n1,1\n", "has 2 weights a neuron, but 3 values come in"),
         ("out_blk/lin_bias.csv", "", "is empty"),
         ("out_blk/lin_bias.csv", "nan,1", "not finite"),
@@ -217,6 +259,17 @@ def test_wrong_tables_are_named(tmp_path, random, file, text, message):
     place = folder(tmp_path / "net", random)
     (place / file).write_text(text, encoding="utf-8")
     with pytest.raises(FileError, match=message):
+        read_bnnquanalyst(place)
+
+
+@pytest.mark.parametrize("name", ["blk4/lin_weight.csv", "blk2/scale.csv", "out_blk/bn_weight.csv", "scale.csv", "extra/a.csv"])
+def test_no_table_is_left_over(tmp_path, random, name):
+    place = folder(tmp_path / "net", random)
+    (place / "README.txt").write_text("a network")
+    read_bnnquanalyst(place)
+    (place / name).parent.mkdir(exist_ok=True)
+    (place / name).write_text("1\n")
+    with pytest.raises(FileError, match=f"net: ({name}|{Path(name).parent}) would be left over: the network of 2 blocks"):
         read_bnnquanalyst(place)
 
 

@@ -311,6 +311,142 @@ def test_refusals_name_the_layer_and_the_remedy(tmp_path, kind, config, arrays, 
         read_larq(write(tmp_path / "net.h5", [first, (kind, config, arrays)], (3,)))
 
 
+KERNEL = np.linspace(-1, 1, 24, dtype=F).reshape(2, 2, 2, 3)
+CONV = {"filters": 3, "kernel_size": [2, 2], "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN}
+NORM = {"moving_mean": np.zeros(3, F), "moving_variance": np.ones(3, F)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "arrays", "message"),
+    [
+        ("QuantConv2D", CONV | {"blur": 2}, {"kernel": KERNEL}, r"quantconv2d_0 \(QuantConv2D\): its setting 'blur' \(2\) is not known"),
+        ("QuantConv2D", CONV, {"kernel": KERNEL, "bias": np.ones(3, F)}, "its array 'bias' would be left over"),
+        ("QuantConv2D", CONV, {"kernel": KERNEL, "alpha": np.ones(3, F)}, "its array 'alpha' would be left over"),
+        ("Conv2D", CONV, {"kernel": KERNEL}, r"its setting '(kernel|input)_quantizer' .ste_sign. is not known"),
+        ("QuantConv2D", CONV | {"dtype": "mixed_float16"}, {"kernel": KERNEL}, "computes in mixed_float16"),
+        ("QuantConv2D", CONV | {"dtype": {"class_name": "Policy", "config": {"name": "bfloat16"}}}, {"kernel": KERNEL}, "computes in bfloat16"),
+        ("QuantConv2D", CONV | {"padding": "causal"}, {"kernel": KERNEL}, "padding 'causal'"),
+        ("QuantConv2D", CONV | {"data_format": "channels_first"}, {"kernel": KERNEL}, "data_format is channels_first"),
+        ("QuantConv1D", CONV | {"kernel_size": [2]}, {"kernel": KERNEL[0]}, "reads maps, but values of shape"),
+        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"clip_value": 0}}}, {"kernel": KERNEL}, "clip_value of kernel_quantizer is '0'"),
+        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"gain": 2}}}, {"kernel": KERNEL}, "'gain' of kernel_quantizer is not a setting of Larq's stesign"),
+        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteTern", "config": {"ternary_weight_networks": True, "clip_value": 0.1}}}, {"kernel": KERNEL}, "where releases of Larq differ"),
+        ("QuantDepthwiseConv2D", {"kernel_size": [2, 2], "groups": 2, **PLAIN}, {"depthwise_kernel": KERNEL[..., :1]}, "groups in a depthwise convolution"),
+        ("BatchNormalization", {"axis": [2], "center": False, "scale": False}, NORM, "axis '2' is not the channel axis"),
+        ("BatchNormalization", {"axis": [3], "center": False, "scale": False, "renorm": True}, NORM, "renorm makes another layer of it"),
+        ("BatchNormalization", {"axis": [3], "center": False, "scale": False}, NORM | {"gamma": np.ones(3, F)}, "its array 'gamma' would be left over"),
+        ("MaxPooling2D", {"pool_size": [2, 2], "dilation": 2}, {}, "its setting 'dilation'"),
+        ("Flatten", {"data_format": "channels_first"}, {}, "data_format is channels_first"),
+        ("Reshape", {"target_shape": [7]}, {}, "Only flat features"),
+        ("Softmax", {"axis": 1}, {}, "axis '1' is not the axis of the classes"),
+        ("InputLayer", {"sparse": True}, {}, "its setting 'sparse'"),
+        ("Rescaling", {"scale": 2.0, "offset": 0.0, "mean": 3.0}, {}, "its setting 'mean'"),
+    ],
+)  # fmt: skip
+def test_no_setting_and_no_array_is_left_over(tmp_path, kind, config, arrays, message):
+    shape = (3, 3, 3) if kind == "BatchNormalization" else (3, 3, 2)
+    channels = shape[-1] if kind != "QuantConv2D" else 3
+    quant = {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN}
+    plain = ("QuantDense", quant, {"kernel": np.ones((channels, 2), F)})
+    with pytest.raises(FileError, match=message):
+        read_larq(write(tmp_path / "net.h5", [(kind, config, arrays), plain], shape))
+
+
+def test_settings_of_training_mean_nothing(tmp_path):
+    config = CONV | {"metrics": ["flip_ratio"], "groups": 1, "lora_rank": None, "kernel_initializer": {"class_name": "GlorotUniform"}}
+    config["kernel_constraint"] = {"class_name": "WeightClip", "config": {"clip_value": 1.0}}
+    settings = {"name": "ste_sign", "trainable": True, "dtype": "float32", "clip_value": None}
+    config["kernel_quantizer"] = {"class_name": "Larq>SteSign", "config": settings}
+    chain = read_larq(write(tmp_path / "net.h5", [("QuantConv2D", config, {"kernel": KERNEL})], (3, 3, 2)))
+    assert chain.ops[-1].weights.shape == (3, 2, 2, 2)
+
+
+def test_a_quantizer_that_is_a_layer(tmp_path, random):
+    dense = ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", **PLAIN}, {"kernel": latent(random, 3, 2)})
+    sign, _ = read_larq(write(tmp_path / "net.h5", [("SteHeaviside", {"clip_value": 1.0}, {}), dense], (3,))).ops
+    assert (sign.zero, sign.low, sign.high) == (-1, 0, 1)
+
+
+def test_ternary_kernels_are_not_clipped(tmp_path):
+    """As in later releases of Larq; here it makes no difference to the early ones."""
+    kernel = np.array([[3.0, -2.0], [0.2, -0.01]], F)
+    layers = [("QuantDense", {"units": 2, "kernel_quantizer": "ste_tern", "input_quantizer": "ste_sign", **PLAIN}, {"kernel": kernel})]
+    assert read_larq(write(tmp_path / "net.h5", layers, (2,))).ops[-1].weights.tolist() == [[1, 1], [-1, 0]]
+
+
+def add_layer(file):
+    group = file["model_weights"].create_group("other")
+    group.attrs["weight_names"] = [b"a:0"]
+    group.create_dataset("a:0", data=np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file["model_weights/quantdense_0"].create_dataset("scale:0", data=np.ones(2)), "quantdense_0: its array 'scale:0' would be left over"),
+        (add_layer, "the arrays of 'other' would be left over"),
+        (lambda file: file.create_group("extra"), "its group 'extra' would be left over"),
+        (lambda file: file["model_weights/quantdense_0"].attrs.update({"weight_names": [b"quantdense_0/kernel:0"] * 2}), "two arrays are called 'kernel'"),
+        (lambda file: file.attrs.update({"model_config": file.attrs["model_config"].replace('"units": 2', '"units": 3, "units": 2')}), "says 'units' twice"),
+    ],
+)  # fmt: skip
+def test_nothing_in_a_file_is_left_over(tmp_path, change, message):
+    path = small(tmp_path / "net.h5")
+    with h5py.File(path, "a") as file:
+        file.create_group("optimizer_weights")
+    read_larq(path)
+    with h5py.File(path, "a") as file:
+        change(file)
+    with pytest.raises(FileError, match=message):
+        read_larq(path)
+
+
+def first_call(model):
+    return model["config"]["layers"][1]["inbound_nodes"][0][0]
+
+
+def later_release(model):
+    call = {"args": [{"config": {"keras_history": ["i", 0, 0]}}], "kwargs": {"training": True}}
+    model["config"]["layers"][1]["inbound_nodes"] = [call]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda model: first_call(model).__setitem__(3, {"training": True}), "a layer is called with training=True"),
+        (later_release, "a layer is called with training=True"),
+        (lambda model: first_call(model).__setitem__(2, 1), "the second output"),
+        (lambda model: first_call(model).__setitem__(3, [1]), "its configuration cannot be read"),
+        (lambda model: model["config"].update(output_layers=[["a", 0, 0], ["b", 0, 0]]), "its output_layers are a, b, but its layers make one chain from i to b"),
+        (lambda model: model["config"].update(output_layers=[["a", 0, 0]]), "its output_layers are a, but"),
+    ],
+)  # fmt: skip
+def test_calls_and_ends_of_functional_models(tmp_path, edit, message):
+    dense = {"units": 3, "input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", **PLAIN}
+
+    def entry(kind, name, config, *sources):
+        nodes = [[[source, 0, 0, {"training": False}] for source in sources]] if sources else []
+        return {"class_name": kind, "config": {"name": name, **config}, "name": name, "inbound_nodes": nodes}
+
+    first = entry("InputLayer", "i", {"batch_input_shape": [None, 3]})
+    layers = [first, entry("QuantDense", "a", dense, "i"), entry("QuantDense", "b", dense, "a")]
+    model = {"class_name": "Functional", "config": {"layers": layers, "input_layers": [["i", 0, 0]], "output_layers": [["b", 0, 0]]}}
+
+    def saved(name):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.attrs["model_config"] = json.dumps(model).encode()
+            root = file.create_group("model_weights")
+            for layer in "ab":
+                root.create_group(layer).attrs["weight_names"] = [b"kernel:0"]
+                root[layer].create_dataset("kernel:0", data=np.ones((3, 3), F))
+        return tmp_path / name
+
+    assert len(read_larq(saved("good.h5")).ops) == 4
+    edit(model)
+    with pytest.raises(FileError, match=message):
+        read_larq(saved("bad.h5"))
+
+
 def test_branches_models_inside_and_unknown_shapes(tmp_path):
     dense = ("QuantDense", {"units": 3, "input_quantizer": "ste_sign", **PLAIN}, {"kernel": np.ones((3, 3), F)})
     with pytest.raises(FileError, match="Every side must be known"):

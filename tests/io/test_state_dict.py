@@ -24,9 +24,11 @@ from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import BatchNorm, Linear, Sign  # noqa: E402
+from sugenet.io.importers import from_state_dict  # noqa: E402
 from sugenet.io.torch.architecture import Architecture, Part  # noqa: E402
 from sugenet.io.torch.checkpoint import read_checkpoint  # noqa: E402
-from sugenet.io.torch.state_dict import chain_of_state_dict, known_layout  # noqa: E402
+from sugenet.io.torch.layouts import known_layout  # noqa: E402
+from sugenet.io.torch.state_dict import chain_of_state_dict  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")
 needs_zoo = pytest.mark.skipif(ZOO is None, reason="SUGENET_ZOO does not name a folder of public networks")
@@ -47,7 +49,7 @@ def images(count):
 
 @needs_zoo
 def test_brevitas_tfc_has_its_accuracy():
-    chain = chain_of_state_dict(Path(ZOO) / "brevitas" / "TFC_1W1A.tar")
+    chain = chain_of_state_dict(Path(ZOO) / "brevitas" / "TFC_1W1A.tar", bits=1)
     x, y = images(10_000)
     imported = lower(chain, PIXELS)
     assert [layer.flipped for layer in imported.layers[1:]] == [1, 2, 15]
@@ -144,11 +146,11 @@ STATE = {
     ],
 )
 def test_latent_weights_are_used_as_declared(rule, expected):
-    linear = chain_of_state_dict(STATE, f"linear:a(weights={rule}) sign linear:b").ops[0]
+    linear = chain_of_state_dict(STATE, f"linear:a(weights={rule}) sign linear:b unused:n").ops[0]
     assert linear.weights.tolist() == expected
     assert linear.weights.dtype == np.float32
     assert linear.bias.tolist() == [0.5, -0.5]
-    assert chain_of_state_dict(STATE, "linear:a(bias=no) sign linear:b").ops[0].bias is None
+    assert chain_of_state_dict(STATE, "linear:a(bias=no) sign linear:b unused:n").ops[0].bias is None
 
 
 @pytest.mark.parametrize(
@@ -192,19 +194,207 @@ def test_a_convolutional_state_dict_equals_its_module():
 
 def test_known_layouts():
     wrapped = {f"module.{name}": value for name, value in STATE.items()}
-    assert chain_of_state_dict(wrapped, "linear:a sign linear:b").shape == (3,)
+    assert chain_of_state_dict(wrapped, "linear:a batchnorm:n sign linear:b").shape == (3,)
     newer = {f"features.{k}.weight": np.ones((4, 4), np.float32) for k in (2, 6)}
     norm = {f"features.3.{part}": np.ones(4, np.float32) for part in ("weight", "bias", "running_mean", "running_var")}
     scalar = {f"features.7.{part}": np.ones(1, np.float32) for part in ("weight", "bias", "running_mean", "running_var")}
     state = {"features.2.weight": newer["features.2.weight"], **norm, "features.6.weight": newer["features.6.weight"], **scalar}
-    assert str(known_layout(state)) == (
+    assert str(known_layout(state).architecture) == (
         "affine(scale=2, shift=-1) sign linear:features.2(weights=sign) batchnorm:features.3 sign linear:features.6(weights=sign) tensornorm:features.7"
     )
-    last = chain_of_state_dict(state).ops[-1]
+    last = chain_of_state_dict(state, bits=1).ops[-1]
     assert (last.eps, last.gamma.tolist()) == (1e-4, [1.0])
     assert known_layout(STATE) is None
     with pytest.raises(FileError, match=r"follow no known layout. Say what they are for: architecture="):
         chain_of_state_dict(STATE)
+
+
+# -- what a file does not say ----------------------------------------------------------------------------------------------------
+
+
+def brevitas(blocks=2, width=4, features=6, classes=3, old=True):
+    """A state dict in the layout of Brevitas' FC: in the first releases ending in `fc`, later in a scalar norm."""
+    random = np.random.default_rng(0)
+
+    def norm(size):
+        columns = {part: random.standard_normal(size).astype(np.float32) for part in ("weight", "bias", "running_mean")}
+        return columns | {"running_var": random.uniform(0.5, 2, size).astype(np.float32)}
+
+    state, before = {}, features
+    for b in range(blocks):
+        state[f"features.{4 * b + 2}.weight"] = random.uniform(-1, 1, (width, before)).astype(np.float32)
+        state |= {f"features.{4 * b + 3}.{part}": column for part, column in norm(width).items()}
+        state[f"features.{4 * b + 3}.num_batches_tracked"] = np.array(7)
+        before = width
+    last = random.uniform(-1, 1, (classes, width)).astype(np.float32)
+    if old:
+        return state | {"fc.weight": last}
+    end = {f"features.{4 * blocks + 3}.{part}": column for part, column in norm(1).items()}
+    return state | {f"features.{4 * blocks + 2}.weight": last} | end
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_brevitas_files_are_read_when_their_bits_are_said(old):
+    """Files of 1-bit and of 2-bit networks have the same names and the same kind of numbers."""
+    state = brevitas(old=old)
+    with pytest.raises(FileError, match=r"Brevitas wrote it, whose files do not say how many bits .* say bits=1 \(--bits 1\)"):
+        from_state_dict(state)
+    with pytest.raises(FileError, match="bits=2, but only networks whose weights and activations have one bit can be read"):
+        from_state_dict(state, bits=2)
+    found = from_state_dict(state, bits=1)
+    x = np.random.default_rng(1).uniform(0, 1, (200, 6))
+    h = np.where(2 * x - 1 >= 0, 1.0, -1.0)
+    for b in range(2):
+        w, n = state[f"features.{4 * b + 2}.weight"], {part: state[f"features.{4 * b + 3}.{part}"] for part in STATISTICS}
+        h = np.where(normed(h @ latent(w, old, axis=1).T, n, 1e-5) >= 0, 1.0, -1.0)
+    scores = h @ latent(state["fc.weight" if old else "features.10.weight"], old, axis=None).T
+    if not old:
+        scores = normed(scores, {part: state[f"features.11.{part}"] for part in STATISTICS}, 1e-4)
+    assert (found.network.predict(x) == scores.argmax(axis=1)).all()
+
+
+STATISTICS = ("weight", "bias", "running_mean", "running_var")
+
+
+def latent(w, scaled, axis):
+    sizes = np.abs(w.astype(float)).mean(axis=axis, keepdims=True) if scaled else 1.0
+    return np.where(w >= 0, 1.0, -1.0) * sizes
+
+
+def normed(x, n, eps):
+    return n["weight"] * (x - n["running_mean"]) / np.sqrt(n["running_var"].astype(float) + eps) + n["bias"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "features.0.act_quant_proxy.fused_activation_quant_proxy.tensor_quant.scaling_impl.learned_value",
+        "features.4.act_quant.fused_activation_quant_proxy.tensor_quant.scaling_impl.value",
+    ],
+)
+@pytest.mark.parametrize("bits", [None, 1])
+def test_a_learned_scale_of_activations_means_more_than_one_bit(name, bits):
+    state = brevitas() | {name: np.array(0.5, np.float32)}
+    with pytest.raises(FileError, match=f"'{name}' is a learned scale of activations, .* they have more bits"):
+        from_state_dict(state, bits=bits)
+
+
+@needs_zoo
+def test_tfc_asks_for_its_bits():
+    path = Path(ZOO) / "brevitas" / "TFC_1W1A.tar"
+    with pytest.raises(FileError, match=r"TFC_1W1A.tar: Brevitas wrote it, .* say bits=1"):
+        from_state_dict(path)
+    x, y = images(10_000)
+    assert (from_state_dict(path, bits=1, inputs=PIXELS).network.predict(x.reshape(-1, 784)) == y).mean() == 0.9338
+
+
+def test_bits_beside_an_architecture_are_refused():
+    with pytest.raises(FileError, match="bits=1 beside an architecture, which says it itself"):
+        from_state_dict(STATE, "linear:a batchnorm:n sign linear:b", bits=1)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_npaq_networks_made_from_a_description(blocks):
+    """`mod_list` holds a linear layer, a batch norm and a hard tanh for each block, then a linear layer; every linear layer signs its input."""
+    torch.manual_seed(blocks)
+    layers, before = [], 9
+    for _ in range(blocks):
+        layers += [nn.Linear(before, 5), nn.BatchNorm1d(5), nn.Hardtanh()]
+        before = 5
+    layers.append(nn.Linear(5, 10))
+    net = nn.Module()
+    net.mod_list = nn.ModuleList(layers)
+    for layer in layers:
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.running_mean.normal_()
+            layer.weight.data.normal_()
+    layers[0].weight.data[0, 0] = 0  # a sparse one
+    net.eval().double()
+    found = from_state_dict(net.state_dict(), inputs=BitInputs())
+    x = torch.randint(0, 2, (300, 9)).double() * 2 - 1
+    with torch.no_grad():
+        h = x
+        for layer in net.mod_list:
+            h = nn.functional.linear(h.sign(), layer.weight.sign(), layer.bias) if isinstance(layer, nn.Linear) else layer(h)
+    assert (found.network.predict(x.numpy() > 0) == h.argmax(1).numpy()).all()
+    assert known_layout(net.state_dict()).program == "NPAQ"
+
+
+@pytest.mark.parametrize(
+    "change", [{"mod_list.2.weight": np.ones(5)}, {"mod_list.4.weight": np.ones((5, 5))}, {"head.weight": np.ones((5, 5))}]
+)
+def test_a_list_of_other_modules_is_not_taken_for_npaq(change):
+    state = {"mod_list.0.weight": np.ones((5, 9)), "mod_list.3.weight": np.ones((10, 5))}
+    state |= {f"mod_list.1.{part}": np.ones(5) for part in STATISTICS}
+    assert from_state_dict(state, inputs=BitInputs(), zero=1).shape == (9,)
+    with pytest.raises(FileError, match=r"follow no known layout|'head.weight' would be left over"):
+        from_state_dict(state | change, inputs=BitInputs(), zero=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("linear:a sign linear:b", r"state dict: 'n.weight' and 3 more would be left over: no part .* unused:n\."),
+        ("linear:a batchnorm:n sign linear:b unused:a.scale unused:q", "unused:q: there is nothing of that name"),
+        ("linear:a batchnorm:n sign linear:b", r"'a.scale' would be left over: .* unused:a\."),
+    ],
+)
+def test_no_parameter_is_left_over(text, message):
+    state = STATE if "n.weight" in message else STATE | {"a.scale": np.ones(2)}
+    with pytest.raises(FileError, match=message):
+        from_state_dict(state, text)
+    from_state_dict(STATE | {"n.num_batches_tracked": np.array(3)}, "linear:a(weights=sign) batchnorm:n sign linear:b", inputs=BitInputs())
+    with pytest.raises(FileError, match=r"'a.scale' is a float and no tensor"):
+        from_state_dict(STATE | {"a.scale": 0.5}, "linear:a batchnorm:n sign linear:b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("linear:a(weights=sign, weights=stored)", "weights is said twice"),
+        ("linear:a(weights=sign, floor=1)", "floor is for weights=scaled"),
+        ("batchnorm:n(eps=1x2)", "eps is one number, not two"),
+        ("conv:c(groups=2x3)", "groups is one number, not two"),
+        ("linear:a batchnorm:n(eps=-2)", "running_var . eps must be positive"),
+        ("linear:a sign(low=1/3)", "low=1/3 is no float"),
+    ],
+)
+def test_no_word_of_a_declaration_is_passed_over(text, message):
+    with pytest.raises(FileError, match=message):
+        chain_of_state_dict(STATE, text)
+
+
+def test_a_state_dict_that_starts_with_a_convolution():
+    torch.manual_seed(0)
+    conv, norm, fc = nn.Conv2d(2, 3, 3, padding=1, stride=2), nn.BatchNorm2d(3), nn.Linear(12, 4)
+    norm.running_mean.normal_()
+    norm.weight.data.normal_()
+    module = nn.Sequential(conv, norm, nn.Flatten(), fc).eval().double()
+    text = "conv:0(weights=sign, pad=1, stride=2) batchnorm:1 sign flatten linear:3(weights=sign)"
+    with pytest.raises(FileError, match=r"the shape of a sample is not known. Give shape=\(channels, height, width\) \(--shape"):
+        from_state_dict(module.state_dict(), text, inputs=BitInputs())
+    with pytest.raises(FileError, match=r"shape=\(2, 4\) must be \(features,\) or \(channels, height, width\)"):
+        from_state_dict(module.state_dict(), text, shape=(2, 4), inputs=BitInputs())
+    found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=BitInputs())
+    for layer in (conv, fc):
+        layer.weight.data = torch.where(layer.weight >= 0, 1.0, -1.0).double()
+    x = torch.randint(0, 2, (200, 2, 4, 4)).double() * 2 - 1
+    with torch.no_grad():
+        h = norm(conv(x))
+        scores = fc(torch.where(h >= 0, 1.0, -1.0).double().flatten(1))
+    assert (found.network.predict(x.flatten(1).numpy() > 0) == scores.argmax(1).numpy()).all()
+
+
+def test_a_checkpoint_with_two_networks_is_refused(tmp_path):
+    state = {name: torch.from_numpy(value) for name, value in STATE.items()}
+    torch.save({"model": state, "net": state}, tmp_path / "two.pt")
+    with pytest.raises(FileError, match=r"two.pt: it holds several state dicts: model, net"):
+        read_checkpoint(tmp_path / "two.pt")
+    itself = {}
+    itself["model"] = itself
+    torch.save(itself, tmp_path / "itself.pt")
+    with pytest.raises(FileError, match=r"itself.pt: "):
+        read_checkpoint(tmp_path / "itself.pt")
 
 
 # -- hostile files ---------------------------------------------------------------------------------------------------------------
@@ -313,5 +503,7 @@ def test_damaged_checkpoints_end_in_a_file_error_or_in_arrays(tmp_path, new, dat
 
 def test_signs_carry_their_rule():
     assert [
-        (op.zero, op.low) for op in chain_of_state_dict(STATE, "linear:a sign(zero=-1, low=0) linear:b").ops if isinstance(op, Sign)
+        (op.zero, op.low)
+        for op in chain_of_state_dict(STATE, "linear:a sign(zero=-1, low=0) linear:b unused:n").ops
+        if isinstance(op, Sign)
     ] == [(-1, 0.0)]

@@ -32,7 +32,7 @@ def mnist():
     ("read", "right"),
     [
         (lambda: read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS), 9296),
-        (lambda: from_state_dict(FOLDER / "brevitas" / "TFC_1W1A.tar", inputs=PIXELS), 9338),
+        (lambda: from_state_dict(FOLDER / "brevitas" / "TFC_1W1A.tar", bits=1, inputs=PIXELS), 9338),
         (lambda: read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), 9587),
         (lambda: from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS), 9587),
         (

@@ -81,8 +81,17 @@ def _convert(parser: Parser) -> Run:
     about = "what sign(0) shall be where the file says 0 and zero can occur"
     parser.add_argument("--zero", type=whole(None), choices=[1, -1], metavar="SIGN", help=about)
     parser.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
+    about = "the layers of a PyTorch checkpoint, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'"
+    parser.add_argument("--architecture", metavar="TEXT", help=about)
+    parser.add_argument("--shape", type=typed(_sizes), metavar="SIZES", help="of a sample of such a checkpoint: channels,height,width")
+    about = "say that weights and activations have this many bits, where such a checkpoint does not (Brevitas); only 1 can be read"
+    parser.add_argument("--bits", type=whole(1), metavar="N", help=about)
     give(parser, "json")
     return _run_conversion
+
+
+_CHECKPOINT = ("architecture", "shape", "bits")
+"""Options for PyTorch checkpoints alone."""
 
 
 def _kind(text: str) -> tuple[str, ...]:
@@ -117,11 +126,15 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     from sugenet.io import import_file, save, write_onnx
 
     if options.output.lower().endswith(".onnx"):
+        said = [name for name in ("inputs", "zero", "classes", *_CHECKPOINT) if getattr(options, name) is not None]
+        if said:
+            raise SugenetError(f"--{said[0]} is for reading networks of others; -o {options.output} writes one of ours.")
         network, data, text = network_of(options.source), {}, f"{options.source} as ONNX"
         write_onnx(network, options.output)
     else:
         classes = None if options.classes is None else options.classes.split(",")
-        found = import_file(options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes)
+        more = {name: getattr(options, name) for name in _CHECKPOINT if getattr(options, name) is not None}
+        found = import_file(options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes, **more)
         network, data, text = found.network, found.data(), str(found)
         save(network, options.output)
     return screen.say(f"{text}\nwritten to {options.output}", {**data, "output": options.output, "fingerprint": network.fingerprint})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from math import prod
+from collections.abc import Mapping
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
+from sugenet.io.ledger import Ledger
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 
@@ -22,7 +24,7 @@ _MAX_BLOCKS = 1000
 _PARTS = ("weight", "bias", "mean", "var")
 
 
-def read_npz(path: str | Path, *, inputs: int | None = None, classes: int | None = None, above: float | None = None) -> Chain:
+def read_npz(path: str | Path, *, features: int | None = None, outputs: int | None = None, above: float | None = None) -> Chain:
     """A network in a NumPy `.npz` file, by the names of its arrays.
 
     ================================== =========================================================================================
@@ -32,28 +34,39 @@ def read_npz(path: str | Path, *, inputs: int | None = None, classes: int | None
     ``blocks/0/bn/*``, ...,             ``avg_mean``, ``avg_var``; eps 2e-5) and sign, blocks of linear layer (``W``, ``b``), batch norm and
     ``output_lin/*``                    sign, and a linear output. ``input_bn`` may be missing: then inputs are bits
     ``W0``, ``T0``, ``W1``, ...         match counts, as in BNN-PYNQ: rows of bits, 1 for +1 and 0 for -1; a neuron is active iff its
-                                        matches are more than ``T``; the scores are the last match counts
+                                        matches are more than ``T``; the scores are the last match counts, so that a ``T`` of the last
+                                        layer means nothing
     ================================== =========================================================================================
 
     Parameters
     ----------
-    inputs
+    features
         For W and T: how many inputs there are; columns beyond are padding that is always off.
-    classes
+    outputs
         For W and T: how many of the last rows are classes.
     above
-        For W and T: an input is on iff the raw number is above this; None when inputs are bits already.
+        For W and T: an input is on iff the raw number is above this; 0 unless said, as for bits.
     """
     name = Path(path).name
     try:
-        arrays = read_arrays(path)
+        arrays = Ledger(read_arrays(path))
         if any(key.startswith("blocks/") for key in arrays):
-            return _msakai(name, arrays)
-        if "W0" in arrays and "T0" in arrays:
-            return _match_counts(name, arrays, inputs, classes, above)
-        raise FileError(
-            f"its arrays {', '.join(list(arrays)[:6])} follow no known convention: blocks/0/lin/W and so on, or W0, T0, W1, T1 and so on."
-        )
+            for option, value in (("features", features), ("outputs", outputs), ("above", above)):
+                if value is not None:
+                    raise FileError(f"{option}={value} is for files of match counts (W0, T0, ...), which this is not.")
+            chain = _msakai(name, arrays)
+        elif "W0" in arrays and "T0" in arrays:
+            chain = _match_counts(name, arrays, features, outputs, above)
+        else:
+            shown = ", ".join(list(arrays)[:6])
+            raise FileError(f"its arrays {shown} follow no known convention: blocks/0/lin/W and so on, or W0, T0, W1, T1 and so on.")
+        left = arrays.left()
+        if left:
+            raise FileError(
+                f"array {left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left over: the networks of this "
+                "convention have none of that name."
+            )
+        return chain
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
 
@@ -65,10 +78,13 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
             entries = archive.infolist()
             if sum(entry.file_size for entry in entries) > _MAX_BYTES or len(entries) > 10 * _MAX_BLOCKS:
                 raise FileError(f"it unpacks to more than {_MAX_BYTES} bytes, which is more than a network takes.")
-            found = {}
+            found: dict[str, npt.NDArray[Any]] = {}
             for entry in entries:
+                name = entry.filename.removesuffix(".npy")
+                if name in found:
+                    raise FileError(f"two arrays are called {name[:80]!r}.")
                 with archive.open(entry) as stream:
-                    found[entry.filename.removesuffix(".npy")] = _array(stream, entry)
+                    found[name] = _array(stream, entry)
             return found
     except FileError:
         raise
@@ -101,7 +117,7 @@ def _array(stream: Any, entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
     return found.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _get(arrays: dict[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None) -> npt.NDArray[Any]:
+def _get(arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None) -> npt.NDArray[Any]:
     array = arrays.get(name)
     if array is None:
         raise FileError(f"there is no array {name!r}.")
@@ -116,8 +132,9 @@ def _check_width(name: str, weights: npt.NDArray[Any], width: int | None) -> Non
         raise FileError(f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in.")
 
 
-def _msakai(source: str, arrays: dict[str, npt.NDArray[Any]]) -> Chain:
+def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
     def norm(name: str, size: int | None) -> BatchNorm:
+        arrays.pass_over(f"{name}/N")  # Chainer's count of batches
         mean = _get(arrays, f"{name}/avg_mean", 1, size)
         rows = [_get(arrays, f"{name}/{part}", 1, len(mean)) for part in ("gamma", "beta")]
         var = _get(arrays, f"{name}/avg_var", 1, len(mean))
@@ -140,15 +157,20 @@ def _msakai(source: str, arrays: dict[str, npt.NDArray[Any]]) -> Chain:
         layer = linear(f"blocks/{block}/lin", width)
         shape, width = shape or layer.weights.shape[1:], len(layer.weights)
         ops += [layer, norm(f"blocks/{block}/bn", width), Sign(f"blocks/{block} sign")]
-    ops.append(linear("output_lin", width))
-    assert shape is not None
-    return Chain(source, shape, tuple(ops))
+    last = linear("output_lin", width)
+    return Chain(source, shape or last.weights.shape[1:], (*ops, last))
 
 
-def _match_counts(source: str, arrays: dict[str, npt.NDArray[Any]], inputs: int | None, classes: int | None, above: float | None) -> Chain:
-    """Matches > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias n - 2 T - 1 is never met exactly."""
+def _match_counts(source: str, arrays: Ledger[npt.NDArray[Any]], features: int | None, outputs: int | None, above: float | None) -> Chain:
+    """For a whole T, M > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias n - 2 T - 1 is never met.
+
+    Other T stand for the whole number below.
+    """
+    if above is not None and not isfinite(above):
+        raise FileError(f"above={above} is no number.")
     count = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
-    ops: list[Op] = [] if above is None else [Affine("inputs", np.ones(1), np.array([-float(above)])), Sign("inputs", zero=-1)]
+    ops: list[Op] = [Affine("inputs", np.ones(1), np.array([-float(above)]))] if above else []
+    ops.append(Sign("inputs", zero=-1))
     width = None
     for number in range(count):
         name = f"W{number}"
@@ -159,16 +181,19 @@ def _match_counts(source: str, arrays: dict[str, npt.NDArray[Any]], inputs: int 
         signs = bits.astype(np.float64) * 2 - 1
         bias = np.zeros(len(signs))
         if number < count - 1:
-            bias = signs.shape[1] - 1 - 2.0 * _get(arrays, f"T{number}", 1, len(signs))
-        if number == 0 and inputs is not None:
-            if not 0 < inputs <= signs.shape[1]:
-                raise FileError(f"inputs={inputs}, but {name} has {signs.shape[1]} columns.")
-            bias = bias - signs[:, inputs:].sum(axis=1)  # padding is always off, that is -1
-            signs = signs[:, :inputs]
-        if number == count - 1 and classes is not None:
-            if not 0 < classes <= len(signs):
-                raise FileError(f"classes={classes}, but {name} has {len(signs)} rows.")
-            signs, bias = signs[:classes], bias[:classes]
+            limits = np.floor(_get(arrays, f"T{number}", 1, len(signs)).astype(np.float64))
+            bias = signs.shape[1] - 1 - 2 * np.clip(limits, -1, signs.shape[1])  # beyond, always or never
+        if number == 0 and features is not None:
+            if not 0 < features <= signs.shape[1]:
+                raise FileError(f"features={features}, but {name} has {signs.shape[1]} columns.")
+            bias = bias - signs[:, features:].sum(axis=1)  # padding is always off, that is -1
+            signs = signs[:, :features]
+        if number == count - 1:
+            arrays.pass_over(f"T{number}")
+            if outputs is not None:
+                if not 0 < outputs <= len(signs):
+                    raise FileError(f"outputs={outputs}, but {name} has {len(signs)} rows.")
+                signs, bias = signs[:outputs], bias[:outputs]
         ops += [Linear(name, signs, bias)] + ([Sign(f"T{number}")] if number < count - 1 else [])
         width = len(signs)
         if number == 0:
@@ -177,7 +202,7 @@ def _match_counts(source: str, arrays: dict[str, npt.NDArray[Any]], inputs: int 
 
 
 def read_bnnquanalyst(folder: str | Path) -> Chain:
-    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are bits.
+    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are bits, on where above 0.
 
     A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``, ``bn_bias.csv``, ``bn_mean.csv``, ``bn_var.csv``. Its batch
     norm divides by the root of the variance without an eps, and a value of 0 is active.
@@ -186,7 +211,7 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
     try:
         if not (place / "out_blk").is_dir():
             raise FileError("it has no folder 'out_blk', so it is no network of BNNQuanalyst.")
-        ops: list[Op] = []
+        ops: list[Op] = [Sign("inputs", zero=-1)]
         width, number = None, 1
         while (place / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
             name = f"blk{number}"
@@ -198,11 +223,24 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
             ops += [layer, BatchNorm(name, gamma, beta, mean, var, 0.0), Sign(f"{name} sign")]
             number += 1
         ops.append(_linear(place / "out_blk", "out_blk", width))
-        first = ops[0]
+        _nothing_left(place, number - 1)
+        first = ops[1]
         assert isinstance(first, Linear)
         return Chain(place.name, (int(first.weights.shape[1]),), tuple(ops))
     except FileError as error:
         raise FileError(f"{place.name}: {error}") from None
+
+
+def _nothing_left(place: Path, blocks: int) -> None:
+    """Refuse tables and folders that the network was not made of."""
+    used = {Path("out_blk")} | {Path(f"blk{k}") for k in range(1, blocks + 1)}
+    used |= {folder / f"lin_{part}.csv" for folder in used for part in ("weight", "bias")} | {
+        Path(f"blk{k}") / f"bn_{part}.csv" for k in range(1, blocks + 1) for part in _PARTS
+    }
+    for found in sorted(place.glob("*")) + sorted(place.glob("*/*")):
+        name = found.relative_to(place)
+        if name not in used and (found.is_dir() or found.suffix.lower() == ".csv"):
+            raise FileError(f"{name} would be left over: the network of {blocks} blocks has no place for it.")
 
 
 def _linear(folder: Path, name: str, width: int | None) -> Linear:
@@ -231,7 +269,7 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
-                rows.append([float(word) for word in line.split(",")])
+                rows.append([float(word.replace("_", "?")) for word in line.split(",")])  # float() would read 1_0 as 10
             except ValueError as error:
                 raise FileError(f"{name}, line {number}: {str(error)[:80]}.") from None
             if len(rows[-1]) != len(rows[0]):

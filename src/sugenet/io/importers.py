@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from sugenet.errors import FileError
 from sugenet.io import arrays_reader
+from sugenet.io.arrays_judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
@@ -20,11 +21,13 @@ from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
 from sugenet.io.larq import reader as larq_reader
+from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.proof import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
+from sugenet.io.torch.judge import judges_of_state_dict
 
 __all__ = ["ImportOptions", "from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"]
 
@@ -67,14 +70,29 @@ def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> I
     return _imported(torch_reader.chain_of_module(module, example), options, lambda chain: judges_of_module(module, example, chain))
 
 
-def from_state_dict(source: str | Path | Mapping[str, Any], architecture: Any = None, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts."""
-    return _imported(state_dict.chain_of_state_dict(source, architecture), options)
+def from_state_dict(
+    source: str | Path | Mapping[str, Any],
+    architecture: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    bits: int | None = None,
+    **options: Unpack[ImportOptions],
+) -> Imported:
+    """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
+
+    `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1` says that all weights and
+    activations have one bit, where the file does not (Brevitas).
+    """
+    arrays, parts = state_dict.declared(source, architecture, bits)
+    name = Path(source).name if isinstance(source, str | Path) else "state dict"
+    chain = state_dict.chain_of_parts(name, arrays, parts, shape)
+    return _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
 
 
 def read_larq(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
     """Read a Larq or Keras `.h5` file; needs the package h5py, and no TensorFlow."""
-    return _imported(larq_reader.read_larq(path), options)
+    chain, layers = larq_reader.read_model(path)
+    return _imported(chain, options, lambda _: [judge_of_layers(layers)])
 
 
 def read_npz(
@@ -86,26 +104,28 @@ def read_npz(
     **options: Unpack[ImportOptions],
 ) -> Imported:
     """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of match counts (W0, T0, ...)."""
-    return _imported(arrays_reader.read_npz(path, inputs=features, classes=outputs, above=above), options)
+    chain = arrays_reader.read_npz(path, features=features, outputs=outputs, above=above)
+    return _imported(chain, options, lambda _: [judge_of_arrays(arrays_reader.read_arrays(path), features, outputs, above)])
 
 
 def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> Imported:
     """Read a BNNQuanalyst folder of CSV files."""
-    return _imported(arrays_reader.read_bnnquanalyst(folder), options)
+    return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
 
 
-def import_file(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
-    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's."""
+def import_file(path: str | Path, **options: Any) -> Imported:
+    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's. Options are those of that importer."""
     file = Path(path)
     if file.is_dir():
         return read_bnnquanalyst(file, **options)
     name = file.name.lower().removesuffix(".gz")
-    for endings, reader in (
-        ((".onnx",), read_onnx),
-        ((".pt", ".pth", ".tar"), from_state_dict),
-        ((".h5", ".hdf5"), read_larq),
-        ((".npz",), read_npz),
-    ):
+    readers: dict[tuple[str, ...], Callable[..., Imported]] = {
+        (".onnx",): read_onnx,
+        (".pt", ".pth", ".tar"): from_state_dict,
+        (".h5", ".hdf5"): read_larq,
+        (".npz",): read_npz,
+    }
+    for endings, reader in readers.items():
         if name.endswith(endings):
             return reader(file, **options)
     raise FileError(f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, or a folder of CSV files.")

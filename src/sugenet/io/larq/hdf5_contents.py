@@ -152,8 +152,10 @@ def _contents(h5py: Any, file: Any) -> Contents:
     weights = _group(h5py, file, "model_weights")
     if len(weights) > _MAX_LAYERS:
         raise FileError(f"it has {len(weights)} layers. {_DAMAGED}")
-    layers = [name for name in weights if isinstance(weights.get(name, getlink=True), h5py.HardLink)]
-    return Contents(text, {layer: _arrays(h5py, weights, layer) for layer in layers if layer != "top_level_model_weights"})
+    for name in file:
+        if name not in ("model_weights", "optimizer_weights"):
+            raise FileError(f"its group {name[:80]!r} would be left over: a model of Keras has none of that name. {_DAMAGED}")
+    return Contents(text, {layer: _arrays(h5py, weights, layer) for layer in weights})
 
 
 def _group(h5py: Any, parent: Any, name: str) -> Any:
@@ -166,16 +168,32 @@ def _group(h5py: Any, parent: Any, name: str) -> Any:
 
 def _arrays(h5py: Any, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
     group = _group(h5py, weights, layer)
-    arrays = {}
-    for name in _names(group):
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    names = _names(group)
+    for name in names:
         *folders, last = name.split("/")
         if len(folders) > 16:
             raise FileError(f"{layer}: the array {name[:80]!r} is nested too deeply. {_DAMAGED}")
         inner = group
         for folder in folders:
             inner = _group(h5py, inner, folder)
-        arrays[last.split(":")[0]] = _array(h5py, inner, last, f"{layer}: {name[:80]!r}")
+        word = last.split(":")[0]
+        if word in arrays:
+            raise FileError(f"{layer}: two arrays are called {word[:80]!r}. {_DAMAGED}")
+        arrays[word] = _array(h5py, inner, last, f"{layer}: {name[:80]!r}")
+    _nothing_left(h5py, group, layer, set(names))
     return arrays
+
+
+def _nothing_left(h5py: Any, group: Any, layer: str, names: set[str]) -> None:
+    """Refuse an array in the group of a layer that its list does not name."""
+
+    def left(name: str, found: Any) -> str | None:
+        return name if isinstance(found, h5py.Dataset) and name not in names else None
+
+    name = group.visititems(left)
+    if name is not None:
+        raise FileError(f"{layer}: its array {name[:80]!r} would be left over: it is not in the layer's list of weights. {_DAMAGED}")
 
 
 def _names(group: Any) -> list[str]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.larq.hdf5_contents import read_contents
+from sugenet.io.ledger import Ledger
 
 __all__ = ["KerasLayer", "read_layers"]
 
@@ -24,8 +25,8 @@ class KerasLayer:
 
     kind: str
     name: str
-    config: Mapping[str, Any]
-    arrays: Mapping[str, npt.NDArray[Any]]
+    config: Ledger[Any]
+    arrays: Ledger[npt.NDArray[Any]]
 
     @property
     def where(self) -> str:
@@ -50,12 +51,25 @@ def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
     """
     contents = read_contents(path, apart=apart)
     try:
-        found = _in_order(json.loads(contents.model))
+        found = _in_order(json.loads(contents.model, object_pairs_hook=_once))
     except RecursionError:
         raise FileError(f"its configuration is nested too deeply. {_DAMAGED}") from None
-    except (json.JSONDecodeError, TypeError, KeyError, IndexError) as error:
+    except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
         raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {_DAMAGED}") from None
-    return [KerasLayer(kind, name, config, contents.arrays.get(name, {})) for kind, name, config in found]
+    names = {name for _, name, _ in found}
+    for name, arrays in contents.arrays.items():
+        if arrays and name not in names:
+            raise FileError(f"the arrays of {name[:80]!r} would be left over: the model has no layer of that name. {_DAMAGED}")
+    return [KerasLayer(kind, name, Ledger(config), Ledger(contents.arrays.get(name, {}))) for kind, name, config in found]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The entries of a mapping, each said once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise FileError(f"its configuration says {twice[:40]!r} twice. {_DAMAGED}")
+    return found
 
 
 def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
@@ -94,6 +108,10 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
         order.append(following[order[-1]])
     if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
         raise FileError(f"its layers do not make one chain from one input. {_DAMAGED}")
+    for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
+        ends = _ends(_mapping(config, "config").get(what))
+        if ends not in ([], [end]):
+            raise FileError(f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from {order[0]} to {order[-1]}.")
     return [(layers[name][0], name, layers[name][1]) for name in order]
 
 
@@ -105,14 +123,42 @@ def _sources(nodes: Any) -> list[str]:
         raise FileError("a layer is used twice. Only one chain of layers can be read.")
     node = nodes[0]
     if isinstance(node, dict):
+        _check_call(node.get("kwargs"))
         return _histories(node)
-    return [str(edge[0]) for edge in node if isinstance(edge, list) and edge]
+    edges = [edge for edge in node if isinstance(edge, list) and edge]
+    for edge in edges:
+        _check_edge(edge[1:3])
+        _check_call(edge[3] if len(edge) > 3 else None)
+    return [str(edge[0]) for edge in edges]
+
+
+def _check_edge(numbers: Any) -> None:
+    if any(number != 0 for number in numbers):
+        raise FileError("a layer reads the second output or the second use of another. Only one chain of layers can be read.")
+
+
+def _check_call(arguments: Any) -> None:
+    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how networks are read."""
+    for name, value in (arguments or {}).items():
+        if value is not None and (name, value) != ("training", False) and not _histories(value):
+            raise FileError(f"a layer is called with {str(name)[:40]}={str(value)[:40]}. Build the model without such arguments.")
+
+
+def _ends(value: Any) -> list[str]:
+    """Names of the inputs or outputs of a model: one triple, or a list of them."""
+    if not isinstance(value, list) or not value:
+        return []
+    triples = [value] if isinstance(value[0], str) else value
+    for triple in triples:
+        _check_edge(triple[1:3])
+    return [str(triple[0]) for triple in triples]
 
 
 def _histories(value: Any) -> list[str]:
     if isinstance(value, dict):
         history = value.get("keras_history")
         if isinstance(history, list) and history:
+            _check_edge(history[1:3])
             return [str(history[0])]
         return [name for part in value.values() for name in _histories(part)]
     return [name for part in value for name in _histories(part)] if isinstance(value, list) else []

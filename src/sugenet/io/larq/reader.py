@@ -18,15 +18,27 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
+from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
+from sugenet.io.ledger import Ledger
 from sugenet.io.torch.piecewise import numbers
 
-__all__ = ["chain_of_layers", "read_larq"]
+__all__ = ["chain_of_layers", "read_larq", "read_model"]
 
 _Pads: TypeAlias = tuple[int, int, int, int]
 _MAX_SIDE = 1 << 16
-_SIGNS = {"stesign": 1, "approxsign": 1, "swishsign": 1, "steheaviside": 0}
 _IGNORED = ("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout", "ActivityRegularization", "NoOp")
+"""Layers that do nothing when a network is used."""
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
+_TRAINING = frozenset(
+    {"name", "trainable", "batch_input_shape", "batch_shape", "input_dim", "autocast", "metrics", "activity_regularizer", "implementation"}
+    | {"momentum", "fused", "synchronized", "renorm_clipping", "renorm_momentum"}
+    | {
+        f"{array}_{what}"
+        for array in ("kernel", "bias", "depthwise", "beta", "gamma", "moving_mean", "moving_variance")
+        for what in ("initializer", "regularizer", "constraint")
+    }
+)
+"""Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
 def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
@@ -44,9 +56,15 @@ def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
     FileError
         For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers of more than one bit.
     """
+    return read_model(path, apart=apart)[0]
+
+
+def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
+    """What `read_larq` gives, and the layers as they stand in the file."""
     name = Path(path).name
     try:
-        return replace(chain_of_layers(read_layers(path, apart=apart)), source=name)
+        layers = read_layers(path, apart=apart)
+        return replace(chain_of_layers(layers), source=name), layers
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
 
@@ -56,29 +74,48 @@ class _Walk:
     """The shape of the maps so far, channels first, and the operations."""
 
     shape: tuple[int, ...]
+    rank: int
+    """Axes that Keras counts besides the batch: 1 for features, 2 for rows of channels, 3 for maps."""
     ops: tuple[Op, ...] = ()
     left_out: tuple[str, ...] = ()
 
     def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _Walk:
-        return replace(self, ops=(*self.ops, *ops), shape=self.shape if shape is None else shape)
+        shape = self.shape if shape is None else shape
+        return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
 def chain_of_layers(layers: list[KerasLayer]) -> Chain:
     """The operations of Keras layers in their order."""
-    shape = _input_shape(layers[0])
-    walk = _Walk(shape)
-    for layer in layers:
+    shape, rank = _input_shape(layers[0])
+    walk = _Walk(shape, rank)
+    for given in layers:
+        layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
         if layer.kind == "InputLayer":
-            continue
-        if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
-            raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
-        rule = _RULES.get(layer.kind)
-        if rule is None:
-            raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
-        walk = _activated(rule(walk, layer), layer)
+            layer.config.pass_over("dtype")
+        else:
+            if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
+                raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
+            rule = _RULES.get(layer.kind)
+            if rule is None:
+                raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+            check_precision(layer.where, layer.config.get("dtype"))
+            walk = _activated(rule(walk, layer), layer)
+        _nothing_left(layer)
     if not any(isinstance(op, Sign) for op in walk.ops):
         raise FileError("no sign was found on the way from the input to the output, so this is no binarized network.")
     return Chain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+
+
+def _nothing_left(layer: KerasLayer) -> None:
+    """Refuse settings and arrays that the layer was not made of; a setting that is not set (null) says nothing."""
+    layer.config.pass_over(*_TRAINING)
+    for key in layer.config.left():
+        if layer.config[key] is not None and layer.config[key] is not False:
+            raise FileError(
+                f"{layer.where}: its setting {key[:40]!r} ({str(layer.config[key])[:40]}) is not known, so neither is what it does."
+            )
+    for name in layer.arrays.left():
+        raise FileError(f"{layer.where}: its array {name[:80]!r} would be left over: nothing in its settings uses it.")
 
 
 _WORKS = "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, padding and Flatten can be."
@@ -93,7 +130,8 @@ _HINTS = {
 }
 
 
-def _input_shape(first: KerasLayer) -> tuple[int, ...]:
+def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
+    """The shape of a sample, channels first, and the number of its axes in Keras."""
     given = first.config.get("batch_input_shape", first.config.get("batch_shape"))
     sizes = given[1:] if isinstance(given, list) and given else None
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= 3:
@@ -103,74 +141,8 @@ def _input_shape(first: KerasLayer) -> tuple[int, ...]:
             f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full input_shape and save again."
         )
     if len(sizes) == 1:
-        return (sizes[0],)
-    return (sizes[1], 1, sizes[0]) if len(sizes) == 2 else (sizes[2], sizes[0], sizes[1])
-
-
-# -- quantizers ------------------------------------------------------------------------------------------------------------------
-
-
-def _quantizer(layer: KerasLayer, key: str) -> tuple[str, dict[str, Any]] | None:
-    """Name without case and underscores, and settings; None where values go through as they are."""
-    value: Any = layer.config.get(key)
-    settings: Any = {}
-    if isinstance(value, dict):
-        value, settings = value.get("class_name"), value.get("config")
-        if isinstance(settings, str):  # a function: its name stands here
-            value, settings = settings, {}
-    if value is None:
-        return None
-    name = str(value).split(">")[-1].replace("_", "").lower()
-    return None if name in ("noop", "noopquantizer", "linear") else (name, settings if isinstance(settings, dict) else {})
-
-
-def _signed(layer: KerasLayer, key: str) -> tuple[Op, ...]:
-    """The input quantizer as an operation."""
-    found = _quantizer(layer, key)
-    if found is None:
-        return ()
-    name, _ = found
-    if name == "steheaviside":
-        return (Sign(layer.where, zero=-1, low=0.0, high=1.0),)
-    if name in _SIGNS:
-        return (Sign(layer.where),)
-    raise FileError(
-        f"{layer.where}: {key} {name!r} has more than two values, or depends on all inputs at once. "
-        "ste_sign, approx_sign, swish_sign and ste_heaviside can be read."
-    )
-
-
-def _quantized(layer: KerasLayer, key: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
-    found = _quantizer(layer, key)
-    if found is None:
-        return kernel
-    name, settings = found
-    one = kernel.dtype.type(1)
-    signs = np.where(kernel >= 0, one, -one)
-    if name == "steheaviside":
-        return np.asarray(np.where(kernel > 0, one, one * 0))
-    if name in _SIGNS:
-        return np.asarray(signs)
-    if name == "magnitudeawaresign":
-        return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
-    if name == "stetern":
-        clip = kernel.dtype.type(_setting(layer, settings, "clip_value", 1.0))
-        x = np.clip(kernel, -clip, clip)
-        by_mean = settings.get("ternary_weight_networks")
-        t = kernel.dtype.type(0.7) * np.abs(x).sum() / x.size if by_mean else _setting(layer, settings, "threshold_value", 0.05)
-        return np.asarray(np.sign(np.sign(x + kernel.dtype.type(t)) + np.sign(x - kernel.dtype.type(t))))
-    raise FileError(
-        f"{layer.where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, ste_tern and "
-        "ste_heaviside can be read."
-    )
-
-
-def _setting(layer: KerasLayer, settings: dict[str, Any], key: str, otherwise: float) -> float:
-    value = settings.get(key, otherwise)
-    if not isinstance(value, int | float) or not 0 <= value < inf:
-        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a number is needed.")
-    return float(value)
+        return (sizes[0],), 1
+    return ((sizes[1], 1, sizes[0]), 2) if len(sizes) == 2 else ((sizes[2], sizes[0], sizes[1]), 3)
 
 
 # -- linear layers and convolutions ----------------------------------------------------------------------------------------------
@@ -205,17 +177,26 @@ def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
     return (1, row[0]) if len(row) == 1 else (row[0], row[1])
 
 
+def _quantized(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    key = f"{which}_quantizer"
+    return quantized(layer.where, key, layer.config.get(key), kernel) if layer.kind.startswith("Quant") else kernel
+
+
+def _signed(layer: KerasLayer) -> tuple[Op, ...]:
+    return signed(layer.where, "input_quantizer", layer.config.get("input_quantizer")) if layer.kind.startswith("Quant") else ()
+
+
 def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
     units, features = _whole(layer, "units"), walk.shape[0]
-    kernel = _quantized(layer, "kernel_quantizer", _parameter(layer, "kernel", (features, units)))
-    signs, bias = _signed(layer, "input_quantizer"), _bias(layer, units)
+    kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", (features, units)))
+    signs, bias = _signed(layer), _bias(layer, units)
     if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
         return walk.then(*signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:]))
     return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
 
 
 def _maps(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
-    if len(walk.shape) != 3:
+    if walk.rank != (2 if "1D" in layer.kind else 3):
         raise FileError(f"{layer.where}: reads maps, but values of shape {walk.shape} come in.")
     if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
         raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
@@ -225,8 +206,8 @@ def _maps(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
 def _pads(layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]) -> tuple[_Pads, tuple[int, int]]:
     """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
     kind = layer.config.get("padding", "valid")
-    if kind not in ("valid", "same", "causal"):
-        raise FileError(f"{layer.where}: padding {str(kind)[:40]!r}. valid, same and causal can be read.")
+    if kind not in ("valid", "same") and (kind != "causal" or not layer.kind.endswith(("Conv1D", "Convolution1D"))):
+        raise FileError(f"{layer.where}: padding {str(kind)[:40]!r}. valid, same, and in one dimension causal can be read.")
     before, after, out = [0, 0], [0, 0], []
     for axis, (size, span, step) in enumerate(zip(sizes, spans, stride, strict=True)):
         if kind == "same":
@@ -247,7 +228,7 @@ def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
         raise FileError(f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels.")
     flat = layer.kind.endswith("1D")
     kept = _parameter(layer, "kernel", (*size[1 if flat else 0 :], channels // groups, filters))
-    kernel = _quantized(layer, "kernel_quantizer", kept)
+    kernel = _quantized(layer, "kernel", kept)
     weights = (kernel[None] if flat else kernel).transpose(3, 2, 0, 1)
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
 
@@ -255,7 +236,9 @@ def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
 def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps(walk, layer)
     times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
-    kernel = _quantized(layer, "depthwise_quantizer", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
+    if _whole(layer, "groups", 1) != 1:
+        raise FileError(f"{layer.where}: groups in a depthwise convolution.")
+    kernel = _quantized(layer, "depthwise", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
     weights = kernel.transpose(2, 3, 0, 1).reshape(channels * times, 1, *size)
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
 
@@ -264,14 +247,16 @@ def _convolved(walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: 
     stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     pads, out = _pads(layer, sizes, (spans[0], spans[1]), stride)
-    value = layer.config.get("pad_values") or 0.0
+    value = layer.config.get("pad_values", 0.0) if layer.kind.startswith("Quant") else 0.0
     if not isinstance(value, int | float) or value not in (-1, 0, 1):
         raise FileError(f"{layer.where}: pad_values is {str(value)[:40]!r}; 0, 1 and -1 can be read.")
+    if value and layer.config.get("padding") == "causal":
+        raise FileError(f"{layer.where}: causal padding with pad_values, which Larq does not have.")
     padding: tuple[Op, ...] = ()
     if value and any(pads):
         padding, pads = (Pad(layer.where, pads, float(value)),), (0, 0, 0, 0)
     op = Convolution(layer.where, weights, _bias(layer, len(weights)), stride, dilation, pads, groups)
-    return walk.then(*_signed(layer, "input_quantizer"), *padding, op, shape=(len(weights), *out))
+    return walk.then(*_signed(layer), *padding, op, shape=(len(weights), *out))
 
 
 # -- everything else -------------------------------------------------------------------------------------------------------------
@@ -281,15 +266,17 @@ def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels = walk.shape[0]
     axis = layer.config.get("axis", -1)
     axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
-    ranks = (1,) if len(walk.shape) == 1 else (2, 3)
-    if axis not in (-1, *ranks):
+    if isinstance(axis, bool) or axis not in (-1, walk.rank):
         raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the channel axis.")
+    for key in ("renorm", "virtual_batch_size"):
+        if layer.config.get(key):
+            raise FileError(f"{layer.where}: {key} makes another layer of it. Use the plain BatchNormalization.")
     mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
     gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
     beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
     if (var < 0).any():
         raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
-    eps = _setting(layer, dict(layer.config), "epsilon", 1e-3)
+    eps = setting(layer.where, layer.config, "epsilon", 1e-3)
     return walk.then(BatchNorm(layer.where, gamma, beta, mean, var, eps))
 
 
@@ -313,6 +300,8 @@ def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 
 def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
+    if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
+        raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
     if len(walk.shape) == 1:
         return walk
     return walk.then(Flatten(layer.where, "HWC"), shape=(prod(walk.shape),))
@@ -320,7 +309,7 @@ def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
     target = layer.config.get("target_shape")
-    if isinstance(target, list) and len(target) == 1:
+    if target in ([-1], [prod(walk.shape)]):
         return _flatten(walk, layer)
     raise FileError(f"{layer.where}: reshapes to {str(target)[:40]}. Only flat features can be made of maps: use Flatten.")
 
@@ -343,25 +332,27 @@ def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
     if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
         raise FileError(f"{layer.where}: scale and offset must be one number each.")
-    return walk.then(Affine(layer.where, numbers([Fraction(np.float32(scale).item())]), numbers([Fraction(np.float32(offset).item())])))
+    single = np.float64 if layer.config.get("dtype") == "float64" else np.float32  # what Keras turns them into
+    return walk.then(Affine(layer.where, numbers([Fraction(single(scale).item())]), numbers([Fraction(single(offset).item())])))
 
 
 def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
     if layer.config.get("negative_slope") or layer.config.get("threshold"):
         raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
     top = layer.config.get("max_value")
-    return walk.then(Clip(layer.where, 0.0, inf if top is None else _setting(layer, {"max_value": top}, "max_value", inf)))
+    return walk.then(Clip(layer.where, 0.0, inf if top is None else setting(layer.where, layer.config, "max_value", inf)))
 
 
 def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
     """The activation at the end of a layer."""
-    if layer.kind == "Softmax":
-        return replace(walk, left_out=(*walk.left_out, f"softmax at {layer.where}"))
-    value = layer.config.get("activation")
+    value = "softmax" if layer.kind == "Softmax" else layer.config.get("activation")
     if value is None or value == "linear":
         return walk
-    name = str(value) if isinstance(value, str) else ""
+    name = value if isinstance(value, str) else ""
     if name in _TAILS:
+        axis = layer.config.get("axis", -1) if layer.kind == "Softmax" else -1
+        if isinstance(axis, bool) or axis not in (-1, walk.rank):
+            raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the axis of the classes.")
         return replace(walk, left_out=(*walk.left_out, f"{name} at {layer.where}"))
     if walk.left_out:
         raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
@@ -369,7 +360,18 @@ def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
         return walk.then(Clip(layer.where, 0.0, 6.0 if name == "relu6" else inf))
     if name == "hard_tanh":
         return walk.then(Clip(layer.where, -1.0, 1.0))
-    return walk.then(*_signed(layer, "activation"))
+    return walk.then(*signed(layer.where, "activation", value))
+
+
+def _quantizer(walk: _Walk, layer: KerasLayer) -> _Walk:
+    """A quantizer that stands as a layer of its own."""
+    settings = {key: value for key, value in layer.config.items() if key not in _TRAINING}
+    return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
+
+
+def _ignored(walk: _Walk, layer: KerasLayer) -> _Walk:
+    layer.config.pass_over(*layer.config)
+    return walk
 
 
 def _same(walk: _Walk, _layer: KerasLayer) -> _Walk:
@@ -384,7 +386,9 @@ _RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
     **dict.fromkeys(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _pool),
     **dict.fromkeys(("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D"), _global_pool),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
-    **dict.fromkeys(("Activation", "Softmax", *_IGNORED), _same),
+    **dict.fromkeys(("Activation", "Softmax"), _same),
+    **dict.fromkeys(_IGNORED, _ignored),
+    **dict.fromkeys(("SteSign", "ApproxSign", "SwishSign", "SteHeaviside"), _quantizer),
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Rescaling": _rescale,

@@ -28,6 +28,7 @@ _KINDS: dict[str, tuple[bool, frozenset[str]]] = {
     "globalavgpool": (False, frozenset()),
     "pad": (False, frozenset({"size", "value"})),
     "flatten": (False, frozenset({"order"})),
+    "unused": (True, frozenset()),
 }
 """Each kind of part: whether it has parameters, and its options."""
 _CHOICES = {
@@ -37,6 +38,7 @@ _CHOICES = {
     "order": ("CHW", "HWC"),
     "zero": ("1", "-1", "0"),
 }
+_PAIRS = frozenset({"stride", "dilation", "pad", "kernel", "size"})
 _PART = re.compile(r"\s*([a-z]+)(?::([^\s():]+))?(?:\(([^()]*)\))?(?=\s|$)")
 _MAX_TEXT = 1 << 20
 
@@ -56,13 +58,17 @@ class Part:
         if named != bool(self.name):
             right = f"{self.kind}:name with the name of its parameters" if named else f"{self.kind} without a name"
             raise FileError(f"{self}: write {right}.")
-        for key, value in self.options:
+        for place, (key, value) in enumerate(self.options):
             if key not in known:
                 raise FileError(f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.")
+            if any(key == other for other, _ in self.options[:place]):
+                raise FileError(f"{self}: {key} is said twice.")
             if key in _CHOICES and value not in _CHOICES[key]:
                 raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
-            if key not in _CHOICES:
-                self._number(key, value)
+            if key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS:
+                raise FileError(f"{self}: {key} is one number, not two.")
+        if "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"):
+            raise FileError(f"{self}: floor is for weights=scaled and weights=scaled-all.")
 
     def text(self, key: str, otherwise: str) -> str:
         """An option as it was written."""
@@ -72,6 +78,16 @@ class Part:
         """An option as an exact number: ``1/255`` is that fraction, a decimal the float that a program would use."""
         given = dict(self.options).get(key)
         return Fraction(otherwise) if given is None else self._number(key, given)[0]
+
+    def float(self, key: str, otherwise: float) -> float:
+        """An option that a program would keep as a float; a fraction that no float is, is refused."""
+        given = dict(self.options).get(key)
+        if given is None:
+            return otherwise
+        exact = self._number(key, given)[0]
+        if Fraction(float(exact)) != exact:
+            raise FileError(f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has.")
+        return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
         """An option as height and width: ``3`` or ``3x1``."""
@@ -113,6 +129,7 @@ class Architecture:
     ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are two such
     ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (as the kernel), ``pad=0``; ``count_pads=yes``; ``globalavgpool``
     ``pad``, ``flatten``       ``size=1``, ``value=0``; ``order=CHW``
+    ``unused:bn0``             not a layer: the network does not use ``bn0.*``, though the file has them
     ========================== =================================================================================================
 
     Examples
@@ -126,7 +143,7 @@ class Architecture:
     Traceback (most recent call last):
     ...
     sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm, affine, sign, clip, hardtanh, relu,
-    maxpool, avgpool, globalavgpool, pad, flatten.
+    maxpool, avgpool, globalavgpool, pad, flatten, unused.
     """
 
     parts: tuple[Part, ...]

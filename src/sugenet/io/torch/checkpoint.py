@@ -47,9 +47,14 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
 
     Examples
     --------
-    >>> arrays_of_state({"module.fc.weight": np.ones((2, 3)), "module.epoch": 7})
+    >>> arrays_of_state({"module.fc.weight": np.ones((2, 3))})
     {'fc.weight': array([[1., 1., 1.],
            [1., 1., 1.]])}
+    >>> arrays_of_state({"fc.weight": np.ones((2, 3)), "fc.scale": 0.5})
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: 'fc.scale' is a float and no tensor, so what it means is not known. Take it out, or save the parameters alone:
+    torch.save(model.state_dict(), path).
     """
     arrays = {}
     for name, value in state.items():
@@ -59,12 +64,15 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
             arrays[name] = value
         elif hasattr(value, "detach"):
             arrays[name] = _array(name, value, limit)
+        else:
+            kind = type(value).__name__
+            raise FileError(f"{name[:80]!r} is a {kind} and no tensor, so what it means is not known. Take it out, or s{_PLAIN[1:]}")
     if not arrays:
         raise FileError(f"no tensor stands in it. {_PLAIN}")
     if all(name.startswith("module.") for name in arrays):
         arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
     for name, array in arrays.items():
-        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():
             raise FileError(f"{name[:80]!r} holds {array.dtype} that are not all finite numbers.")
     return arrays
 
@@ -109,9 +117,11 @@ def _check_archive(path: Path, size: int) -> None:
 
 
 def _state(found: Any) -> Mapping[str, Any]:
-    for key in _INSIDE:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
+    for _ in _INSIDE:  # a pickle may hold itself
+        inside = [key for key in _INSIDE if isinstance(found, Mapping) and isinstance(found.get(key), Mapping)]
+        if len(inside) > 1:
+            raise FileError(f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or give it as a dict.")
+        found = found[inside[0]] if inside else found
     if not isinstance(found, Mapping):
         raise FileError(f"it holds a {type(found).__name__} and no state dict. {_PLAIN}")
     return found
@@ -121,11 +131,11 @@ def _array(name: str, tensor: Any, limit: int | None) -> npt.NDArray[Any]:
     torch = require_torch()
     if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         raise FileError(f"{name[:80]!r} is no plain tensor. {_PLAIN}")
+    if tensor.is_complex():
+        raise FileError(f"{name[:80]!r} holds complex numbers.")
     if limit is not None and tensor.numel() * tensor.element_size() > limit:
         raise FileError(f"{name[:80]!r} of shape {tuple(tensor.shape)} takes more than the {limit} bytes of the file.")
     plain = tensor.detach()
     if plain.dtype in (torch.float16, torch.bfloat16):
         plain = plain.float()
-    if plain.is_complex():
-        raise FileError(f"{name[:80]!r} holds complex numbers.")
     return np.array(plain.numpy())

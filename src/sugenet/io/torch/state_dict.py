@@ -1,8 +1,13 @@
-"""State dicts as chains: parameters from a file, their order and use from an `Architecture`, every size checked against the next."""
+"""State dicts as chains: parameters from a file, their order and use from an `Architecture`, every size checked against the next.
+
+A state dict says nothing of order, pads, signs or bit widths. What its names do not tell must be said, and a parameter that nothing uses is
+refused by name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 from pathlib import Path
 from typing import Any, cast
@@ -12,20 +17,22 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
+from sugenet.io.torch.layouts import known_layout
 from sugenet.io.torch.piecewise import numbers
 
-__all__ = ["chain_of_state_dict", "known_layout"]
+__all__ = ["chain_of_parts", "chain_of_state_dict", "declared"]
 
-_FLOOR = "1/65536"
 _MAX_SIDE = 1 << 16
 
 
 def chain_of_state_dict(
     state: str | Path | Mapping[str, Any],
     architecture: str | Architecture | None = None,
-    shape: tuple[int, ...] | None = None,
+    shape: Sequence[int] | None = None,
+    bits: int | None = None,
 ) -> Chain:
     """The operations of a network of which the parameters are at hand.
 
@@ -37,6 +44,8 @@ def chain_of_state_dict(
         The layers, as text or as an `Architecture`. None for a layout that `known_layout` knows.
     shape
         Of one sample: (channels, height, width), or (features,), which is taken from the first linear layer unless said.
+    bits
+        Bits of weights and activations, for known layouts whose files do not say them (Brevitas); only 1 can be read.
 
     Examples
     --------
@@ -46,107 +55,107 @@ def chain_of_state_dict(
     ((2,), [[1.0, -1.0]])
     """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
-    arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
-    if architecture is None:
-        architecture = known_layout(arrays)
-        if architecture is None:
-            shown = ", ".join(list(arrays)[:6])
-            raise FileError(
-                f"{source}: its parameters {shown}... follow no known layout. Say what they are for: "
-                "architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
-            )
-    parts = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+    return chain_of_parts(source, *declared(state, architecture, bits), shape)
+
+
+def chain_of_parts(source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None) -> Chain:
+    """The operations of an architecture over parameters by their names."""
+    arrays = Ledger(found)
     try:
-        sizes = shape if shape is not None else _first_shape(parts, arrays)
-        if len(sizes) not in (1, 3) or not all(isinstance(size, int) and 0 < size <= _MAX_SIDE for size in sizes):
-            raise FileError(f"shape={sizes} must be (features,) or (channels, height, width).")
+        sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
         ops, seen = [], sizes
         for part in parts:
+            if part.kind == "unused":
+                arrays.pass_over(*_unused(part, arrays))
+                continue
             op, seen = _op(part, arrays, seen)
             ops.append(op)
+        _nothing_left(arrays)
     except FileError as error:
         raise FileError(f"{source}: {error}") from None
-    return Chain(source, tuple(sizes), tuple(ops))
+    return Chain(source, sizes, tuple(ops))
 
 
-def known_layout(state: Mapping[str, Any]) -> Architecture | None:
-    """The architecture of a state dict whose names say it: BNN verification (msakai), NPAQ, and Brevitas' TFC, SFC and LFC; else None.
-
-    Examples
-    --------
-    >>> names = ("fc1.weight", "bn1.weight", "bn1.running_mean", "fc5.weight")
-    >>> print(known_layout({name: np.ones((2, 2)) for name in names}))
-    linear:fc1(weights=ternary) batchnorm:bn1 sign(zero=0) linear:fc5(weights=ternary)
-    """
-    names = list(state)
-    for layout in (_msakai, _npaq, _bnn_pynq):
-        text = layout(names, state)
-        if text is not None:
-            return Architecture.parse(text)
-    return None
-
-
-def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """A sign on normalized pixels, then blocks with weights +-1, in Chainer's batch norm."""
-    count = sum(name.startswith("hidden_layers.") and name.endswith(".0.weight") for name in names)
-    if "input_block.0.running_var" not in names or "output_layer.weight" not in names or not count:
-        return None
-    blocks = " ".join(f"linear:hidden_layers.{b}.0 batchnorm:hidden_layers.{b}.1(eps=2e-5) sign" for b in range(count))
-    return f"batchnorm:input_block.0(eps=2e-5) sign {blocks} linear:output_layer"
-
-
-def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """Latent weights through torch.sign, so that zeros stay zeros; inputs are bits."""
-    linear = [name.removesuffix(".weight") for name in names if name.startswith("fc") and name.endswith(".weight")]
-    norms = [name.removesuffix(".running_mean") for name in names if name.startswith("bn") and name.endswith(".running_mean")]
-    if not linear or not norms or len(linear) != len(norms) + 1 or any("." in name for name in linear + norms):
-        return None
-    blocks = " ".join(f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False))
-    return f"{blocks} linear:{linear[-1]}(weights=ternary)"
+def declared(
+    state: str | Path | Mapping[str, Any], architecture: str | Architecture | None = None, bits: int | None = None
+) -> tuple[Arrays, Architecture]:
+    """The parameters as they stand in the file, and the architecture that was said or that their names tell."""
+    source = Path(state).name if isinstance(state, str | Path) else "state dict"
+    arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
+    if bits not in (None, 1):
+        raise FileError(f"{source}: bits={bits!r}, but only networks whose weights and activations have one bit can be read.")
+    if architecture is not None:
+        if bits is not None:
+            raise FileError(f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, sign. Leave bits out.")
+        return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+    layout = known_layout(arrays)
+    if layout is None:
+        shown = ", ".join(list(arrays)[:6])
+        raise FileError(
+            f"{source}: its parameters {shown}... follow no known layout. Say what they are for: "
+            "architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
+        )
+    if not layout.tells_bits:
+        for name in arrays:
+            _one_bit(source, name)
+        if bits is None:
+            raise FileError(
+                f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and activations have. If all of them "
+                "have one, say bits=1 (--bits 1); networks of more bits cannot be read."
+            )
+    return arrays, layout.architecture
 
 
-def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
-    """Pixels 0..1 become 2x - 1 and a sign.
+def _one_bit(source: str, name: str) -> None:
+    """Refuse a learned scale of activations, which quantizers of one bit do not have in the layouts that are known."""
+    if re.search(r"act_quant.*\.(learned_value|value|learned_value_\w+)$", name):
+        raise FileError(
+            f"{source}: {name!r} is a learned scale of activations, which 1-bit activations do not have: they have more bits, and such "
+            "networks cannot be read. Train with 1-bit activations."
+        )
 
-    Early releases scale the weights of every neuron by their mean size, and those of the scores all alike; later ones use plain signs
-    and end in a scalar norm.
-    """
-    weights = [name.removesuffix(".weight") for name in names if name.endswith(".weight")]
-    if not weights or not all(name == "fc" or (name.startswith("features.") and name.split(".")[-1].isdigit()) for name in weights):
-        return None
-    shapes = {name: np.shape(state[f"{name}.weight"]) for name in weights}
-    norms = [name for name in weights if f"{name}.running_mean" in state]
-    scalar = [name for name in norms if prod(shapes[name]) == 1]
-    last = next(name for name in reversed(weights) if name not in norms) if len(norms) < len(weights) else ""
-    parts = ["affine(scale=2, shift=-1) sign"]
-    for name in weights:
-        if name in scalar:
-            parts.append(f"tensornorm:{name}")
-        elif name in norms:
-            parts.append(f"batchnorm:{name} sign")
-        elif len(shapes[name]) == 2:
-            how = "scaled-all" if name == last else "scaled"
-            parts.append(f"linear:{name}({'weights=sign' if scalar else f'weights={how}, floor={_FLOOR}'})")
-        else:
-            return None
-    return " ".join(parts) if norms else None
+
+def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
+    left = arrays.left()
+    if left:
+        owner = left[0].rpartition(".")[0] or left[0]
+        raise FileError(
+            f"{left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left over: no part of the architecture uses it. "
+            f"Name the part that does, or say that the network does not use it: unused:{owner}."
+        )
+
+
+def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
+    names = [name for name in arrays if name == part.name or name.startswith(f"{part.name}.")]
+    if not names:
+        raise FileError(f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
+    return names
 
 
 # -- one part ------------------------------------------------------------------------------------------------------------------
 
 
-def _first_shape(parts: Architecture, arrays: Arrays) -> tuple[int, ...]:
+def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple[int, ...]:
     for part in parts:
         if part.kind == "linear":
             return (int(_parameter(part, arrays, "weight", 2).shape[1]),)
         if part.kind == "batchnorm":
             return (len(_parameter(part, arrays, "running_mean", 1)),)
-        if part.kind not in ("affine", "sign", "clip", "hardtanh", "relu"):
+        if part.kind not in ("affine", "sign", "clip", "hardtanh", "relu", "tensornorm", "unused"):
             break
-    raise FileError("the shape of a sample is not known. Give shape=(channels, height, width).")
+    raise FileError("the shape of a sample is not known. Give shape=(channels, height, width) (--shape 1,28,28).")
 
 
-def _parameter(part: Part, arrays: Arrays, name: str, ndim: int) -> npt.NDArray[Any]:
+def _given_shape(shape: Any) -> tuple[int, ...]:
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    if len(sizes) not in (1, 3) or not all(
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE for size in sizes
+    ):
+        raise FileError(f"shape={shape} must be (features,) or (channels, height, width), of whole numbers up to {_MAX_SIDE}.")
+    return tuple(int(size) for size in sizes)
+
+
+def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: int) -> npt.NDArray[Any]:
     key = f"{part.name}.{name}"
     if key not in arrays:
         near = [other for other in arrays if other.startswith(f"{part.name}.")] or list(arrays)
@@ -154,15 +163,19 @@ def _parameter(part: Part, arrays: Arrays, name: str, ndim: int) -> npt.NDArray[
     array = arrays[key]
     if array.ndim != ndim or not array.size:
         raise FileError(f"{part}: {key!r} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed.")
-    return array
+    if array.dtype.kind == "f":
+        return array
+    if array.dtype.kind in "iu" and (np.abs(array.astype(np.float64)) > 1 << 53).any():
+        raise FileError(f"{part}: {key!r} holds whole numbers beyond those that floats hold.")
+    return array.astype(np.float64)
 
 
 def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Weights as the forward pass uses them."""
-    one = stored.dtype.type(1) if stored.dtype.kind == "f" else np.float32(1)
+    one = stored.dtype.type(1)
     match part.text("weights", "stored"):
         case "sign":
-            return np.where(stored >= 0, one, -one)
+            return np.asarray(np.where(stored >= 0, one, -one))
         case "ternary":
             return np.asarray(np.sign(stored))
         case "scaled" | "scaled-all" as rule:
@@ -172,8 +185,11 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return stored
 
 
-def _bias(part: Part, arrays: Arrays, outputs: int) -> npt.NDArray[Any] | None:
-    if part.text("bias", "yes") == "no" or f"{part.name}.bias" not in arrays:
+def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDArray[Any] | None:
+    if part.text("bias", "yes") == "no":
+        arrays.pass_over(f"{part.name}.bias")
+        return None
+    if f"{part.name}.bias" not in arrays:
         return None
     bias = _parameter(part, arrays, "bias", 1)
     if len(bias) != outputs:
@@ -181,7 +197,7 @@ def _bias(part: Part, arrays: Arrays, outputs: int) -> npt.NDArray[Any] | None:
     return bias
 
 
-def _op(part: Part, arrays: Arrays, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
+def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     """The operation, and the shape behind it."""
     where = str(part)
     match part.kind:
@@ -198,24 +214,17 @@ def _op(part: Part, arrays: Arrays, shape: tuple[int, ...]) -> tuple[Op, tuple[i
             return Affine(where, numbers([part.number("scale", 1)]), numbers([part.number("shift", 0)])), shape
         case "sign":
             zero = cast(Any, int(part.text("zero", "1")))
-            return Sign(where, zero, float(part.number("low", -1)), float(part.number("high", 1))), shape
+            return Sign(where, zero, part.float("low", -1.0), part.float("high", 1.0)), shape
         case "clip" | "hardtanh" | "relu":
             low, high = {"clip": (-inf, inf), "hardtanh": (-1.0, 1.0), "relu": (0.0, inf)}[part.kind]
-            given = dict(part.options)
-            return (
-                Clip(
-                    where,
-                    float(part.number("low", 0)) if "low" in given else low,
-                    float(part.number("high", 0)) if "high" in given else high,
-                ),
-                shape,
-            )
+            return Clip(where, part.float("low", low), part.float("high", high)), shape
         case "flatten":
             return Flatten(where, cast(Any, part.text("order", "CHW"))), (prod(shape),)
     return _map_op(part, shape)
 
 
-def _norm(part: Part, arrays: Arrays, shape: tuple[int, ...]) -> BatchNorm:
+def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> BatchNorm:
+    arrays.pass_over(f"{part.name}.num_batches_tracked")
     mean, var = (_parameter(part, arrays, name, 1) for name in ("running_mean", "running_var"))
     gamma = _parameter(part, arrays, "weight", 1) if f"{part.name}.weight" in arrays else np.ones_like(mean)
     beta = _parameter(part, arrays, "bias", 1) if f"{part.name}.bias" in arrays else np.zeros_like(mean)
@@ -225,7 +234,10 @@ def _norm(part: Part, arrays: Arrays, shape: tuple[int, ...]) -> BatchNorm:
             raise FileError(f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values of shape {shape}.")
     if (var < 0).any():
         raise FileError(f"{part}: {part.name}.running_var is negative at {int(np.argmax(var < 0))}.")
-    return BatchNorm(str(part), gamma, beta, mean, var, float(part.number("eps", 1e-4 if part.kind == "tensornorm" else 1e-5)))
+    eps = part.float("eps", 1e-4 if part.kind == "tensornorm" else 1e-5)
+    if eps < 0 or (var + eps == 0).any():
+        raise FileError(f"{part}: running_var + eps must be positive, but it is {float(var.min()) + eps}.")
+    return BatchNorm(str(part), gamma, beta, mean, var, eps)
 
 
 def _sides(part: Part, shape: tuple[int, ...], kernel: tuple[int, int], stride: tuple[int, int], reach: tuple[int, int]) -> tuple[int, int]:
@@ -237,7 +249,7 @@ def _sides(part: Part, shape: tuple[int, ...], kernel: tuple[int, int], stride: 
     return high, wide
 
 
-def _convolution(part: Part, arrays: Arrays, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
+def _convolution(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     weights = _parameter(part, arrays, "weight", 4)
     stride, dilation, pad, groups = part.pair("stride", 1), part.pair("dilation", 1), part.pair("pad", 0), part.pair("groups", 1)[0]
     if min(*stride, *dilation, groups) < 1:
@@ -255,7 +267,7 @@ def _map_op(part: Part, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     """Pooling and padding."""
     where = str(part)
     if part.kind == "pad":
-        (high, wide), value = part.pair("size", 1), float(part.number("value", 0))
+        (high, wide), value = part.pair("size", 1), part.float("value", 0.0)
         rows, columns = _sides(part, shape, (1, 1), (1, 1), (high, wide))
         return Pad(where, (high, wide, high, wide), value), (shape[0], rows, columns)
     if part.kind == "globalavgpool":
@@ -265,6 +277,8 @@ def _map_op(part: Part, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     stride = part.pair("stride", 1) if "stride" in dict(part.options) else kernel
     if min(*kernel, *stride) < 1:
         raise FileError(f"{part}: kernel and stride begin at 1.")
+    if any(2 * reach > span for reach, span in zip(pad, kernel, strict=True)):
+        raise FileError(f"{part}: PyTorch pools pad at most half of their kernel.")
     high, wide = _sides(part, shape, kernel, stride, pad)
     pads = (pad[0], pad[1], pad[0], pad[1])
     if part.kind == "maxpool":

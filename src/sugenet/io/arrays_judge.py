@@ -1,0 +1,95 @@
+"""Networks kept as plain arrays, run as their authors' programs run them: the judges of what the reader made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.judges import Judge
+from sugenet.io.references import Seen, Stage
+
+__all__ = ["judge_of_arrays", "judge_of_folder"]
+
+_Array = npt.NDArray[Any]
+
+
+def judge_of_arrays(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None) -> Judge:
+    """Match counts are counted; blocks are computed in float64."""
+    if "W0" in arrays:
+        return Judge("match counts counted by NumPy", lambda x: _counted(arrays, features, outputs, above or 0, x))
+    return Judge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x))
+
+
+def judge_of_folder(folder: str | Path) -> Judge:
+    """The CSV files, read again and computed in float64."""
+    return Judge("blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x))
+
+
+def _counted(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float, x: _Array) -> Seen:
+    on = x > above
+    stages = [Stage("inputs", x - above, on, ~on)]
+    on = np.pad(on, ((0, 0), (0, 0 if features is None else arrays["W0"].shape[1] - features)))
+    number = 0
+    while True:
+        bits = arrays[f"W{number}"] == 1
+        matches = np.array([(bits == row).sum(axis=1) for row in on]).reshape(len(on), len(bits))
+        number += 1
+        if f"W{number}" not in arrays:
+            break
+        limits = arrays[f"T{number - 1}"].astype(np.float64)
+        on = matches > limits
+        stages.append(Stage(f"T{number - 1}", matches - np.floor(limits) - 0.5, on, ~on))
+    scores = 2.0 * matches[:, :outputs] - bits.shape[1]
+    return Seen(scores, tuple(stages), scores)
+
+
+def _signed(stages: list[Stage], name: str, x: _Array) -> _Array:
+    stages.append(Stage(name, x, x >= 0, x < 0))
+    return np.where(x >= 0, 1.0, -1.0)
+
+
+def _blocks(arrays: Mapping[str, _Array], x: _Array) -> Seen:
+    stages: list[Stage] = []
+
+    def normed(name: str, x: _Array) -> _Array:
+        gamma, beta, mean, var = (arrays[f"{name}/{part}"].astype(np.float64) for part in ("gamma", "beta", "avg_mean", "avg_var"))
+        return np.asarray((x - mean) / np.sqrt(var + 2e-5) * gamma + beta)
+
+    def linear(name: str, x: _Array) -> _Array:
+        out = x @ arrays[f"{name}/W"].astype(np.float64).T
+        return np.asarray(out + arrays[f"{name}/b"] if f"{name}/b" in arrays else out)
+
+    if "input_bn/gamma" in arrays:
+        x = _signed(stages, "input_bn", normed("input_bn", x))
+    number = 0
+    while f"blocks/{number}/lin/W" in arrays:
+        x = _signed(stages, f"blocks/{number}", normed(f"blocks/{number}/bn", linear(f"blocks/{number}/lin", x)))
+        number += 1
+    scores = linear("output_lin", x)
+    return Seen(scores, tuple(stages), scores)
+
+
+def _folder(place: Path, x: _Array) -> Seen:
+    stages: list[Stage] = []
+
+    def table(block: str, name: str) -> _Array:
+        return np.loadtxt(place / block / f"{name}.csv", delimiter=",", ndmin=2)
+
+    def linear(block: str, x: _Array) -> _Array:
+        return np.asarray(x @ table(block, "lin_weight").T + table(block, "lin_bias").reshape(-1))
+
+    on = x > 0
+    stages.append(Stage("inputs", x, on, ~on))
+    x = np.where(on, 1.0, -1.0)
+    number = 1
+    while (place / f"blk{number}").is_dir():
+        block = f"blk{number}"
+        gamma, beta, mean, var = (table(block, f"bn_{part}").reshape(-1) for part in ("weight", "bias", "mean", "var"))
+        x = _signed(stages, block, (linear(block, x) - mean) / np.sqrt(var) * gamma + beta)
+        number += 1
+    scores = linear("out_blk", x)
+    return Seen(scores, tuple(stages), scores)

@@ -1,0 +1,115 @@
+"""A state dict run by PyTorch itself in float64, part by part as the architecture says: the judge of what the reader made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.judges import Judge
+from sugenet.io.references import Seen, Stage
+from sugenet.io.torch.architecture import Architecture, Part
+
+__all__ = ["judges_of_state_dict"]
+
+_Array = npt.NDArray[Any]
+
+
+def judges_of_state_dict(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]) -> list[Judge]:
+    """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
+    if find_spec("torch") is None:
+        return []
+    return [Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x))]
+
+
+def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...], x: _Array) -> Seen:
+    import torch
+
+    stages: list[Stage] = []
+    now = torch.from_numpy(np.ascontiguousarray(x, np.float64).reshape(len(x), *shape))
+    with torch.no_grad():
+        for part in architecture:
+            before = now
+            now = _past(torch, part, arrays, now)
+            if part.kind == "sign":
+                flat = before.reshape(len(x), -1).numpy()
+                on, off = flat > 0, flat < 0
+                at_zero = {"1": (True, False), "-1": (False, True), "0": (False, False)}[part.text("zero", "1")]
+                stages.append(Stage(str(part), flat, on | ((flat == 0) & at_zero[0]), off | ((flat == 0) & at_zero[1])))
+    scores = now.reshape(len(x), -1).numpy()
+    return Seen(scores, tuple(stages), scores)
+
+
+def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
+    functional = torch.nn.functional
+
+    def tensor(name: str) -> Any:
+        array = arrays.get(f"{part.name}.{name}")
+        return None if array is None else torch.from_numpy(np.array(array, np.float64))
+
+    def two(key: str, otherwise: str) -> list[int]:
+        row = [int(word) for word in part.text(key, otherwise).split("x")]
+        return row * (3 - len(row))
+
+    def one(key: str, otherwise: float) -> float:
+        return float(part.number(key, otherwise))
+
+    match part.kind:
+        case "linear" | "conv":
+            weight, bias = _weight(torch, part, arrays[f"{part.name}.weight"]), None if part.text("bias", "yes") == "no" else tensor("bias")
+            if part.kind == "linear":
+                return functional.linear(x, weight, bias)
+            stride, pad, dilation = two("stride", "1"), two("pad", "0"), two("dilation", "1")
+            return functional.conv2d(x, weight, bias, stride, pad, dilation, int(part.text("groups", "1")))
+        case "batchnorm":
+            mean, var = tensor("running_mean"), tensor("running_var")
+            return functional.batch_norm(x, mean, var, tensor("weight"), tensor("bias"), eps=one("eps", 1e-5))
+        case "tensornorm":
+            wide = (x - tensor("running_mean")) / (tensor("running_var") + one("eps", 1e-4)).sqrt()
+            gain, shift = tensor("weight"), tensor("bias")
+            return wide * (1 if gain is None else gain) + (0 if shift is None else shift)
+        case "affine":
+            return x * one("scale", 1) + one("shift", 0)
+        case "sign":
+            low, high = one("low", -1), one("high", 1)
+            zero = {"1": high, "-1": low, "0": (low + high) / 2}[part.text("zero", "1")]
+            return torch.where(x > 0, high, torch.where(x < 0, low, zero)).to(torch.float64)
+        case "clip" | "hardtanh" | "relu":
+            given = dict(part.options)
+            if part.kind != "clip":
+                return functional.hardtanh(x) if part.kind == "hardtanh" else functional.relu(x)
+            return x.clamp(one("low", 0) if "low" in given else None, one("high", 0) if "high" in given else None) if given else x
+        case "maxpool":
+            return functional.max_pool2d(x, two("kernel", "2"), two("stride", part.text("kernel", "2")), two("pad", "0"))
+        case "avgpool":
+            kernel, stride = two("kernel", "2"), two("stride", part.text("kernel", "2"))
+            return functional.avg_pool2d(x, kernel, stride, two("pad", "0"), count_include_pad=part.text("count_pads", "yes") == "yes")
+        case "globalavgpool":
+            return functional.adaptive_avg_pool2d(x, 1)
+        case "pad":
+            high, wide = two("size", "1")
+            return functional.pad(x, (wide, wide, high, high), value=one("value", 0))
+        case "flatten":
+            return (x.permute(0, 2, 3, 1) if part.text("order", "CHW") == "HWC" and x.ndim == 4 else x).flatten(1)
+    assert part.kind == "unused", part
+    return x
+
+
+def _weight(torch: Any, part: Part, stored: _Array) -> Any:
+    """Trained weights as the forward pass uses them."""
+    w = torch.from_numpy(np.array(stored, np.float64))
+    match part.text("weights", "stored"):
+        case "stored":
+            return w
+        case "ternary":
+            return w.sign()
+        case "sign":
+            return (w >= 0).double() * 2 - 1
+    rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
+    kind = stored.dtype.type if stored.dtype.kind == "f" else np.float64
+    sizes = np.maximum(np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0))))  # in the floats of the file, as the program does
+    wide = torch.from_numpy(sizes.astype(np.float64)).reshape(-1, *[1] * (w.ndim - 1))
+    return torch.where(w >= 0, wide, -wide)
