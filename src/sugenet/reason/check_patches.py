@@ -188,7 +188,7 @@ class _Case:
                 states.append(np.where(surely, 1, np.where(maybe, 0, -1)))
                 continue
             middle, reach = _sums(layer, layer.weights, before), _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64))
-            twice = layer.sizes - 2 * layer.tau  # active iff the bipolar sum plus this is 0 or more
+            twice = layer.sizes - 2 * np.clip(layer.tau, 0, layer.sizes + 1)  # active iff the bipolar sum plus this is 0 or more
             states.append(np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0)))
         return states
 

@@ -71,8 +71,9 @@ class Plain:
     def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Whether match counts of the classes, one row each, are a violation."""
         bad = np.zeros(len(counts), bool)
-        large = max((abs(f) for case in self.cases for factors, least in case for f in (*factors, least)), default=0) >= 1 << 40
-        rows = counts.astype(object if large else np.int64)
+        sizes = [sum(map(abs, row)) for row in self.head.tolist()]  # no match count is larger
+        sums = (abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for case in self.cases for row, least in case)
+        rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
         for case in self.cases:
             good = np.ones(len(counts), bool)
             for factors, least in case:
