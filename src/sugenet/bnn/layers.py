@@ -54,7 +54,8 @@ def check_size(weights: Ints, top: int = 1) -> None:
 def check_tau(tau: Ints) -> None:
     """Refuse thresholds so far from all match counts that a difference of the two, or twice it, could leave 64 bits."""
     if tau.size and max(int(tau.max()), -int(tau.min())) > 1 << 62:
-        raise NetworkError(f"tau[{int(np.argmax(np.abs(tau // 2)))}] is beyond 2^62. Write 0 for always active, 2^31 for never: it is the same.")
+        place = int(np.argmax(np.abs(tau // 2)))
+        raise NetworkError(f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same.")
 
 
 def match_counts(weights: Ints, bits: Bits) -> Ints:

@@ -26,7 +26,7 @@ class Limit:
     >>> limit.take(800, "a table")
     >>> limit.take(800, "another table")
     Traceback (most recent call last):
-    sugenet.errors.CheckLimitError: not checked within the limit: another table needs more than the memory limit of 1,000 bytes. Allow more: memory_limit=.
+    sugenet.errors.CheckLimitError: not checked within the limit: another table needs more than 1,000 bytes. Allow more: memory_limit=.
     """
 
     def __init__(self, seconds: float | None = SECONDS, memory: int | None = MEMORY) -> None:
@@ -48,9 +48,7 @@ class Limit:
     def fits(self, size: int, what: str) -> None:
         """Raise `CheckLimitError` when so much more, used for a moment, is too much."""
         if self.memory is not None and self._taken + size > self.memory:
-            raise CheckLimitError(
-                f"not checked within the limit: {what} needs more than the memory limit of {self.memory:,} bytes. Allow more: memory_limit=."
-            )
+            raise CheckLimitError(f"not checked within the limit: {what} needs more than {self.memory:,} bytes. Allow more: memory_limit=.")
 
     def room(self) -> int | None:
         """Bytes that are left."""
