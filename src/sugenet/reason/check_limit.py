@@ -39,6 +39,10 @@ class Limit:
         if self._end is not None and time.monotonic() > self._end:
             raise CheckLimitError(f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=.")
 
+    def left(self) -> float | None:
+        """Seconds that are left."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
     def take(self, size: int, what: str) -> None:
         """Count memory that is about to be used for good; raise `CheckLimitError` when it is too much."""
         self.look()

@@ -472,7 +472,7 @@ def _width(network: Network) -> int:
 def _changed(network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit) -> None:
     """Write M - tau of the first layer after each single change of a sample."""
     read = network.encoder.features if network.reads_levels else network.encoder.width
-    step = max(1, _CELLS // (read + _width(network)))
+    step = max(1, _CELLS // max(1, read + _width(network)))
     place, left = 0, iter(single)
     while block := list(islice(left, step)):
         limit.look()
