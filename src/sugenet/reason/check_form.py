@@ -55,7 +55,7 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "bounds": (),
     "walk": ("sets", "patterns", "digest"),
     "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
-    "drup": ("variables", "clauses", "cnf", "lemmas", "data"),
+    "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),
     "patches": ("cases",),
     "parts": ("parts",),
     "partition": ("order", "parts"),
