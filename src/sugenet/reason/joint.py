@@ -122,7 +122,7 @@ def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]])
     """The first layer over the bits of a joint encoder, from what each state of a feature adds to the match counts."""
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
-    tau = first.tau.copy()
+    tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows
     for feature, (coding, own) in enumerate(zip(encoder.codings, states, strict=True)):
         gains = _gains(network, first, feature)[:, list(own)]
         group = encoder.group(feature)

@@ -90,6 +90,7 @@ def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.
     if not len(rows):
         return np.zeros(0, bool)
     front = problem.front
+    # A fragile neuron has 0 < tau <= size, so M - tau stays within +-2^31 whatever the moves are.
     deltas = front.deltas.astype(np.int32)
     margins = np.repeat(front.margins.astype(np.int32)[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):
