@@ -158,7 +158,7 @@ class Search:
 
     front: Front
     inside: tuple[Ints, Ints]
-    """The box in units of the grid, rounded inwards."""
+    """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
     ptr: Ints
     """Where the weights begin by which each input, and then each neuron, is read."""
     where: Ints
@@ -190,6 +190,11 @@ class Search:
         return cls(
             front, inside, ptr, np.concatenate([*where, last]), np.concatenate(targets), np.concatenate(weights), np.concatenate(least)
         )
+
+    @property
+    def moves(self) -> bool:
+        """Whether another walk can go another way."""
+        return bool((self.inside[1] > self.inside[0]).any())
 
     def start(self) -> tuple[Ints, Ints]:
         """The middle of the box, whole where it can be, and the sums of all neurons there."""
