@@ -71,11 +71,13 @@ def check_patches_witness(witness: Sequence[Any], network: Network, query: Query
     else:  # beyond 64 bits, one by one
         parts = (_reads(layer, j) for j in range(layer.outputs))
         sums = [sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True)) for inputs, weights in parts]
-    on = {ends: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for ends in set(_theta(layer))}  # a whole sum reaches an end iff its ceiling
+    thetas = {id(ends): ends for ends in _theta(layer)}  # neurons of a kernel share the same pair
+    on = {key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()}  # a whole sum reaches an end iff its ceiling
     bits = np.zeros((1, layer.outputs), bool)
     for j, (total, ends) in enumerate(zip(sums, _theta(layer), strict=True)):
-        bits[0, j] = total >= on[ends][1]
-        if on[ends][0] <= total < on[ends][1]:
+        low, high = on[id(ends)]
+        bits[0, j] = total >= high
+        if low <= total < high:
             raise CertificateError(f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing.")
     for later in network.layers[1:]:
         bits = later.activity(bits)
@@ -190,10 +192,10 @@ class _Case:
     def _edges(self) -> tuple[Ints, Ints]:
         """Thresholds on the grid, rounded apart; those beyond every sum are brought just beyond."""
         most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
-        low = [min(max(floor(low * self.grid), -most), most) for low, _ in _theta(self.layer)]
-        return np.array(low, np.int64), np.array(
-            [min(max(ceil(high * self.grid), -most), most) for _, high in _theta(self.layer)], np.int64
-        )
+        pairs = {id(ends): ends for ends in _theta(self.layer)}
+        known = {key: (floor(low * self.grid), ceil(high * self.grid)) for key, (low, high) in pairs.items()}
+        low, high = ([min(max(known[id(ends)][side], -most), most) for ends in _theta(self.layer)] for side in (0, 1))
+        return np.array(low, np.int64), np.array(high, np.int64)
 
     def _states(self) -> list[npt.NDArray[np.int64]]:
         """+1, -1 or 0 (open) for all neurons of all layers."""

@@ -59,12 +59,14 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
     kernel = np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
     kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    full = [kernel[g * per_out : (g + 1) * per_out].reshape(per_out, -1) for g in range(groups)]
     assert not pools or per_in == per_out == 1
+    cut: dict[bytes, list[Ints]] = {}  # kernels by the part of them that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0
-        for group in range(groups):
-            rows = full[group] if inside.all() else kernel[group * per_out : (group + 1) * per_out, :, inside].reshape(per_out, -1)
+        key = inside.tobytes()
+        if key not in cut:
+            cut[key] = [kernel[g * per_out : (g + 1) * per_out, :, inside].reshape(per_out, -1) for g in range(groups)]
+        for group, rows in enumerate(cut[key]):
             into = np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
             outs = np.arange(group * per_out, (group + 1) * per_out) * len(taps) + position
             yield Block(into.reshape(-1), outs, rows, tau[outs])
@@ -143,11 +145,12 @@ class Front:
         if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
             raise QuestionError("the first layer keeps no thresholds on real values (theta): import the network from its own file.")
         lower, upper = level_box(network, box)
-        rational = {low.denominator for low, high in set(first.theta) if low == high}
+        thetas = {id(ends): ends for ends in first.theta}  # many neurons share the same pair
+        rational = {low.denominator for low, high in thetas.values() if low == high}
         grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0)))
-        known = {ends: (floor(ends[0] * grid), ceil(ends[1] * grid)) for ends in set(first.theta)}
+        known = {key: (floor(ends[0] * grid), ceil(ends[1] * grid)) for key, ends in thetas.items()}
         widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)  # a threshold beyond every sum may be anywhere beyond
-        low, high = (np.array([min(max(known[ends][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
+        low, high = (np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
         floors = np.array([floor(value * grid) for value in lower], np.int64)
         ceils = np.array([ceil(value * grid) for value in upper], np.int64)
         blocks = tuple(tuple(blocks_of(layer)) for layer in network.layers)

@@ -169,6 +169,7 @@ class Splitter:
         """Give points near a solution to the judge."""
         lower, upper = self.box
         for exact in roundings:
+            self._left()
             point = [min(max(Fraction((low + high) // 2), low), high) for low, high in zip(lower, upper, strict=True)]
             for i, value in zip(inputs.tolist(), values.tolist(), strict=True):
                 point[i] = min(max(exact(value), lower[i]), upper[i])
