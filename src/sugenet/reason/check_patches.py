@@ -6,7 +6,7 @@ sign patterns of every patch and what they add up to are worked out here anew, i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, lcm
@@ -26,6 +26,7 @@ __all__ = ["check_patches", "check_patches_witness"]
 _CLOSURES = {"bounds": ("mix",), "multipliers": ("mix", "shares"), "split": ("neuron", "on", "off"), "impossible": ("shares",)}
 _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
+_LONGEST = 1 << 14
 
 
 def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: Limit | None = None) -> str:
@@ -60,18 +61,22 @@ def check_patches_witness(witness: Sequence[Any], network: Network, query: Query
         raise CertificateError("the witness is not in a box of the query.")
     layer = _first(network)
     levels = [value - low for value, low in zip(raw, _lows(network, [(value, value) for value in raw]), strict=True)]
-    unit = lcm(*(value.denominator for value in levels))
+    unit = _unit(levels)
+    if unit is None:
+        raise CertificateError(f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them.")
     whole = [int(value * unit) for value in levels]
     if unit * (int(layer.sizes.max(initial=0)) + 1) < 1 << 62:
         sums = _sums(layer, layer.weights, np.array(whole, np.int64)).tolist()
     else:  # beyond 64 bits, one by one
         parts = (_reads(layer, j) for j in range(layer.outputs))
         sums = [sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True)) for inputs, weights in parts]
-    on = {ends: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for ends in set(_theta(layer))}  # a whole sum reaches an end iff its ceiling
+    thetas = {id(ends): ends for ends in _theta(layer)}  # neurons of a kernel share the same pair
+    on = {key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()}  # a whole sum reaches an end iff its ceiling
     bits = np.zeros((1, layer.outputs), bool)
     for j, (total, ends) in enumerate(zip(sums, _theta(layer), strict=True)):
-        bits[0, j] = total >= on[ends][1]
-        if on[ends][0] <= total < on[ends][1]:
+        low, high = on[id(ends)]
+        bits[0, j] = total >= high
+        if low <= total < high:
             raise CertificateError(f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing.")
     for later in network.layers[1:]:
         bits = later.activity(bits)
@@ -111,6 +116,16 @@ def _lows(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[F
             raise CertificateError("the box leaves the values that a feature can have.")
         lows.append(found[id(coding)])
     return lows
+
+
+def _unit(values: Iterable[Fraction]) -> int | None:
+    """The least common denominator; None where it is so long that no honest question needs it, and sums would take for ever."""
+    unit = 1
+    for denominator in {value.denominator for value in values}:
+        unit = lcm(unit, denominator)
+        if unit.bit_length() > _LONGEST:
+            return None
+    return unit
 
 
 def _reads(layer: Layer, j: int) -> tuple[npt.NDArray[np.intp], Ints]:
@@ -171,13 +186,21 @@ class _Case:
         lower = np.array([floor(value * self.grid) for value in self.lower], np.int64)
         return lower, np.array([ceil(value * self.grid) for value in self.upper], np.int64)
 
+    @cached_property
+    def _ends(self) -> tuple[int, list[int], list[int]]:
+        """A unit and the box in it: exact, or on the grid where exact numbers are too long."""
+        unit = _unit([*self.lower, *self.upper])
+        if unit is None:
+            return self.grid, self.box[0].tolist(), self.box[1].tolist()
+        return unit, [int(value * unit) for value in self.lower], [int(value * unit) for value in self.upper]
+
     def _edges(self) -> tuple[Ints, Ints]:
         """Thresholds on the grid, rounded apart; those beyond every sum are brought just beyond."""
         most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
-        low = [min(max(floor(low * self.grid), -most), most) for low, _ in _theta(self.layer)]
-        return np.array(low, np.int64), np.array(
-            [min(max(ceil(high * self.grid), -most), most) for _, high in _theta(self.layer)], np.int64
-        )
+        pairs = {id(ends): ends for ends in _theta(self.layer)}
+        known = {key: (floor(low * self.grid), ceil(high * self.grid)) for key, (low, high) in pairs.items()}
+        low, high = ([min(max(known[id(ends)][side], -most), most) for ends in _theta(self.layer)] for side in (0, 1))
+        return np.array(low, np.int64), np.array(high, np.int64)
 
     def _states(self) -> list[npt.NDArray[np.int64]]:
         """+1, -1 or 0 (open) for all neurons of all layers."""
@@ -226,7 +249,7 @@ class _Case:
 
     def _check_impossible(self, shares: list[list[int]], fixed: Mapping[int, bool]) -> None:
         """The margins of neurons with fixed signs, weighted and added up, stay below what they need."""
-        total, needed, strict = [Fraction(0)] * len(self.lower), Fraction(0), False
+        total, needed, strict = [0] * len(self.lower), Fraction(0), False
         for neuron, share in shares:
             if neuron not in fixed or type(share) is not int or share < 0:
                 raise CertificateError(f"neuron {neuron} has the weight {share} in a case where its sign is not given.")
@@ -236,10 +259,9 @@ class _Case:
             low, high = _theta(self.layer)[neuron]
             needed += sign * (low if fixed[neuron] else high)
             strict |= sign < 0
-        most = sum(
-            (value * (high if value > 0 else low) for value, low, high in zip(total, self.lower, self.upper, strict=True)), Fraction(0)
-        )
-        if not (most < needed or (strict and most == needed)):
+        unit, lower, upper = self._ends
+        most = sum(value * (high if value > 0 else low) for value, low, high in zip(total, lower, upper, strict=True))
+        if not (most < needed * unit or (strict and most == needed * unit)):
             raise CertificateError("a case that is said to be impossible is not shown to be.")
 
     def _check_bound(self, conjunction: Sequence[Inequality], part: dict[str, Any], fixed: Mapping[int, bool]) -> None:

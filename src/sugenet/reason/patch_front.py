@@ -1,7 +1,7 @@
 """A network over a box of real values: what its first layer reads, in whole numbers, and which neurons the box leaves open.
 
-The box and the thresholds are put on a grid of 1 / `grid`. Where they do not fit on it they are rounded outwards, so that what is shown of
-the rounded ones is true of the exact ones; nearly always they fit.
+The box and the thresholds are put on a grid of 1 / `grid`, as fine as sums of 64 bits allow where it must be. What does not fit on it is
+rounded outwards, by less than a step, so that what is shown of the rounded box is true of the exact one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sugenet.bnn.layers import Ints
 from sugenet.errors import QuestionError
 from sugenet.reason.query import Box
 
-__all__ = ["Block", "Front", "blocks_of", "level_box"]
+__all__ = ["Block", "Front", "blocks_of", "common_denominator", "finest_grid", "level_box"]
 
-_FINEST = 1 << 24
-_LARGEST = 1 << 60
+_LARGEST = 1 << 58  # beyond every sum of the first layer, in units of the grid: three of them and their thresholds add up in 64 bits
+_LONGEST = 1 << 14  # bits of a common denominator: room for any decimal of 4000 digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,14 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
     kernel = np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
     kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    full = [kernel[g * per_out : (g + 1) * per_out].reshape(per_out, -1) for g in range(groups)]
     assert not pools or per_in == per_out == 1
+    cut: dict[bytes, list[Ints]] = {}  # kernels by the part of them that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0
-        for group in range(groups):
-            rows = full[group] if inside.all() else kernel[group * per_out : (group + 1) * per_out, :, inside].reshape(per_out, -1)
+        key = inside.tobytes()
+        if key not in cut:
+            cut[key] = [kernel[g * per_out : (g + 1) * per_out, :, inside].reshape(per_out, -1) for g in range(groups)]
+        for group, rows in enumerate(cut[key]):
             into = np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
             outs = np.arange(group * per_out, (group + 1) * per_out) * len(taps) + position
             yield Block(into.reshape(-1), outs, rows, tau[outs])
@@ -87,6 +89,37 @@ def level_box(network: Network, box: Box) -> tuple[list[Fraction], list[Fraction
 @cache
 def _integers(low: float, high: float) -> Steps | None:
     return integer(int(low), int(high)) if isfinite(low) and isfinite(high) and high - low <= 1 << 16 else None
+
+
+def finest_grid(denominators: Iterable[int], size: int) -> int:
+    """The grid that holds fractions with these denominators, where sums up to `size` fit on it; else as many of them as do, refined.
+
+    Examples
+    --------
+    >>> finest_grid({2, 1000}, size=255), finest_grid({10**10}, size=255)
+    (1000, 10000000000)
+    >>> long = finest_grid({3, 10**40}, size=255)
+    >>> long % 3 == 0, long * 256 < 2**58 <= long * 512
+    (True, True)
+    """
+    most = (_LARGEST - 1) // (size + 1)
+    if not most:
+        raise QuestionError("sums of the first layer are too large for exact bounds.")
+    grid, exact = 1, True
+    for denominator in sorted(denominators):
+        both = lcm(grid, denominator)
+        grid, exact = (both, exact) if both <= most else (grid, False)
+    return grid if exact else grid << (most // grid).bit_length() - 1  # by a power of two: points of the grid stay short floats
+
+
+def common_denominator(values: Iterable[Fraction]) -> int | None:
+    """The least common denominator; None where it is so long that exact sums would take their time."""
+    unit = 1
+    for denominator in {value.denominator for value in values}:
+        unit = lcm(unit, denominator)
+        if unit.bit_length() > _LONGEST:
+            return None
+    return unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +146,12 @@ class Front:
         if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
             raise QuestionError("the first layer keeps no thresholds on real values (theta): import the network from its own file.")
         lower, upper = level_box(network, box)
-        rational = {low.denominator for low, high in set(first.theta) if low == high}
-        grid = 1
-        for denominator in chain({end.denominator for end in chain(lower, upper)}, rational):
-            grid = grid if lcm(grid, denominator) > _FINEST else lcm(grid, denominator)
-        if grid * (int(first.sizes.max(initial=0)) + 1) >= _LARGEST:
-            raise QuestionError("sums of the first layer are too large for exact bounds.")
-        known = {ends: (floor(ends[0] * grid), ceil(ends[1] * grid)) for ends in set(first.theta)}
+        thetas = {id(ends): ends for ends in first.theta}  # many neurons share the same pair
+        rational = {low.denominator for low, high in thetas.values() if low == high}
+        grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0)))
+        known = {key: (floor(ends[0] * grid), ceil(ends[1] * grid)) for key, ends in thetas.items()}
         widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)  # a threshold beyond every sum may be anywhere beyond
-        low, high = (np.array([min(max(known[ends][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
+        low, high = (np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
         floors = np.array([floor(value * grid) for value in lower], np.int64)
         ceils = np.array([ceil(value * grid) for value in upper], np.int64)
         blocks = tuple(tuple(blocks_of(layer)) for layer in network.layers)

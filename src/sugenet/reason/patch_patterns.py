@@ -95,7 +95,14 @@ class Patches:
         patterns = self._patterns(cone, limit)
         if patterns is None:
             return None
-        signs = _signs_of(self.front, len(self.front.blocks) - 1, outs, {j: patterns[:, k] for k, j in enumerate(cone)}, len(patterns))
+        widest = max((len(block.ins) for blocks in self.front.blocks[1:] for block in blocks), default=1)
+        step, parts = max(1, _CHUNK // widest), []
+        for start in range(0, len(patterns), step):  # what a layer is in all patterns at once can be large
+            if self.stop():
+                return None
+            rows = patterns[start : start + step]
+            parts.append(_signs_of(self.front, len(self.front.blocks) - 1, outs, {j: rows[:, k] for k, j in enumerate(cone)}, len(rows)))
+        signs = np.concatenate(parts) if parts else np.zeros((0, len(outs)), np.int8)
         return Patch(cone, patterns, outs, signs)
 
     def _patterns(self, cone: tuple[int, ...], limit: int) -> Bits | None:

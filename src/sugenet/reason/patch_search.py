@@ -22,7 +22,7 @@ from sugenet.reason.patch_front import Front
 __all__ = ["Search"]
 
 _HOT, _COLD = 10.0, 0.25  # temperatures, in what one turning neuron of the last layer is worth
-_ENTRIES = 1 << 28
+_BYTES = 1 << 28  # for the weights by which all neurons are read
 
 
 @njit(nogil=True, cache=True)
@@ -119,10 +119,11 @@ class _Fan:
     weight: npt.NDArray[Any]
 
 
-def _fan_size(layer: Layer) -> int:
-    if isinstance(layer, ConvLayer):
-        return layer.outputs * int(layer.weights[0].size)
-    return layer.window.taps.size * layer.window.shape[0] if isinstance(layer, PoolLayer) else layer.inputs * layer.outputs
+def _fan_bytes(layer: Layer) -> int:
+    if isinstance(layer, PoolLayer):
+        return layer.window.taps.size * layer.window.shape[0]
+    reads = int(layer.weights[0].size) if isinstance(layer, ConvLayer) else layer.inputs
+    return layer.outputs * reads * (1 if _is_short(layer.weights) else 8)
 
 
 def _fan(layer: Layer) -> _Fan:
@@ -149,7 +150,11 @@ def _fan(layer: Layer) -> _Fan:
 
 def _short(weights: Ints) -> npt.NDArray[Any]:
     """In a byte where they fit."""
-    return weights.astype(np.int8) if int(np.abs(weights).max(initial=0)) < 1 << 7 else weights
+    return weights.astype(np.int8) if _is_short(weights) else weights
+
+
+def _is_short(weights: Ints) -> bool:
+    return int(np.abs(weights).max(initial=0)) < 1 << 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +163,7 @@ class Search:
 
     front: Front
     inside: tuple[Ints, Ints]
-    """The box in units of the grid, rounded inwards."""
+    """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
     ptr: Ints
     """Where the weights begin by which each input, and then each neuron, is read."""
     where: Ints
@@ -172,7 +177,7 @@ class Search:
     def of(cls, front: Front, inside: tuple[Ints, Ints]) -> Search | None:
         """Which neurons each input and each neuron is read by; None for a network that is too large."""
         layers = front.network.layers
-        if sum(_fan_size(layer) for layer in layers) > _ENTRIES:
+        if sum(map(_fan_bytes, layers)) > _BYTES:
             return None
         starts = np.cumsum([layers[0].inputs, *(layer.outputs for layer in layers)])
         counts, where, targets, weights, used = [], [], [], [], 0
@@ -190,6 +195,11 @@ class Search:
         return cls(
             front, inside, ptr, np.concatenate([*where, last]), np.concatenate(targets), np.concatenate(weights), np.concatenate(least)
         )
+
+    @property
+    def moves(self) -> bool:
+        """Whether another walk can go another way."""
+        return bool((self.inside[1] > self.inside[0]).any())
 
     def start(self) -> tuple[Ints, Ints]:
         """The middle of the box, whole where it can be, and the sums of all neurons there."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from math import lcm
 from time import monotonic
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.reason.patch_bound import Proposal, Reach
+from sugenet.reason.patch_front import common_denominator
 
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
 
@@ -27,13 +29,16 @@ Closure: TypeAlias = dict[str, Any]
 _SIMPLE = 1000
 _SHORT = 1 << 20
 _DEEPEST = 300
-_ROUNDINGS: tuple[Callable[[float], Fraction], ...] = (
+_NEAR = 1e-6
+
+Rounding: TypeAlias = Callable[[float], Fraction]
+_ROUNDINGS: tuple[Rounding, ...] = (
     lambda value: Fraction(round(value)),
     lambda value: Fraction(round(value * _SHORT), _SHORT),
     lambda value: Fraction(value).limit_denominator(_SIMPLE),
+    Fraction,
 )
-"""Points near a solution: of whole numbers, of short floats, of simple fractions."""
-_NEAR = 1e-6
+"""Points near a solution: of whole numbers, of short floats, of simple fractions, of ends of the box where they are near."""
 
 
 class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
@@ -56,23 +61,25 @@ class Splitter:
     box: tuple[list[Fraction], list[Fraction]]
     judge: Callable[[list[Fraction]], bool]
     end: float | None
-    """When to stop, by the monotonic clock."""
+    """When to stop."""
     nodes: int
     """How many cases to look at."""
+    now: Callable[[], float] = monotonic
+    """The clock."""
     best: float | None = None
     """The bound before any case was taken, once known."""
 
     def close(self, fixed: Mapping[int, bool]) -> Closure:
         """A closure of the case `fixed`; raises `OutOfBudget` or `Witness`."""
-        left = None if self.end is None else self.end - monotonic()
-        if self.nodes <= 0 or len(fixed) > _DEEPEST or (left is not None and left <= 0):
+        if self.nodes <= 0 or len(fixed) > _DEEPEST:
             raise OutOfBudget
+        self._left()
         self.nodes -= 1
         if fixed:
             found = self._realize(fixed, _ROUNDINGS[:1])
             if found is not None:
                 return found
-        proposal = self.reach.propose(fixed, left)
+        proposal = self.reach.propose(fixed, self._left())
         if proposal is None:
             raise OutOfBudget
         if self.best is None:
@@ -83,6 +90,13 @@ class Splitter:
         neuron, first = self._branch(proposal, fixed)
         sides = {bit: self.close({**fixed, neuron: bit}) for bit in (first, not first)}
         return {"by": "split", "neuron": neuron, "on": sides[True], "off": sides[False]}
+
+    def _left(self) -> float | None:
+        """Seconds that are left; None when nobody counts. Raises `OutOfBudget` when none are."""
+        left = None if self.end is None else self.end - self.now()
+        if left is not None and left <= 0:
+            raise OutOfBudget
+        return left
 
     def _branch(self, proposal: Proposal, fixed: Mapping[int, bool]) -> tuple[int, bool]:
         """The neuron to split at, and the side to look at first."""
@@ -98,7 +112,7 @@ class Splitter:
                 return neuron, signs[neuron]
         raise OutOfBudget  # free neurons of the last layer stand between the bound and the box
 
-    def _realize(self, signs: Mapping[int, bool], roundings: Sequence[Callable[[float], Fraction]]) -> Closure | None:
+    def _realize(self, signs: Mapping[int, bool], roundings: Sequence[Rounding]) -> Closure | None:
         """A closure that shows the signs impossible, or None; raises `Witness` where a point with these signs is one."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
@@ -112,35 +126,55 @@ class Splitter:
         bounds = np.concatenate([np.stack([lower, upper], axis=1), [[-np.inf, 1.0]]])
         aim = np.append(np.zeros(len(inputs)), -1.0)
         table = csr_array(np.concatenate([-rows * turned[:, None], np.ones((len(neurons), 1))], axis=1))
-        found = linprog(aim, A_ub=table, b_ub=-edge, bounds=bounds, method="highs")
-        if found.x is None:
+        left = self._left()
+        options = {} if left is None else {"time_limit": max(left, 0.1)}
+        found = linprog(aim, A_ub=table, b_ub=-edge, bounds=bounds, method="highs", options=options)
+        if found.x is None or found.status != 0:
             return None
-        if -found.fun >= 0:
+        if -found.fun >= -_NEAR:
             self._try(inputs, found.x[:-1], roundings)
         if -found.fun <= _NEAR:
-            kept = _whole(neurons, (-found.ineqlin.marginals).tolist())
-            if self._impossible(kept, signs):
-                return {"by": "impossible", "shares": [list(pair) for pair in kept]}
+            most = (np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower) - edge
+            alone = [[(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()]  # floats cannot tell which of these it is
+            for kept in [_whole(neurons, (-found.ineqlin.marginals).tolist()), *alone]:
+                if self._impossible(kept, signs):
+                    return {"by": "impossible", "shares": [list(pair) for pair in kept]}
         return None
 
     def _impossible(self, shares: list[tuple[int, int]], signs: Mapping[int, bool]) -> bool:
-        """Whether the weighted sum of margins cannot reach zero over the box, in whole numbers."""
+        """Whether the weighted sum of margins cannot reach zero over the box: on the grid, or else with exact ends."""
         front = self.reach.front
         rows, inputs = front.rows([j for j, _ in shares])
         weights = np.array([share if signs[j] else -share for j, share in shares], dtype=object)
-        total = weights @ rows.astype(object) if shares else np.zeros(0, dtype=object)
-        ends = zip(total.tolist(), front.lower[inputs].tolist(), front.upper[inputs].tolist(), strict=True)
-        most = sum(value * (high if value > 0 else low) for value, low, high in ends)
-        needed = sum(share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares)
-        return most < needed or (most == needed and any(not signs[j] for j, _ in shares))
+        total = (weights @ rows.astype(object)).tolist() if shares else []
 
-    def _try(self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Callable[[float], Fraction]]) -> None:
+        def never(lower: Sequence[int], upper: Sequence[int], needed: Fraction | int) -> bool:
+            most = sum(value * (high if value > 0 else low) for value, low, high in zip(total, lower, upper, strict=True))
+            return most < needed or (most == needed and any(not signs[j] for j, _ in shares))
+
+        needed = sum(share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares)
+        if never(front.lower[inputs].tolist(), front.upper[inputs].tolist(), needed):
+            return True
+        theta = front.network.layers[0].theta  # type: ignore[union-attr]
+        assert theta is not None
+        ends = [[side[i] for i in inputs.tolist()] for side in self.box]
+        unit = common_denominator(chain(*ends))
+        if unit is None:
+            return False
+        exact = sum((share * theta[j][0] if signs[j] else -share * theta[j][1] for j, share in shares), Fraction(0))
+        lower, upper = ([int(value * unit) for value in side] for side in ends)
+        return never(lower, upper, exact * unit)
+
+    def _try(self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Rounding]) -> None:
         """Give points near a solution to the judge."""
         lower, upper = self.box
         for exact in roundings:
+            self._left()
             point = [min(max(Fraction((low + high) // 2), low), high) for low, high in zip(lower, upper, strict=True)]
             for i, value in zip(inputs.tolist(), values.tolist(), strict=True):
                 point[i] = min(max(exact(value), lower[i]), upper[i])
+                if exact is Fraction:
+                    point[i] = next((end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i])
             if self.judge(point):
                 raise Witness(point)
 

@@ -36,6 +36,7 @@ _TARGETS = 4  # conjunctions that are searched
 _WALKS = 4  # long walks, where no time limit is given
 _SHORT = 1 << 20  # floats with so many steps to 1 have few digits
 _NODES = 500  # cases of a conjunction, where no time limit is given
+_EVER = 1 << 30  # rounds or cases, where a time limit ends them
 
 
 def decide_query(
@@ -45,6 +46,7 @@ def decide_query(
     time_limit: float | None = None,
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
+    now: Callable[[], float] = monotonic,
 ) -> Holds | Fails | Open:
     """Decide whether some real input of the query's boxes violates its property.
 
@@ -60,13 +62,15 @@ def decide_query(
         Of the local search.
     notify
         Called with a sentence now and then.
+    now
+        The clock, in seconds.
 
     Returns
     -------
     Holds, Fails or Open
         A proof for `check_patches`; raw values of an input; or what is left open.
     """
-    run = _Run(network, query, time_limit, seed, notify)
+    run = _Run(network, query, time_limit, seed, notify, now)
     if query.inputs != network.encoder.features or query.outputs != network.head.outputs:
         raise QuestionError(
             f"the query has {query.inputs} inputs and {query.outputs} outputs, "
@@ -95,51 +99,76 @@ class _Boxed:
         slacks = [Slack.of(network.head, conjunction) for conjunction in case.condition]
         return cls(case, front, Patches(front, stop), level_box(network, case.box), slacks)
 
-    def inside(self) -> tuple[Ints, Ints] | None:
-        """The box on the grid, rounded inwards; None when nothing is left."""
+    def inside(self) -> tuple[Ints, Ints]:
+        """The box on the grid, rounded inwards; where that leaves nothing of a feature, the point of the grid below."""
         lower, upper = self.levels
-        low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
         high = np.array([floor(value * self.front.grid) for value in upper], np.int64)
-        return (low, high) if (low <= high).all() else None
+        low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
+        return np.minimum(low, high), high
+
+    def brought_in(self, x: Sequence[int]) -> list[Fraction]:
+        """A point of the grid as exact levels, moved into the box where it is outside."""
+        ends = zip(x, *self.levels, strict=True)
+        return [min(max(Fraction(value, self.front.grid), low), high) for value, low, high in ends]
 
 
 class _Run:
-    def __init__(self, network: Network, query: Query, time_limit: float | None, seed: int, notify: Callable[[str], None] | None) -> None:
-        self.network, self.query, self.seed = network, query, seed
+    def __init__(
+        self,
+        network: Network,
+        query: Query,
+        time_limit: float | None,
+        seed: int,
+        notify: Callable[[str], None] | None,
+        now: Callable[[], float],
+    ) -> None:
+        self.network, self.query, self.seed, self.now = network, query, seed, now
         self.notify = notify or (lambda _: None)
-        self.end = None if time_limit is None else monotonic() + time_limit
+        self.end = None if time_limit is None else now() + time_limit
         self.pace: float | None = None  # steps of a walk in a second
 
-    def left(self, share: float = 1.0) -> float | None:
-        """Seconds that are left, or a share of them; None when nobody counts."""
-        return None if self.end is None else (self.end - monotonic()) * share
+    def part(self, share: float, end: float | None) -> float | None:
+        """When a share of the time until `end` will be over; None when nobody counts."""
+        return None if end is None else self.now() + (end - self.now()) * share
 
     def over(self) -> bool:
         """Whether time is up."""
-        left = self.left()
-        return left is not None and left <= 0
+        return self.end is not None and self.now() >= self.end
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
-        """Search a little, prove what can be proved, and search on where something is open; of two ways the cheaper first."""
-        searches = [self._searched(boxed) for boxed in boxes]
+        """Search a little, prove what can be proved, and search on where something is open; of two ways the cheaper first.
+
+        A box has its share of the time, and what all of them leave over goes to the search.
+        """
+        searches = [Search.of(boxed.front, boxed.inside()) for boxed in boxes]
         closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
         facts: list[dict[str, Any]] = []
+        rest: list[tuple[_Boxed, Search, list[int], int]] = []
         try:
             for boxed, search in zip(boxes, searches, strict=True):
-                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, rounds=1)
+                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, 1, self.end)
             for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
+                end = self.part(1 / (len(boxes) - number), self.end)
                 still = self._bounded(boxed, row)
                 self.notify(f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open")
                 cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
                 if not cheap:
-                    self._search(boxed, search, still, _LONG, rounds=1)
-                still = self._split(boxed, row, still, 1, facts)
+                    self._search(boxed, search, still, _LONG, 1, end)
+                still = self._split(boxed, row, still, 1, facts, end)
                 if cheap:
-                    still = self._split(boxed, row, still, _NODES, [], share=0.3)
-                if still:
-                    self.notify(f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on")
-                    self._search(boxed, search, still, _LONG, rounds=_WALKS if self.end is None else 1 << 30, share=0.5)
-                    self._split(boxed, row, still, _NODES if self.end is None else 1 << 30, [])
+                    still = self._split(boxed, row, still, _NODES, [], self.part(0.3, end))
+                if not still:
+                    continue
+                self.notify(f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on")
+                turns = self._search(boxed, search, still, _LONG, _WALKS if end is None else _EVER, self.part(0.5, end))
+                still = self._split(boxed, row, still, _NODES if end is None else _EVER, [], end)
+                if still and search is not None and search.moves:
+                    rest.append((boxed, search, still, turns))
+            for more in range(_EVER) if rest and self.end is not None else ():
+                if self.over():
+                    break
+                for boxed, search, still, turns in rest:
+                    self._search(boxed, search, still, _LONG, 1, self.end, first=turns + more)
         except Witness as found:
             return Fails(_ENGINE, self._witness(found.levels))
         return self._outcome(boxes, closures, facts)
@@ -147,7 +176,9 @@ class _Run:
     def _outcome(self, boxes: Sequence[_Boxed], closures: list[list[Closure | None]], reached: list[dict[str, Any]]) -> Holds | Open:
         still = sum(closure is None for row in closures for closure in row)
         if still:
-            why = "time is up" if self.over() else "the search found no counterexample, and the cases became too many"
+            why = (
+                "time is up" if self.over() else "the search found no counterexample, and no bound or case of the work allowed closes them"
+            )
             return Open(_ENGINE, f"{still} of {sum(map(len, closures))} ways to violate the property are open: {why}.", {"open": reached})
         cases = [
             {
@@ -178,14 +209,18 @@ class _Run:
         return [k for _, k in sorted(still, reverse=True)]
 
     def _split(
-        self, boxed: _Boxed, row: list[Closure | None], still: Sequence[int], nodes: int, facts: list[dict[str, Any]], share: float = 1.0
+        self,
+        boxed: _Boxed,
+        row: list[Closure | None],
+        still: Sequence[int],
+        nodes: int,
+        facts: list[dict[str, Any]],
+        end: float | None,
     ) -> list[int]:
         """Close conjunctions by multipliers and cases, until one stays open; what is left."""
-        left = self.left(share)
-        end = None if left is None else monotonic() + left
         for place, k in enumerate(still):
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
-            splitter = Splitter(reach, boxed.levels, self._violates, end, nodes)
+            splitter = Splitter(reach, boxed.levels, self._violates, end, nodes, self.now)
             try:
                 row[k] = splitter.close({})
             except OutOfBudget:
@@ -195,37 +230,41 @@ class _Run:
 
     # -- counterexamples -------------------------------------------------------------------------------------------------------
 
-    def _searched(self, boxed: _Boxed) -> Search | None:
-        inside = boxed.inside()
-        return None if inside is None else Search.of(boxed.front, inside)
-
-    def _search(self, boxed: _Boxed, search: Search | None, numbers: Sequence[int], steps: int, rounds: int, share: float = 1.0) -> None:
+    def _search(
+        self,
+        boxed: _Boxed,
+        search: Search | None,
+        numbers: Sequence[int],
+        steps: int,
+        rounds: int,
+        end: float | None,
+        first: int = 0,
+    ) -> int:
         """Walk towards the conjunctions nearest to being met, in turn; on whole numbers, now and then on all of the grid.
 
-        Raises `Witness` where the judge accepts a point.
+        The number of the round after the last one, where a later search goes on. Raises `Witness` where the judge accepts a point.
         """
         if search is None or not len(numbers):
-            return
+            return first
         _, sums = search.start()
         nearest = sorted(numbers, key=lambda k: -search.value(boxed.slacks[k], sums))[:_TARGETS]
         if self.pace is None:
             nearest.insert(0, nearest[0])  # a short walk for the pace
-        left = self.left(share)
-        end = None if left is None else monotonic() + left
-        for turn in range(rounds):
+        for turn in range(first, first + rounds if search.moves else first + 1):
             for k in nearest:
-                now = monotonic()
+                now = self.now()
                 if end is not None and now >= end:
-                    return
+                    return turn + 1
                 few = steps if self.pace is not None else _PROBE
                 if end is not None and self.pace is not None:
                     few = max(_PROBE, min(steps, int(self.pace * (end - now))))
                 _, x = search.walk(boxed.slacks[k], few, self.seed + turn, whole=turn % 4 < 3)
-                self.pace = few / max(monotonic() - now, 1e-6)
+                self.pace = few / max(self.now() - now, 1e-6)
                 if x is not None:
-                    levels = [Fraction(value, boxed.front.grid) for value in x.tolist()]
+                    levels = boxed.brought_in(x.tolist())
                     if self._violates(levels):
                         raise Witness(levels)
+        return first + rounds
 
     def _raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
         """Raw values: whole numbers as int, others as float where a float holds them."""
