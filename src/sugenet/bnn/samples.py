@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["rows_of", "shape_words", "values_of"]
+__all__ = ["names_of", "rows_of", "shape_words", "values_of"]
 
 _SHOWN = 5
 
@@ -34,7 +34,12 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
         Of one sample in the source, where it has one.
     """
     rows = _named(X, names)
-    return _flat(np.asarray(X), len(names), shape) if rows is None else rows
+    if rows is not None:
+        return rows
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and isinstance(X, list | tuple):  # NumPy made text of numbers that stand beside text
+        array = np.array(X, dtype=object)
+    return _flat(array, len(names), shape)
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:
@@ -48,6 +53,15 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
     if rows.shape[1] != len(names):
         raise EncodingError(f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features.")
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
+
+
+def names_of(X: Any) -> list[str] | None:
+    """The names that samples have, in their order; None where they have none, or only the numbers 0, 1, 2, ... in their order."""
+    labels = _labels(X)
+    if labels is None:
+        row = _named_row(X[0] if isinstance(X, list | tuple) and X else X)
+        labels = None if row is None else row[0]
+    return None if labels is None or labels == list(range(len(labels))) else [str(label) for label in labels]
 
 
 def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
@@ -79,11 +93,11 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     """The rows of samples that have names, in the order of the features; None where they have none."""
     if type(X) is np.ndarray and X.dtype.names is None:
         return None
-    labels = getattr(X, "columns", getattr(X, "column_names", None))  # of a table; a method of this name belongs to something else
-    if labels is not None and not callable(labels):
-        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)[:, _places(list(labels), names)]
-    if isinstance(X, np.ndarray) and X.dtype.names is not None:
-        return _objects([list(record) for record in X.reshape(-1).tolist()], _places(X.dtype.names, names))
+    labels = _labels(X)
+    if labels is not None:
+        if isinstance(X, np.ndarray):
+            return _objects(X.reshape(-1).tolist(), _places(labels, names))
+        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)[:, _places(labels, names)]
     row = _named_row(X)
     if row is not None:
         return _objects([row[1]], _places(row[0], names))
@@ -93,6 +107,14 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
             raise EncodingError("some samples have names and some have none. Give all of them alike.")
         return np.concatenate([part for part in parts if part is not None])
     return None
+
+
+def _labels(X: Any) -> list[Any] | None:
+    """The names of the columns of a table or of an array of records; None where X is neither."""
+    if isinstance(X, np.ndarray):
+        return None if X.dtype.names is None else list(X.dtype.names)
+    labels = getattr(X, "columns", getattr(X, "column_names", None))
+    return None if labels is None or callable(labels) or isinstance(X, Mapping) else list(labels)
 
 
 def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:

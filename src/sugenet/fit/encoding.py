@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf, isnan
 from typing import Any, Literal, get_args
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn.samples import names_of, rows_of
 from sugenet.errors import EncodingError
 
 __all__ = ["CodingChoice", "learn_encoder", "reads_levels"]
@@ -41,7 +42,7 @@ def learn_encoder(
     cuts
         Quantile cuts for each numeric feature. A column with few different values gets fewer, a constant one none.
     names
-        Names of the features.
+        Names of the features; those of the columns of X, where it has such.
     low, high
         The raw values that can occur in numeric features; explanations never leave this range.
 
@@ -53,6 +54,8 @@ def learn_encoder(
     >>> learn_encoder(np.array([[0, 7], [3, 9]], np.uint8), coding="integers").tops
     (255, 255)
     """
+    names = names_of(X) if names is None else list(names)
+    X = rows_of(X, [str(name) for name in names or ()])
     columns = _columns(X)
     titles = [f"x{i}" for i in range(1, len(columns) + 1)] if names is None else [str(name) for name in names]
     if len(titles) != len(columns):
@@ -61,8 +64,7 @@ def learn_encoder(
         raise EncodingError(f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}.")
     if isinstance(cuts, bool) or not isinstance(cuts, int) or cuts < 1:
         raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1.")
-    pixels = np.asarray(X).dtype == np.uint8
-    if pixels:
+    if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [_code(column, title, coding, cuts, low, high) for column, title in zip(columns, titles, strict=True)]
     encoder = Encoder(codings, titles)
@@ -83,10 +85,7 @@ def _every_step(coding: Steps) -> Steps | None:
     return integer(int(coding.low), int(coding.high)) if -inf < coding.low <= coding.high < inf else None
 
 
-def _columns(X: Any) -> list[npt.NDArray[Any]]:
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and isinstance(X, Sequence):  # a list that mixes numbers and texts: NumPy made all of it text
-        array = np.array(X, dtype=object)
+def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     if array.ndim != 2 or not array.size:
         raise EncodingError(f"X has shape {array.shape}, but one row for each sample and one column for each feature is needed.")
     return [array[:, place] for place in range(array.shape[1])]

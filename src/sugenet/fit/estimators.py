@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.samples import names_of
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice
 from sugenet.fit.estimators_binarizer import FeatureBinarizer, encoder_of, read_features
@@ -155,7 +156,10 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kinds, numbers = np.unique(labels, return_inverse=True)
         if len(kinds) < 2:
             raise EncodingError(f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed.")
-        names = getattr(self, "feature_names_in_", None)
+        names = names_of(X)
+        if self.encoder is not None and names is not None and names != list(self.encoder.names):
+            self.encoder.rows(X)  # says which names are wrong
+            raise EncodingError("the columns of X are not in the order of the encoder's features. Put them in that order.")
         encoder = encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
         trained = train(table, numbers, self.hidden, encoder=encoder, classes=kinds.tolist(), settings=self._settings())
         return self._keep(trained.network, kinds, trained.history)
@@ -184,7 +188,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _read(self, X: Any) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        table: npt.NDArray[Any] = read_features(self, X, fit=False)
+        table: npt.NDArray[Any] = read_features(self, X, fit=False, names=self.network_.encoder.names)
         return table
 
     def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, thermometer, unused
+from sugenet.bnn.samples import names_of, rows_of
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice, learn_encoder
 
@@ -74,7 +75,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def fit(self, X: Any, y: Any = None) -> FeatureBinarizer:  # noqa: ARG002  # a pipeline hands over y
         """Learn cuts and categories; y is not looked at."""
         table = read_features(self, X, fit=True)
-        self.encoder_ = encoder_of(table, self.coding, self.cuts, getattr(self, "feature_names_in_", None))
+        self.encoder_ = encoder_of(table, self.coding, self.cuts, names_of(X))
         self._ends = [
             (float(np.min(table[:, i])), float(np.max(table[:, i]))) if isinstance(coding, Steps) else (0.0, 0.0)
             for i, coding in enumerate(self.encoder_.codings)
@@ -84,7 +85,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def transform(self, X: Any) -> npt.NDArray[np.bool_]:
         """Bits, one row a sample."""
         check_is_fitted(self)
-        return self.encoder_.encode(read_features(self, X, fit=False))
+        return self.encoder_.encode(read_features(self, X, fit=False, names=self.encoder_.names))
 
     def inverse_transform(self, X: Any) -> _Table:
         """Raw values that have these bits: the category, or for a number the middle between its cuts.
@@ -121,11 +122,14 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
         return tags
 
 
-def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None) -> Any:
+def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None) -> Any:
     """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
 
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator.
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it has no
+    names, as scikit-learn sees it, columns must be those of `names`.
     """
+    if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
+        X = rows_of(X, names)
     if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":  # a list that mixes numbers and texts stays mixed
         X = np.array(X, dtype=object)
     least = 2 if fit else 1

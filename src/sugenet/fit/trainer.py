@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.samples import names_of, rows_of
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.checkpoint import check_place, run_mark
 from sugenet.fit.compare import Comparison, compare
@@ -79,7 +80,7 @@ def train(
     encoder
         From raw features to bits; learned from X by `learn_encoder` unless given.
     names
-        Names of the features, for a learned encoder.
+        Names of the features, for a learned encoder; those of the columns of X, where it has such.
     classes
         Names of the classes; y then holds their numbers from 0.
     validation
@@ -112,10 +113,11 @@ def train(
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None:
         check_place(path)
-    array = np.array(X, dtype=object) if _is_mixed(X) else np.asarray(X)
     if encoder is not None and names is not None:
         raise SugenetError("names are for a learned encoder, but the encoder given has its own. Leave one of them out.")
-    coder = learn_encoder(array, names=names) if encoder is None else encoder
+    titles = names_of(X) if names is None else [str(name) for name in names]
+    array = rows_of(X, titles or ()) if encoder is None else encoder.rows(X)
+    coder = learn_encoder(array, names=titles) if encoder is None else encoder
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(f"X has shape {array.shape} and y {len(labels)} entries: one row and one class for each sample are needed.")
@@ -123,7 +125,7 @@ def train(
     levels = bool(sizes) and reads_levels(coder)
     training = _encoded(coder, array[inside], labels[inside], levels)
     if validation is not None:
-        outer = np.array(validation[0], dtype=object) if _is_mixed(validation[0]) else np.asarray(validation[0])
+        outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
     else:
         outer, outer_labels = array[outside], labels[outside]
@@ -158,11 +160,6 @@ def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
     if any(size < 1 for size in sizes):
         raise SugenetError(f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, or () for no hidden layer.")
     return sizes
-
-
-def _is_mixed(X: Any) -> bool:
-    """Whether X is a list that NumPy would turn into text as a whole."""
-    return isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US"
 
 
 def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:

@@ -396,10 +396,16 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
 def _sample_schema(network: Network) -> dict[str, Any]:
     codings = network.encoder.codings
     schemas = {coding: _value_schema(coding) for coding in codings}
-    size = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
-    if len(schemas) == 1:
-        return size | {"items": schemas[codings[0]]}
-    return size | {"prefixItems": [schemas[coding] for coding in codings], "items": False}
+    row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
+    one = len(schemas) == 1
+    row |= {"items": schemas[codings[0]]} if one else {"prefixItems": [schemas[coding] for coding in codings], "items": False}
+    named = {
+        "type": "object",
+        "minProperties": len(codings),
+        "maxProperties": len(codings),
+        "description": "a value for each feature's name",
+    }
+    return {"anyOf": [row, named]}
 
 
 def _value_schema(coding: Coding) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def app(
     """
     from sugenet import __version__
 
-    rows: Sequence[Any] = [] if samples is None else list(samples)
+    rows: Sequence[Any] = [] if samples is None else list(network.encoder.rows(samples))
     data = payload(network, samples, truth, title=title, index=index)
     page = page_html(data, server=True).encode()
     model = json.dumps(
