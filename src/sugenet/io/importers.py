@@ -16,6 +16,7 @@ from sugenet.io import arrays_reader
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
@@ -45,6 +46,7 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
     unknown = set(options) - set(ImportOptions.__annotations__)
     if unknown:
         raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
+    chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
     if options.get("strict", True):
         found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
