@@ -160,7 +160,7 @@ class _Draft:
     def vector(self) -> np.ndarray:
         """A constant to be combined with the data: one number, one a channel, one a value, rarely one a sample."""
         rank = len(self.sizes)
-        match self.pick("one", "one", "first", "first", "all", "sample" if self.maybe(0.2) else "one"):
+        match self.pick("one", "one", "first", "first", "all", "sample" if self.maybe(0.05) else "one"):
             case "one":
                 return self.halves(*([1] * self.pick(0, 1, rank, rank + 1)))
             case "first":
@@ -297,8 +297,8 @@ class _Draft:
                     self.put("Transpose", perm=[1, 0])
                     attributes["transA"] = 1
                 shapes = [(out,), (out,), (1, out), (), (1,), (1, 1)]
-                if self.batch is not None:
-                    shapes += [(self.batch, 1), (self.batch, out)]
+                if self.batch is not None and self.maybe(0.2):
+                    shapes = [(self.batch, 1), (self.batch, out)]
                 bias = [self.const(self.halves(*self.pick(*shapes)))] if self.maybe(0.8) or self.opset < 11 else []
                 self.put("Gemm", self.const(weights if attributes.get("transB") else weights.T), *bias, **attributes)
         self.sizes = [out]
@@ -312,6 +312,8 @@ class _Draft:
         pads = [self.pick(0, 0, 1, 2) for _ in range(2 * rank)]
         mode = self.pick("NOTSET", "NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
         longer = pool and self.opset >= 10 and self.maybe(0.3)
+        if mode != "NOTSET" and self.maybe(0.8):  # with gaps or ceil mode runtimes differ
+            dilations, longer = [1] * rank, False
         if pool and self.opset < 10:
             dilations = [1] * rank
         after = []
@@ -341,13 +343,12 @@ class _Draft:
         self.sizes = [self.sizes[0], *after]
         return found
 
-    def pad(self) -> None:
+    def pad(self, value: np.float32) -> None:
         rank = len(self.sizes) + 1
         amounts = [0, 0] + [self.pick(0, 1, 2) for _ in range(rank - 2)]
         behind = [0, 0] + [self.pick(0, 1) for _ in range(rank - 2)]
         if self.maybe(0.03):
             amounts[1] = 1
-        value = np.float32(self.pick(0, 0, 1, -1, 0.5))
         if self.opset < 11:
             self.put("Pad", pads=[*amounts, *behind], value=float(value), **({"mode": "constant"} if self.maybe(0.5) else {}))
         elif self.opset >= 18 and self.maybe(0.5):
@@ -362,8 +363,9 @@ class _Draft:
 
     def conv(self) -> None:
         spatial = len(self.sizes) - 1
+        value = np.float32(self.pick(0, 0, 1, -1, 0.5))
         for _ in range(self.pick(0, 0, 0, 1, 2)):
-            self.pad()
+            self.pad(value if self.maybe(0.9) else np.float32(0))
         groups = self.pick(1, 1, self.sizes[0])
         channels, before = self.sizes[0], list(self.sizes)
         kernel = [int(min(self.pick(1, 2, 3), size)) for size in self.sizes[1:]]

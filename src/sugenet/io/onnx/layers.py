@@ -349,6 +349,8 @@ def _pads(
     longer_windows = node.op != "Conv" and bool(node.attributes.get("ceil_mode", 0))
     if mode != "NOTSET" and any(named):
         raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
+    if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
+        raise FileError(f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead.")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
         less = [total // 2 for total in totals]
