@@ -17,6 +17,7 @@ from sugenet.io.arrays_judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
@@ -48,6 +49,7 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
     unknown = set(options) - set(ImportOptions.__annotations__)
     if unknown:
         raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
+    chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
     if options.get("strict", True):
         found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))

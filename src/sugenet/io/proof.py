@@ -29,7 +29,7 @@ from sugenet.io.references import Seen, Stage
 
 __all__ = ["ImportProof", "prove_import"]
 
-_WORK = 1 << 31
+_WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
 _MOST, _LEAST = 256, 8
 _CHUNK = 128

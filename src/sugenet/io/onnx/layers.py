@@ -259,11 +259,11 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
+    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
     if not any(amounts):
         return flow
     if min(amounts) < 0:
         raise FileError(f"its pads {list(amounts)} cut pixels away, which is not supported.")
-    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
     if value.size != 1 or not np.isfinite(float(value.reshape(-1)[0])):
         raise FileError("it does not pad with one finite number.")
     before, behind = [0] * rank, [0] * rank
@@ -349,6 +349,8 @@ def _pads(
     longer_windows = node.op != "Conv" and bool(node.attributes.get("ceil_mode", 0))
     if mode != "NOTSET" and any(named):
         raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
+    if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
+        raise FileError(f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead.")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
         less = [total // 2 for total in totals]
