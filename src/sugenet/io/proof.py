@@ -264,12 +264,12 @@ def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits
 def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> str:
     first = tally.found
     assert first is not None
-    where = next(sign.where for sign in found.signs if sign.layer == first.layer - 1)
+    where = next((sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1), "the end")
     state = "on" if first.matches >= first.tau else "off"
     return (
         f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: neuron {first.neuron} of "
-        f"layer {first.layer} is {state} ({first.matches} matches, tau {first.tau}), but {judge.name} has {first.value:.6g} before its sign, "
-        f"so {first.reference}. {_SORRY}"
+        f"layer {first.layer} is {state} ({first.matches} matches, tau {first.tau}), but {judge.name} has {first.value:.6g} before its "
+        f"sign, so {first.reference}. {_SORRY}"
     )
 
 
