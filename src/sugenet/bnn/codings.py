@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf, isnan, nextafter
 from typing import Any, TypeAlias
 
@@ -78,6 +79,13 @@ class Steps:
         if self.whole and not _ceil(self.low) <= _floor(self.high):
             raise EncodingError(f"there is no whole number from low={self.low} to high={self.high}.")
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.cuts, self.low, self.high, self.whole, self.bipolar))
+
     @property
     def width(self) -> int:
         """Number of bits."""
@@ -87,6 +95,20 @@ class Steps:
     def states(self) -> int:
         """Number of bit patterns, reachable or not."""
         return len(self.cuts) + 1
+
+    @cached_property
+    def every_step(self) -> bool:
+        """Whether values are whole numbers with a cut at each step, as those of `integer`: then levels follow raw values."""
+        if not self.whole or self.bipolar or self.high - self.low != self.width or not (self.low // 1 == self.low > -inf):
+            return False
+        return bool(np.array_equal(self.array, self.low + 1 + np.arange(self.width)))
+
+    @cached_property
+    def array(self) -> npt.NDArray[np.float64]:
+        """The cuts as an array."""
+        cuts = np.array(self.cuts, np.float64)
+        cuts.setflags(write=False)
+        return cuts
 
     def bits(self, state: int) -> npt.NDArray[np.bool_]:
         """The bits of a state: the first `state` of them are on."""

@@ -50,7 +50,7 @@ class Encoder:
     shape: tuple[int, ...] | None = field(default=None, compare=False)
 
     def __init__(self, codings: Iterable[Coding], names: Iterable[object] | None = None, shape: Iterable[int] | None = None) -> None:
-        kept = tuple(codings)
+        kept = _shared(tuple(codings))
         given = tuple(f"x{i}" for i in range(1, len(kept) + 1)) if names is None else tuple(str(name) for name in names)
         if len(given) != len(kept):
             raise EncodingError(f"{len(given)} feature names for {len(kept)} features. Give one for each, or none.")
@@ -153,7 +153,7 @@ class Encoder:
             if isinstance(coding, OneHot):
                 out[:, group.start : group.stop] = column == np.arange(coding.width)
             else:
-                out[:, group.start : group.stop] = column >= np.array(coding.cuts)
+                out[:, group.start : group.stop] = column >= coding.array
         return out
 
     def levels(self, X: Any) -> Ints:
@@ -173,7 +173,7 @@ class Encoder:
             if isinstance(coding, OneHot):
                 out[:, feature] = columns[:, feature]
             else:
-                out[:, feature] = np.searchsorted(np.array(coding.cuts), columns[:, feature], side="right")
+                out[:, feature] = np.searchsorted(coding.array, columns[:, feature], side="right")
         return out
 
     def _whole_levels(self, array: npt.NDArray[Any]) -> Ints | None:
@@ -205,14 +205,8 @@ class Encoder:
     @cached_property
     def _unit_steps(self) -> npt.NDArray[np.float64] | None:
         """Where every feature is a whole number with a cut at every step: its least value, which is level 0."""
-        lows = []
-        for coding in self.codings:
-            if not isinstance(coding, Steps) or not coding.whole or not np.isfinite([coding.low, coding.high]).all():
-                return None
-            if coding.width > 1 << 16 or coding != integer(int(coding.low), int(coding.high)):
-                return None
-            lows.append(coding.low)
-        return np.array(lows)
+        lows = [coding.low for coding in self.codings if isinstance(coding, Steps) and coding.every_step]
+        return np.array(lows) if len(lows) == self.features else None
 
     def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
         """Check raw samples; one float64 column a feature. None for boolean input of a bits encoder, which needs no reading."""
@@ -243,6 +237,14 @@ class Encoder:
         first = self.codings[0]
         assert isinstance(first, Steps)
         return first
+
+
+def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
+    """The same codings, with one object for all equal steps: what is worked out about it is worked out once."""
+    given = {id(coding): coding for coding in codings}
+    known: dict[Coding, Coding] = {}
+    one = {key: known.setdefault(coding, coding) if isinstance(coding, Steps) else coding for key, coding in given.items()}
+    return tuple(one[id(coding)] for coding in codings)
 
 
 def _read_uniform(array: npt.NDArray[Any], domain: Steps, names: tuple[str, ...]) -> npt.NDArray[np.float64]:

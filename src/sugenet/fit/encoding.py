@@ -75,14 +75,8 @@ def learn_encoder(
 
 def reads_levels(encoder: Encoder) -> bool:
     """Whether the first layer should read levels: every feature is a whole number with a cut at every step, and not just bits."""
-    whole = all(
-        isinstance(coding, Steps) and coding.whole and not coding.bipolar and coding == _every_step(coding) for coding in encoder.codings
-    )
+    whole = all(isinstance(coding, Steps) and coding.every_step for coding in encoder.codings)
     return whole and any(coding.width > 1 for coding in encoder.codings)
-
-
-def _every_step(coding: Steps) -> Steps | None:
-    return integer(int(coding.low), int(coding.high)) if -inf < coding.low <= coding.high < inf else None
 
 
 def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
-from math import ceil, floor, isfinite, lcm
+from math import ceil, floor, lcm
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
-from sugenet.bnn.codings import integer
 from sugenet.bnn.layers import Ints
 from sugenet.errors import QuestionError
 from sugenet.reason.query import Box
@@ -77,18 +76,13 @@ def level_box(network: Network, box: Box) -> tuple[list[Fraction], list[Fraction
     """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box leaves their domain."""
     lower, upper = [], []
     for name, coding, low, high in zip(network.encoder.names, network.encoder.codings, box.lower, box.upper, strict=True):
-        if not isinstance(coding, Steps) or not coding.whole or coding != _integers(coding.low, coding.high):
+        if not isinstance(coding, Steps) or not coding.every_step:
             raise QuestionError(f"{name} is not a whole number that enters the network step by step, so its real values have no levels.")
         if low < coding.low or high > coding.high:
             raise QuestionError(f"the box reaches from {low} to {high} in {name}, beyond {coding.low:g} to {coding.high:g}.")
         lower.append(low - Fraction(coding.low))
         upper.append(high - Fraction(coding.low))
     return lower, upper
-
-
-@cache
-def _integers(low: float, high: float) -> Steps | None:
-    return integer(int(low), int(high)) if isfinite(low) and isfinite(high) and high - low <= 1 << 16 else None
 
 
 def finest_grid(denominators: Iterable[int], size: int) -> int:
