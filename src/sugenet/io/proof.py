@@ -31,6 +31,8 @@ __all__ = ["ImportProof", "prove_import"]
 
 _WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
+_PASSES = 64
+"""What looking at one value costs, in multiplications."""
 _MOST, _LEAST = 256, 8
 _CHUNK = 128
 
@@ -291,8 +293,9 @@ _SORRY = "Nothing was imported. This is a fault of the reader: please report it 
 
 def _work(network: Network) -> int:
     """Multiplications for one sample."""
-    total = network.head.weights.size
+    total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
+        total += _PASSES * layer.outputs
         if isinstance(layer, PoolLayer):
             total += layer.outputs
         else:
