@@ -31,7 +31,8 @@ class Pair:
         stage = stages[self.stage]
         if self.order is None:
             return stage
-        return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order])
+        turned = None if stage.turned is None else stage.turned[:, self.order]
+        return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order], stage.clean, turned)
 
 
 def aligned(network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair]:

@@ -216,6 +216,8 @@ class Tally:
         differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
         rounded = differs & (size <= bound) & (bound > 0)
+        if stage.turned is not None:
+            rounded |= differs & stage.turned
         if self.declared:
             rounded |= differs & ~stage.high & ~stage.low
         wrong = differs & ~rounded
