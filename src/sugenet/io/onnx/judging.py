@@ -86,7 +86,7 @@ class _Interpreted:
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
             before, high, low, margin, values, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
             high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(Stage(sign.where, before, high, low, margin=margin))
+            stages.append(Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0)))
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
     def _ordered(self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign]) -> list[Stage]:
@@ -99,9 +99,9 @@ class _Interpreted:
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
             high, low = (stage.low, stage.high) if turned else (stage.high, stage.low)
-            assert stage.margin is not None
-            before, high, low, margin = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.margin))
-            found.append(Stage(stage.name, before, high, low, margin=margin))
+            assert stage.turned is not None
+            before, high, low, unsure = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned))
+            found.append(Stage(stage.name, before, high, low, turned=unsure))
         return found
 
 
