@@ -35,11 +35,11 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
         interpreted.measure()
     except UncomparableError as error:
         return [replace(judge_of_chain(chain), name=f"the operations as read, because the file itself could not be run ({error})")]
-    judges = [Judge("an interpreter of ONNX operators in float64", interpreted)]
-    runtime = _runtime(graph, output, interpreted.program)
-    if runtime is not None:
-        judges.append(runtime)
-    return judges
+    first = Judge("an interpreter of ONNX operators in float64", interpreted)
+    found = _runtime(graph, output, interpreted.program)
+    if isinstance(found, str):
+        return [replace(first, name=f"{first.name} ({found})")]
+    return [first, found]
 
 
 # -- the interpreter ---------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class _Interpreted:
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
             before, high, low, margin, values, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
             high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(Stage(sign.where, before, high, low, margin=margin))
+            stages.append(Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0)))
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
     def _ordered(self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign]) -> list[Stage]:
@@ -99,9 +99,9 @@ class _Interpreted:
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
             high, low = (stage.low, stage.high) if turned else (stage.high, stage.low)
-            assert stage.margin is not None
-            before, high, low, margin = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.margin))
-            found.append(Stage(stage.name, before, high, low, margin=margin))
+            assert stage.turned is not None
+            before, high, low, unsure = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned))
+            found.append(Stage(stage.name, before, high, low, turned=unsure))
         return found
 
 
@@ -174,22 +174,24 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
 # -- ONNX Runtime ------------------------------------------------------------------------------------------------------------------
 
 
-def _runtime(graph: Graph, output: str, program: Program) -> Judge | None:
-    """ONNX Runtime as a judge of the scores; None where it is not installed or does not take the file."""
+def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
+    """ONNX Runtime as a judge of the scores; or why it is none."""
     try:
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        return None
+        return "ONNX Runtime is not installed"
     extra = b"" if program.scores in {port.name for port in graph.outputs} else blob(7, blob(12, blob(1, program.scores.encode())))
     raw = graph.raw + extra + number(1, _FORMAT)  # what comes later is added to a message, or holds instead
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
-    except Exception:  # operators of QONNX, external data, element types: whatever it does not take
-        return None
-    return Judge("ONNX Runtime", _Session(session, program, output), SINGLE)
+        session = _Session(onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"]), program, output)
+        session(np.zeros((program.batch or 1, *program.sample)))
+    except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
+        return "ONNX Runtime does not run this file"
+    return Judge("ONNX Runtime", session, SINGLE)
 
 
 @dataclass

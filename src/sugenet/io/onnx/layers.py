@@ -19,6 +19,10 @@ from sugenet.io.onnx.values import Patches
 __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
 
 _MAX_STEP = 1 << 20
+_MAX_TAPS = 1 << 22
+"""Places of a window times its size."""
+_MAX_ROWS = 1 << 23
+"""Weights that picking features may be written out as."""
 
 
 def linear(node: Node, flow: Flow | Patches, weights: Array) -> Flow:
@@ -99,7 +103,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
         raise FileError("it picks parts of the data, which is supported only for a list of flat features.")
     if (indices < -count).any() or (indices >= count).any():
         raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
-    if indices.size * count > MAX_VALUES:
+    if indices.size * count > _MAX_ROWS:
         raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
     rows = np.zeros((indices.size, count), flow.dtype if flow.dtype.kind == "f" else np.float32)
     rows[np.arange(indices.size), indices % count] = 1
@@ -168,6 +172,10 @@ def _slid(
     ]
     if min(sizes) < 1:
         raise FileError(f"its window of {kernel} does not fit into {height} x {width} pixels.")
+    if prod(sizes) * prod(kernel) > _MAX_TAPS:
+        raise FileError(
+            f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} values that are supported."
+        )
     if channels * sizes[0] * sizes[1] > MAX_VALUES:
         raise FileError(f"it makes {channels} x {sizes[0]} x {sizes[1]} values, more than the {MAX_VALUES:,} that are supported.")
     parts = (new_axis(channels), new_axis(sizes[0]), new_axis(sizes[1]))
@@ -350,7 +358,9 @@ def _pads(
     if mode != "NOTSET" and any(named):
         raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
     if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
-        raise FileError(f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead.")
+        raise FileError(
+            f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead."
+        )
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
         less = [total // 2 for total in totals]

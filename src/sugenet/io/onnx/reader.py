@@ -20,10 +20,11 @@ from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
 from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
 from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
-from sugenet.io.onnx.values import Constant, Failure, Tail, Value, settled
+from sugenet.io.onnx.values import Constant, Failure, Patches, Tail, Value, settled
 
 __all__ = ["ACCEPTED", "read_chain", "read_file"]
 
+_VALUES_PER_WEIGHT = 32
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
 _OWN_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
@@ -102,6 +103,7 @@ class _Walk:
         held = sum(array.size for array in self.graph.constants.values())
         held += sum(a.size for node in self.graph.nodes for a in node.attributes.values() if isinstance(a, np.ndarray))
         self.fold = Folder(min(64 * held + (1 << 20), 1 << 28))
+        self.most = min(_VALUES_PER_WEIGHT * held + (1 << 14), MAX_VALUES)
         self.notes: list[str] = []
         self.output = ""
         self.values: dict[str, Value] = {name: Constant(array) for name, array in self.graph.constants.items()}
@@ -116,6 +118,10 @@ class _Walk:
                 f"it has {len(data)} data inputs ({named}), but one is needed." if data else "its outputs do not depend on any input."
             )
         self.values[data[0].name] = _start(data[0])
+        try:
+            self._small_enough(self.values[data[0].name])
+        except FileError as error:
+            raise FileError(f"the data input {data[0].name[:60]!r}: {error}") from None
         for node in self.graph.nodes:
             if any(name in needed for name in node.outputs if name):
                 self._take(node)
@@ -199,9 +205,22 @@ class _Walk:
         self._known(node)
         counted = checked(node) if node.op in ACCEPTED else node
         made = self._value(counted, given)
+        self._small_enough(made)
         if (unused := left_over(counted)) is not None:
             raise FileError(f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not supported here.")
         return made
+
+    def _small_enough(self, value: Value) -> None:
+        """Refuse a sample that grows far beyond what the file can mean: a small file must not cost much time or memory."""
+        flow = value if isinstance(value, Flow) else getattr(value, "flow", None)
+        size = 0 if flow is None else prod(piece.size for piece in flow.inner)
+        if isinstance(value, Patches):
+            size *= prod(value.kernel)
+        if size > self.most:
+            raise FileError(
+                f"a sample has {size:,} values there, but with as few weights as the file holds {self.most:,} are supported. "
+                "Export the model for smaller samples or less padding."
+            )
 
     def _known(self, node: Node) -> None:
         if (node.domain, node.op) in self.graph.functions:
