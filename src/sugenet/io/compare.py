@@ -215,7 +215,8 @@ class Tally:
     def _layer(self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits) -> Bits:
         differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
-        rounded = differs & (size <= bound) & (bound > 0)
+        margin = bound if stage.margin is None else np.maximum(bound, stage.margin)
+        rounded = differs & (size <= margin) & (margin > 0)
         if self.declared:
             rounded |= differs & ~stage.high & ~stage.low
         wrong = differs & ~rounded
@@ -257,7 +258,7 @@ class Tally:
             if self.first_class is None:
                 self.first_class = ClassDifference(start + sample, int(mine[sample]), other)
 
-    def add_scores(self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: float) -> None:
+    def add_scores(self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: Any) -> None:
         """Compare all scores, up to a bound on the rounding of both."""
         differs = ~(np.abs(mine - theirs) <= bound) & ~doubt[:, None]
         self.scores += int((~doubt).sum()) * mine.shape[1]

@@ -17,12 +17,14 @@ from sugenet.io.arrays_judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.proof import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
@@ -47,6 +49,7 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
     unknown = set(options) - set(ImportOptions.__annotations__)
     if unknown:
         raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
+    chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
     if options.get("strict", True):
         found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
@@ -60,7 +63,8 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
     """Read an ONNX, QONNX or FINN file; needs the package onnx."""
-    return _imported(onnx_reader.read_chain(path), options)
+    chain, graph, output = onnx_reader.read_file(path)
+    return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:

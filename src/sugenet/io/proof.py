@@ -29,8 +29,10 @@ from sugenet.io.references import Seen, Stage
 
 __all__ = ["ImportProof", "prove_import"]
 
-_WORK = 1 << 31
+_WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
+_PASSES = 64
+"""What looking at one value costs, in multiplications."""
 _MOST, _LEAST = 256, 8
 _CHUNK = 128
 
@@ -231,7 +233,8 @@ def _scored(
             raise FileError(f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, the network {mine.shape[1]}.")
         float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
         bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
-        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound)
+        known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
+        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound + known)
     if chain.left_out and not isinstance(ours.found, PartlyImported):
         outputs = seen.outputs
         if outputs.size in (len(mine), mine.size):
@@ -290,8 +293,9 @@ _SORRY = "Nothing was imported. This is a fault of the reader: please report it 
 
 def _work(network: Network) -> int:
     """Multiplications for one sample."""
-    total = network.head.weights.size
+    total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
+        total += _PASSES * layer.outputs
         if isinstance(layer, PoolLayer):
             total += layer.outputs
         else:

@@ -30,6 +30,8 @@ class Stage:
     low: _Array
     clean: bool = True
     """Whether the sign gave exactly its two values; where it gave them up to rounding, this goes on behind it."""
+    margin: _Array | None = None
+    """How far each value before it may be from the exact one, where the reference knows that itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Seen:
     stages: tuple[Stage, ...] = ()
     scores: _Array | None = None
     """The class scores in front of tails such as softmax, where they can be seen."""
+    error: _Array | None = None
+    """How far each score may be from the exact one, where the reference knows that itself."""
 
 
 Run: TypeAlias = Callable[[_Array], Seen]

@@ -15,7 +15,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array
 
-__all__ = ["ELEMENTWISE", "Folder", "axes_of", "integers", "steps_of"]
+__all__ = ["ELEMENTWISE", "OTHERS", "Folder", "axes_of", "integers", "steps_of"]
 
 _Given: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out."""
@@ -64,7 +64,7 @@ class Folder:
 
     def __call__(self, op: str, given: _Given, attributes: _Attributes) -> Array:
         """The result of an operation on constants."""
-        function = ELEMENTWISE.get(op) or _OTHERS.get(op)
+        function = ELEMENTWISE.get(op) or OTHERS.get(op)
         if function is None:
             raise FileError("it is not among the operations that are computed on constants.")
         self._spend(op, given)
@@ -113,6 +113,11 @@ def _many(function: Callable[[Any, Any], Any]) -> _Function:
         return np.asarray(total)
 
     return run
+
+
+def _mean(given: _Given, attributes: _Attributes) -> Array:
+    total = _many(np.add)(given, attributes)
+    return np.asarray(total / np.asarray(sum(array is not None for array in given), total.dtype))
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -187,6 +192,7 @@ ELEMENTWISE: dict[str, _Function] = {
     "LessOrEqual": _two(np.less_equal),
     "Log": _one(np.log),
     "Max": _many(np.maximum),
+    "Mean": _mean,
     "Min": _many(np.minimum),
     "Mul": _two(np.multiply),
     "Neg": _one(np.negative),
@@ -201,6 +207,7 @@ ELEMENTWISE: dict[str, _Function] = {
     "Sign": _one(np.sign),
     "Sqrt": _one(np.sqrt),
     "Sub": _two(np.subtract),
+    "Sum": _many(np.add),
     "Tanh": _one(np.tanh),
     "Where": lambda given, _: np.asarray(np.where(given[0], given[1], given[2])),
     "Xor": _two(np.logical_xor),
@@ -232,10 +239,14 @@ def _squeeze(given: _Given, attributes: _Attributes) -> Array:
 def _reduce(function: Callable[..., Any]) -> _Function:
     def run(given: _Given, attributes: _Attributes) -> Array:
         array = given[0]
-        axes = axes_of(given, attributes, array.ndim)
-        if not axes and attributes.get("noop_with_empty_axes"):
+        axes, keep, noop = (
+            axes_of(given, attributes, array.ndim),
+            bool(attributes.get("keepdims", 1)),
+            attributes.get("noop_with_empty_axes"),
+        )
+        if not axes and noop:
             return np.asarray(array)
-        found = function(array, axis=axes or None, keepdims=bool(attributes.get("keepdims", 1)))
+        found = function(array, axis=axes or None, keepdims=keep)
         return np.asarray(found, array.dtype)
 
     return run
@@ -280,7 +291,7 @@ def _constant(_: _Given, attributes: _Attributes) -> Array:
     raise FileError("it holds no numbers that can be read.")
 
 
-_OTHERS: dict[str, _Function] = {
+OTHERS: dict[str, _Function] = {
     "Concat": lambda given, attributes: np.concatenate([array for array in given if array is not None], int(attributes.get("axis", 0))),
     "Constant": _constant,
     "ConstantOfShape": _full,
@@ -294,9 +305,11 @@ _OTHERS: dict[str, _Function] = {
     "ReduceProd": _reduce(np.prod),
     "ReduceSum": _reduce(np.sum),
     "Reshape": _reshape,
-    "Shape": lambda given, _: np.array(np.shape(given[0]), np.int64),
+    "Shape": lambda given, attributes: np.array(given[0].shape[slice(attributes.get("start"), attributes.get("end"))], np.int64),
+    "Size": lambda given, _: np.asarray(given[0].size, np.int64),
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Transpose": lambda given, attributes: np.transpose(given[0], attributes.get("perm")),
     "Unsqueeze": _unsqueeze,
 }
+"""Other operations that are computed on constants."""

@@ -31,6 +31,8 @@ _MAX_RATIO = 100
 _MAX_NODES = 20_000
 _MAX_RANK = 8
 _MAX_VALUES = 1 << 29
+_NEWEST = 28
+"""The last operator set whose operations were looked at: a later one may give them another meaning."""
 
 DTYPES: Mapping[int, str] = {
     1: "<f4",
@@ -98,6 +100,8 @@ class Graph:
     outputs: tuple[Port, ...]
     functions: frozenset[tuple[str, str]] = frozenset()
     """Domain and name of the functions that the file defines itself."""
+    raw: bytes = b""
+    """The file."""
 
 
 def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
@@ -178,10 +182,9 @@ class _Reader:
         if inner is None:
             raise FileError("it holds no graph. The file is damaged, or it is not an ONNX file.")
         opset = max((ids.number(2) for ids in model.messages(8) if ids.text(1) in ("", "ai.onnx")), default=1)
-        if not 7 <= opset < 1000:
-            raise FileError(
-                f"it uses opset {opset}, but 7 or later is needed. Convert it: onnx.version_converter.convert_version(model, 13)."
-            )
+        if not 7 <= opset <= _NEWEST:
+            wrong = "7 or later is needed" if opset < 7 else f"{_NEWEST} is the last that is known"
+            raise FileError(f"it uses opset {opset}, but {wrong}. Convert it: onnx.version_converter.convert_version(model, 13).")
         if 15 in inner:
             raise FileError("it holds sparse constants, which are not supported. Write them as dense tensors.")
         constants: dict[str, Array] = {}
@@ -190,15 +193,15 @@ class _Reader:
             if name in constants:
                 raise FileError(f"the constant {_shown(name)} stands twice.")
             constants[name] = self.array(tensor, f"constant {_shown(name)}")
-        raws = inner.raws(1)
-        if len(raws) > _MAX_NODES:
-            raise FileError(f"it has {len(raws):,} nodes, more than the {_MAX_NODES:,} that are read.")
-        nodes = [self.node(number, Message(raw, model.budget)) for number, raw in enumerate(raws)]
+        rows = inner.raws(1)
+        if len(rows) > _MAX_NODES:
+            raise FileError(f"it has {len(rows):,} nodes, more than the {_MAX_NODES:,} that are read.")
+        nodes = [self.node(number, Message(row, model.budget)) for number, row in enumerate(rows)]
         inputs = tuple(port for port in map(self.port, inner.messages(11)) if port.name not in constants)
         outputs = tuple(map(self.port, inner.messages(12)))
         functions = frozenset((function.text(10), function.text(1)) for function in model.messages(25))
         return Graph(
-            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions
+            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions, raw
         )
 
     def port(self, message: Message) -> Port:
@@ -225,6 +228,8 @@ class _Reader:
         return Node(number, op, "" if domain == "ai.onnx" else domain, name, inputs, outputs, attributes)
 
     def attribute(self, message: Message, what: str) -> Any:
+        if 21 in message:
+            raise FileError(f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
         if not kind:  # files of the first format versions do not say
             kind = next((k for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)) if field in message), 0)

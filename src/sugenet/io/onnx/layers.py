@@ -19,6 +19,10 @@ from sugenet.io.onnx.values import Patches
 __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
 
 _MAX_STEP = 1 << 20
+_MAX_TAPS = 1 << 22
+"""Places of a window times its size."""
+_MAX_ROWS = 1 << 23
+"""Weights that picking features may be written out as."""
 
 
 def linear(node: Node, flow: Flow | Patches, weights: Array) -> Flow:
@@ -74,19 +78,21 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     found = linear(node, flow, weights.T if node.attributes.get("transB", 0) else weights)
     if bias is None and alpha == 1:
         return found
+    where, whole = str(node), found.whole and alpha == 1
+    shift = np.zeros((), np.float32)
+    if bias is not None:
+        if bias.ndim > 2 or not bias.size:
+            raise FileError(f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed.")
+        found, (shift,) = found.beside([_finite(bias)], where)
+        whole = whole and beta == 1 and _whole(shift)
     op = found.link.op
-    assert isinstance(op, Linear)
-    shift = np.zeros((), np.float32) if bias is None else _finite(bias)
-    if shift.ndim > 2 or shift.size not in (1, len(op.weights)):
-        raise FileError(f"its bias has shape {shift.shape}, but {len(op.weights)} numbers are needed.")
-    whole = found.whole and _whole(shift) and alpha == 1 and beta == 1
-    if alpha == 1 and beta == 1:
+    if alpha == 1 and beta == 1 and isinstance(op, Linear):
         before = found.link.before
         assert before is not None
-        row = np.ascontiguousarray(np.broadcast_to(shift.reshape(-1), len(op.weights)))
+        row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
         return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
-    scaled = shift.reshape(-1 if shift.size > 1 else ()) * beta.astype(shift.dtype)
-    return replace(found.then(Affine(str(node), alpha, scaled)), whole=whole)
+    scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)  # exact in float64
+    return replace(found.then(Affine(where, alpha, scaled)), whole=whole)
 
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
@@ -97,7 +103,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
         raise FileError("it picks parts of the data, which is supported only for a list of flat features.")
     if (indices < -count).any() or (indices >= count).any():
         raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
-    if indices.size * count > MAX_VALUES:
+    if indices.size * count > _MAX_ROWS:
         raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
     rows = np.zeros((indices.size, count), flow.dtype if flow.dtype.kind == "f" else np.float32)
     rows[np.arange(indices.size), indices % count] = 1
@@ -166,6 +172,10 @@ def _slid(
     ]
     if min(sizes) < 1:
         raise FileError(f"its window of {kernel} does not fit into {height} x {width} pixels.")
+    if prod(sizes) * prod(kernel) > _MAX_TAPS:
+        raise FileError(
+            f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} values that are supported."
+        )
     if channels * sizes[0] * sizes[1] > MAX_VALUES:
         raise FileError(f"it makes {channels} x {sizes[0]} x {sizes[1]} values, more than the {MAX_VALUES:,} that are supported.")
     parts = (new_axis(channels), new_axis(sizes[0]), new_axis(sizes[1]))
@@ -223,8 +233,12 @@ def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
 def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Mean, sum or maximum over all pixels of maps."""
     rank = len(flow.axes)
-    axes = axes_of(given, node.attributes, rank)
-    if axes is None and node.attributes.get("noop_with_empty_axes"):
+    axes, noop, keep = (
+        axes_of(given, node.attributes, rank),
+        node.attributes.get("noop_with_empty_axes"),
+        node.attributes.get("keepdims", 1),
+    )
+    if not axes and noop:
         return flow
     axes = tuple(range(rank)) if not axes else tuple(sorted(axes))
     kept = [axis for axis in range(rank) if axis not in axes]
@@ -239,7 +253,7 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
         first = flow.transposed(order).maps(len(axes))
         pooled_first = _whole_map(node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op])
         flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])
-    if node.attributes.get("keepdims", 1):
+    if keep:
         return flow
     return replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
 
@@ -253,11 +267,11 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
+    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
     if not any(amounts):
         return flow
     if min(amounts) < 0:
         raise FileError(f"its pads {list(amounts)} cut pixels away, which is not supported.")
-    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
     if value.size != 1 or not np.isfinite(float(value.reshape(-1)[0])):
         raise FileError("it does not pad with one finite number.")
     before, behind = [0] * rank, [0] * rank
@@ -339,6 +353,14 @@ def _pads(
     mode = str(node.attributes.get("auto_pad", "NOTSET") or "NOTSET")
     reach = [spread * (taps - 1) + 1 for taps, spread in zip(kernel, dilation, strict=True)]
     pixels = _pixels(flow)
+    named = integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
+    longer_windows = node.op != "Conv" and bool(node.attributes.get("ceil_mode", 0))
+    if mode != "NOTSET" and any(named):
+        raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
+    if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
+        raise FileError(
+            f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead."
+        )
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
         less = [total // 2 for total in totals]
@@ -347,10 +369,9 @@ def _pads(
         return (first[0], first[1], last[0], last[1]), False
     if mode not in ("NOTSET", "VALID"):
         raise FileError(f"its auto_pad is {mode!r}.")
-    found = (0,) * (2 * spatial) if mode == "VALID" else integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
-    top, left, bottom, right = found if spatial == 2 else (0, found[0], 0, found[1])
+    top, left, bottom, right = named if spatial == 2 else (0, named[0], 0, named[1])
     longer = [0, 0]
-    if node.attributes.get("ceil_mode", 0):
+    if longer_windows:
         for k, (size, before, behind) in enumerate(zip(pixels, (top, left), (bottom, right), strict=True)):
             count = -(-(size + before + behind - reach[k]) // stride[k]) + 1
             if (count - 1) * stride[k] >= size + before:  # the last window must begin inside

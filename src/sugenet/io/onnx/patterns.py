@@ -21,7 +21,7 @@ from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of
 from sugenet.io.onnx.graph import DTYPES, Array, Node
 from sugenet.io.onnx.values import Constant, Curve, Data, Mix, Table, Value, settled
 
-__all__ = ["batch_norm", "elementwise", "multi_threshold"]
+__all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
 
 _BELOW_AT_ABOVE = {
     "Greater": (False, False, True),
@@ -51,7 +51,7 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
         raise FileError("it combines the data with the size of the batch, so that a sample's answer would depend on the others.")
     if len(tables) == len(data) and all(constant.array.size == 1 for constant in constants) and _alike(tables):
         return _worked_out(node, values, fold)
-    if node.op in ("Add", "Sub") and len(data) == 2:
+    if node.op in ("Add", "Sub", "Sum") and len(data) == 2 and not constants:
         return _added(node, data[0], data[1])
     if len(data) != 1:
         raise FileError(_RESIDUAL)
@@ -111,7 +111,7 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
         return Curve(value.flow if isinstance(value, Curve) else value, where)
     if node.op == "Sign":
         flow = value.flow if isinstance(value, Curve) else value
-        return Table(flow, np.array([-1, 0, 1], flow.dtype), where)
+        return Table(flow, np.array([0 if flow.dtype.kind == "u" else -1, 0, 1], flow.dtype), where)
     first = isinstance(values[0], Constant)
     bound = _constant(values[0] if first else values[1])
     if not isinstance(value, Curve):
@@ -185,6 +185,17 @@ def _add(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     return _affine(flow, -one, other, str(node)) if first else _affine(flow, one, -other, str(node))
 
 
+def _total(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
+    """Sum and Mean of the data and any number of constants."""
+    arrays = [_real(value.array, str(node)) for value in values if isinstance(value, Constant)]
+    for array in arrays:
+        flow = _affine(flow, np.ones((), array.dtype), array, str(node))
+    if node.op == "Mean" and arrays:
+        share = _inverse(np.asarray(len(arrays) + 1, np.float32))
+        flow = _affine(flow, share, np.zeros((), np.float32), str(node))
+    return flow
+
+
 def _multiply(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     first = isinstance(values[0], Constant)
     other = _real(_constant(values[0] if first else values[1]), str(node))
@@ -222,8 +233,10 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     if node.op == "Relu":
         low = 0.0
     elif node.op in ("Max", "Min"):
-        bound = _single(_constant(values[0] if isinstance(values[0], Constant) else values[1]), "its bound")
-        low, high = (bound, inf) if node.op == "Max" else (-inf, bound)
+        arrays = [value.array for value in values if isinstance(value, Constant)]
+        bounds = [_single(array, "its bound") for array in arrays]
+        flow = flow.padded(max([len(flow.axes), *(array.ndim for array in arrays)]))
+        low, high = (max(bounds, default=-inf), inf) if node.op == "Max" else (-inf, min(bounds, default=inf))
     else:
         given = [values[k] if len(values) > k else None for k in (1, 2)]
         found = [
@@ -321,6 +334,7 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
     "LceDequantize": lambda _, __, flow: flow,
     "LceQuantize": lambda node, _, flow: Table(flow, np.array([-1, 1, 1], np.float32), str(node)),
     "Max": _clip,
+    "Mean": _total,
     "Min": _clip,
     "Mul": _multiply,
     "Neg": _negate,
@@ -328,7 +342,10 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
     "Relu": _clip,
     "Round": _round,
     "Sub": _add,
+    "Sum": _total,
 }
+POINTWISE = {*_RULES, *_CURVES, "Sign", *_BELOW_AT_ABOVE}
+"""Operations on data that are read here, beside those of a table."""
 _NEAREST = {
     "Abs": "the absolute value of real data is not supported: it is no threshold of a sum",
     "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",

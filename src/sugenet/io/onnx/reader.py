@@ -14,20 +14,24 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Chain
+from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
-from sugenet.io.onnx.fold import Folder
+from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
 from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
-from sugenet.io.onnx.patterns import elementwise
-from sugenet.io.onnx.rules import RULES, arrays_of, check_attributes, flow_of
-from sugenet.io.onnx.values import Constant, Failure, Tail, Value, settled
+from sugenet.io.onnx.patterns import POINTWISE, elementwise
+from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
+from sugenet.io.onnx.values import Constant, Failure, Patches, Tail, Value, settled
 
-__all__ = ["read_chain"]
+__all__ = ["ACCEPTED", "read_chain", "read_file"]
 
+_VALUES_PER_WEIGHT = 32
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
 _OWN_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
-_TAILS = {"Softmax", "LogSoftmax", "Hardmax", "ArgMax", "TopK", "Sigmoid", "LogSigmoid"}
+_TAILS = {"Softmax", "LogSoftmax", "Hardmax", "ArgMax", "TopK", "Sigmoid"}
 _BEHIND_TAILS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
+ACCEPTED = {*RULES, *_TAILS, *_BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
+"""Every operation that some file may hold; each must be known to the interpreter that judges imports."""
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
     "Concat": "it joins two values that depend on the input, as DenseNet does. Only chains of layers are supported",
@@ -74,9 +78,15 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
     >>> [type(op).__name__ for op in chain.ops]
     ['Affine', 'Sign', 'Linear', 'Affine', 'Sign', 'Linear', 'Affine', 'Affine']
     """
+    return read_file(source)[0]
+
+
+def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
+    """The chain of a file, the file itself, and which of its outputs the chain leads to."""
     graph = read_graph(source)
     try:
-        return _Walk(graph).chain()
+        walk = _Walk(graph)
+        return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:  # none is known, but files come from anywhere
@@ -93,7 +103,9 @@ class _Walk:
         held = sum(array.size for array in self.graph.constants.values())
         held += sum(a.size for node in self.graph.nodes for a in node.attributes.values() if isinstance(a, np.ndarray))
         self.fold = Folder(min(64 * held + (1 << 20), 1 << 28))
+        self.most = min(_VALUES_PER_WEIGHT * held + (1 << 14), MAX_VALUES)
         self.notes: list[str] = []
+        self.output = ""
         self.values: dict[str, Value] = {name: Constant(array) for name, array in self.graph.constants.items()}
 
     def chain(self) -> Chain:
@@ -106,6 +118,10 @@ class _Walk:
                 f"it has {len(data)} data inputs ({named}), but one is needed." if data else "its outputs do not depend on any input."
             )
         self.values[data[0].name] = _start(data[0])
+        try:
+            self._small_enough(self.values[data[0].name])
+        except FileError as error:
+            raise FileError(f"the data input {data[0].name[:60]!r}: {error}") from None
         for node in self.graph.nodes:
             if any(name in needed for name in node.outputs if name):
                 self._take(node)
@@ -153,7 +169,7 @@ class _Walk:
             if failures:
                 raise min(failures, key=lambda failure: failure.number).error
             raise FileError("its outputs do not depend on the input.")
-        first = next(iter(deciding.values()))
+        self.output, first = next(iter(deciding.items()))
         if any(tail.flow.link is not first.flow.link for tail in deciding.values()):
             named = ", ".join(repr(name[:40]) for name in list(deciding)[:5])
             raise FileError(f"it has several outputs that are different values ({named}). Keep the class scores as the only output.")
@@ -168,7 +184,7 @@ class _Walk:
         failed = next((value for value in given if isinstance(value, Failure)), None)
         made: Value
         try:
-            made = failed or self._value(node, given)
+            made = failed or self._read(node, given)
         except FileError as error:
             made = Failure(FileError(f"{node}: {error}"), node.number)
         for place, name in enumerate(node.outputs):
@@ -183,7 +199,29 @@ class _Walk:
             else:
                 self.values[name] = made
 
-    def _value(self, node: Node, given: list[Value | None]) -> Value:
+    def _read(self, node: Node, given: list[Value | None]) -> Value:
+        """What a node makes; nothing of it may be left over."""
+        self._known(node)
+        counted = checked(node) if node.op in ACCEPTED else node
+        made = self._value(counted, given)
+        self._small_enough(made)
+        if (unused := left_over(counted)) is not None:
+            raise FileError(f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not supported here.")
+        return made
+
+    def _small_enough(self, value: Value) -> None:
+        """Refuse a sample that grows far beyond what the file can mean: a small file must not cost much time or memory."""
+        flow = value if isinstance(value, Flow) else getattr(value, "flow", None)
+        size = 0 if flow is None else prod(piece.size for piece in flow.inner)
+        if isinstance(value, Patches):
+            size *= prod(value.kernel)
+        if size > self.most:
+            raise FileError(
+                f"a sample has {size:,} values there, but with as few weights as the file holds {self.most:,} are supported. "
+                "Export the model for smaller samples or less padding."
+            )
+
+    def _known(self, node: Node) -> None:
         if (node.domain, node.op) in self.graph.functions:
             raise FileError(
                 "it is a function that the file defines itself. Write functions out first: onnx.inliner.inline_local_functions(model)."
@@ -192,7 +230,8 @@ class _Walk:
             raise FileError(f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, FINN and Brevitas.")
         if any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant":
             raise FileError(f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}.")
-        check_attributes(node)
+
+    def _value(self, node: Node, given: list[Value | None]) -> Value:
         data = [value for value in given if value is not None and not isinstance(value, Constant)]
         if not data:
             return self._constant(node, given)
@@ -228,8 +267,8 @@ class _Walk:
 
     def _tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
         flow = flow_of(given)
-        if node.op in ("Sigmoid", "LogSigmoid"):
-            return Tail(flow.flat(flow.inner, str(node)), (str(node),))
+        if node.op == "Sigmoid":
+            return Tail(flow, (str(node),), shares=True)
         new = self.graph.opset >= 13 or node.op in ("ArgMax", "TopK")
         axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1 if new else 1)
         rank = len(flow.axes)
@@ -240,17 +279,38 @@ class _Walk:
         named = (
             f"{node}, where a tie goes to the last class instead of the first" if node.attributes.get("select_last_index") else str(node)
         )
-        return Tail(flow.features(axis, str(node)), (named,), node.op in ("ArgMax", "TopK", "Hardmax"))
+        flow.features(axis, str(node))  # refuses where some scores lie on other axes
+        return Tail(flow, (named,), node.op in ("ArgMax", "TopK", "Hardmax"), node.op == "Softmax")
 
     def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
         tail = given[0]
         if not isinstance(tail, Tail) or any(isinstance(value, Tail) for value in given[1:]):
             raise FileError("it combines class scores with something else. Only a chain of layers is supported.")
-        if node.op in _TAILS:
-            return replace(tail, left_out=(*tail.left_out, str(node)), picks=tail.picks or node.op in ("ArgMax", "TopK", "Hardmax"))
-        if node.op in _BEHIND_TAILS:
+        last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
+        if node.op not in _TAILS | _BEHIND_TAILS:
+            raise FileError(last)
+        if node.op == "Cast":
+            kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
+            if kind not in ("f" if not tail.picks else "fiu"):
+                raise FileError(f"it casts class scores to element type {node.attributes.get('to')}, which can change the class.")
             return tail
-        raise FileError(f"it stands behind {tail.left_out[-1]}, which must be the end of the network.")
+        if tail.picks:  # the class itself, or its score
+            if node.op in _TAILS or node.op == "Log":
+                raise FileError(last)
+            for name in node.attributes:
+                node.attributes.get(name)  # only its shape can change now
+            return tail
+        if node.op == "Log":
+            if not tail.shares:
+                raise FileError("it takes logarithms of what may be negative.")
+            return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
+        if node.op in _TAILS:
+            found = self._tail(node, [tail.flow])
+            return replace(found, left_out=(*tail.left_out, *found.left_out))
+        rule = RULES[node.op]
+        moved = rule(node, [tail.flow, *given[1:]])
+        assert isinstance(moved, Flow)
+        return replace(tail, flow=moved)
 
 
 def _start(port: Port) -> Flow:

@@ -17,56 +17,9 @@ from sugenet.io.onnx.patterns import batch_norm, multi_threshold
 from sugenet.io.onnx.plumbing import expand, flatten, reshape, squeeze, transpose, unsqueeze
 from sugenet.io.onnx.values import Constant, Curve, Data, Failure, Patches, Table, Value, settled
 
-__all__ = ["RULES", "Rule", "arrays_of", "check_attributes", "flow_of"]
+__all__ = ["RULES", "Rule", "arrays_of", "flow_of"]
 
 Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
-
-_ATTRIBUTES: dict[str, type] = {
-    "allowzero": int,
-    "alpha": float,
-    "auto_pad": str,
-    "axes": tuple,
-    "axis": int,
-    "beta": float,
-    "ceil_mode": int,
-    "count_include_pad": int,
-    "data_layout": str,
-    "dilations": tuple,
-    "end": int,
-    "epsilon": float,
-    "group": int,
-    "keepdims": int,
-    "kernel_shape": tuple,
-    "largest": int,
-    "max": float,
-    "min": float,
-    "mode": str,
-    "narrow": int,
-    "noop_with_empty_axes": int,
-    "out_bias": float,
-    "out_scale": float,
-    "pad_value": int,
-    "pads": tuple,
-    "perm": tuple,
-    "rounding_mode": str,
-    "signed": int,
-    "start": int,
-    "strides": tuple,
-    "threshold": float,
-    "to": int,
-    "training_mode": int,
-    "transA": int,
-    "transB": int,
-}
-"""What the attributes that are read must be."""
-
-
-def check_attributes(node: Node) -> None:
-    """Refuse a node with an attribute of another type than it is read as."""
-    for key, value in node.attributes.items():
-        kind = _ATTRIBUTES.get(key)
-        if kind is not None and not isinstance(value, kind):
-            raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
 
 
 def flow_of(given: Sequence[Value | None]) -> Flow:

@@ -79,6 +79,8 @@ class Tail:
     left_out: tuple[str, ...]
     picks: bool = False
     """Whether the largest score is picked: what stands before is what decides."""
+    shares: bool = False
+    """Whether they are positive, so that logarithms keep their order."""
 
 
 @dataclass(frozen=True, eq=False)

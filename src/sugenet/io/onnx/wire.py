@@ -123,8 +123,10 @@ class Message:
 
     def message(self, field: int) -> Message | None:
         """One message; None where the field is missing."""
-        raw = self.raw(field)
-        return None if raw is None else Message(raw, self.budget)
+        raws = self.raws(field)
+        if len(raws) > 1:  # other programs join the two
+            raise FileError(f"field {field} holds a message twice. {_DAMAGED}")
+        return Message(raws[0], self.budget) if raws else None
 
     def numbers(self, field: int) -> npt.NDArray[np.int64]:
         """Whole numbers, written one by one or packed."""

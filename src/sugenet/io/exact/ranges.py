@@ -1,0 +1,118 @@
+"""Signs of values that were clipped at zero: ReLU and then sign has the values 0 and 1, not -1, 0 and +1.
+
+Where a sign is neither at zero, a chain can be exact only if zero cannot occur. Behind a clip at zero it occurs all the time, and is
+then simply the lower (or upper) of two values; no rule for sign(0) that a user could declare would say that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, AveragePool, Chain, Clip, Flatten, MaxPool, Op, Pad, Sign
+
+__all__ = ["sharpened"]
+
+_Ends: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Least and largest value, one of each for all values or one a channel; exact, or infinite."""
+
+
+def sharpened(chain: Chain) -> Chain:
+    """The chain with every sign that is neither at zero, but never sees one side of it, as a sign with two values.
+
+    Raises
+    ------
+    FileError
+        Where only some channels are clipped at zero.
+
+    Examples
+    --------
+    >>> ops = (Clip("relu", 0.0, inf), Sign("sign", zero=0))
+    >>> sharpened(Chain("example", (2,), ops)).ops[1]
+    Sign(where='sign', zero=-1, low=0.0, high=1.0)
+    """
+    ends = _endless()
+    ops: list[Op] = []
+    for op in chain.ops:
+        now = op
+        if isinstance(op, Sign):
+            now = _two_valued(op, ends) if op.zero == 0 else op
+            ends = _single(now.low), _single(now.high)
+            if now.zero == 0:
+                ends = _single(op.low), _single(op.high)
+        else:
+            ends = _past(op, ends)
+        ops.append(now)
+    return replace(chain, ops=tuple(ops))
+
+
+def _endless() -> _Ends:
+    return np.array([-inf], dtype=object), np.array([inf], dtype=object)
+
+
+def _single(value: float) -> npt.NDArray[Any]:
+    return np.array([Fraction(value)], dtype=object)
+
+
+def _two_valued(op: Sign, ends: _Ends) -> Sign:
+    low, high = ends
+    middle = (op.low + op.high) / 2
+    if all(value >= 0 for value in low):
+        return replace(op, zero=-1, low=middle)
+    if all(value <= 0 for value in high):
+        return replace(op, zero=1, high=middle)
+    if any(value == 0 for row in ends for value in row):
+        raise FileError(
+            f"{op.where}: sign of values that are clipped at zero in some channels only, so it has two values there and three elsewhere. "
+            "Write the sign as a comparison, such as Where(x > 0, 1, -1)."
+        )
+    return op
+
+
+def _past(op: Op, ends: _Ends) -> _Ends:
+    """What values can be behind an operation."""
+    low, high = ends
+    match op:
+        case Clip():
+            bottom, top = _exact(op.low), _exact(op.high)
+            return _each(lambda v: min(max(v, bottom), top), low), _each(lambda v: min(max(v, bottom), top), high)
+        case Affine():
+            return _moved(op, ends)
+        case Pad():
+            value = Fraction(op.value)
+            return _each(lambda v: min(v, value), low), _each(lambda v: max(v, value), high)
+        case AveragePool() if op.count_pads and any(op.pads):
+            return _each(lambda v: min(v, Fraction(0)), low), _each(lambda v: max(v, Fraction(0)), high)
+        case MaxPool() | AveragePool():
+            return ends
+        case Flatten() if len(low) == len(high) == 1 or (len(set(low)) == 1 and len(set(high)) == 1):
+            return low[:1], high[:1]
+    return _endless()
+
+
+def _moved(op: Affine, ends: _Ends) -> _Ends:
+    scale, shift = ([Fraction(v) for v in np.asarray(values).reshape(-1).tolist()] for values in (op.scale, op.shift))
+    count = max(len(scale), len(shift), len(ends[0]), len(ends[1]))
+    if any(len(row) not in (1, count) for row in (scale, shift, *ends)):
+        return _endless()
+    lows, highs = [], []
+    for k in range(count):
+        a, b = scale[k % len(scale)], shift[k % len(shift)]
+        sides = [b if a == 0 else a * row[k % len(row)] + b for row in ends]
+        lows.append(min(sides))
+        highs.append(max(sides))
+    return np.array(lows, dtype=object), np.array(highs, dtype=object)
+
+
+def _exact(value: float) -> Any:
+    return value if value in (inf, -inf) else Fraction(value)
+
+
+def _each(function: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.array([function(value) for value in values], dtype=object)

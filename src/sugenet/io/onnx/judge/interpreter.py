@@ -1,0 +1,172 @@
+"""Runs an ONNX graph operator by operator, for comparing an import with its file.
+
+Nothing here knows how the reader recognizes layers; both share the parser of the file and nothing else. An operator or an attribute
+that is not known, and a graph that would take too much memory, are refused by name: then the import says that it was not compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
+from sugenet.io.onnx.judge.moves import MOVES
+from sugenet.io.onnx.judge.pointwise import POINTWISE
+from sugenet.io.onnx.judge.tensors import Call, Decision, Tensor, UncomparableError, constant
+from sugenet.io.onnx.judge.windows import WINDOWS
+
+__all__ = ["OPERATORS", "Outcome", "Program"]
+
+OPERATORS = {**POINTWISE, **WINDOWS, **MOVES}
+"""Every operator that is known, by its name."""
+
+_ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK"}
+_BEHIND_ENDS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
+_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
+_MOST = 1 << 27
+"""Values that one run may make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run of the graph gave."""
+
+    scores: Tensor
+    """In front of softmax and the like."""
+    decisions: tuple[tuple[Decision, Tensor], ...]
+    """Each with what became of it, element by element and in place, before anything else."""
+    values: dict[str, Tensor]
+    """The outputs of the graph, by name."""
+    spent: int
+    """How much was computed, in values made and products of 64."""
+
+
+class Program:
+    """A graph that can be run on batches of samples.
+
+    Parameters
+    ----------
+    graph
+        The parsed file.
+    output
+        Which output of the graph leads to the class scores.
+    """
+
+    def __init__(self, graph: Graph, output: str) -> None:
+        self.graph, self.output = graph, output
+        maker = {name: node for node in graph.nodes for name in node.outputs if name}
+        self.scores = _scores(output, maker)
+        needed, order = {output, self.scores}, []
+        for node in reversed(graph.nodes):
+            if any(name in needed for name in node.outputs if name):
+                needed |= set(node.inputs)
+                order.append(node)
+        self.nodes = order[::-1]
+        self.read = {name for node in self.nodes for name in node.inputs} | {output}
+        inputs = [port for port in graph.inputs if port.name in needed]
+        if len(inputs) != 1 or inputs[0].shape is None:
+            raise UncomparableError("it has no single data input of known shape.")
+        self.input = inputs[0]
+        unknown = next((node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None)
+        if unknown is not None:
+            raise UncomparableError(f"{unknown}: the interpreter does not know this operator.")
+        self.fixed: dict[str, Tensor] = {name: constant(array) for name, array in graph.constants.items() if name in needed}
+        self._fold()
+
+    @property
+    def batch(self) -> int | None:
+        """How many samples a run takes; None where that is open."""
+        assert self.input.shape is not None
+        return self.input.shape[0]
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        assert self.input.shape is not None
+        return tuple(size or 1 for size in self.input.shape[1:])
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """Of the data input."""
+        return np.dtype(DTYPES[self.input.dtype]).newbyteorder("=")
+
+    def run(self, x: Array) -> Outcome:
+        """Run a batch whose size the file allows, in the file's shape."""
+        kind = self.kind
+        values = {**self.fixed}
+        values[self.input.name] = Tensor(np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True)
+        budget = _Budget(_MOST)
+        decisions: list[tuple[Decision, Tensor]] = []
+        stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
+        for node in self.nodes:
+            if all(name in self.fixed for name in node.outputs if name):
+                continue
+            made = self._step(node, values, budget)
+            found = values[node.outputs[0]]
+            numbers = [number for name in node.inputs for number in stems.get(name, ())]
+            numbers += range(len(decisions), len(decisions) + len(made))
+            decisions += [(decision, found) for decision in made]
+            if found.signs and numbers:
+                stems[node.outputs[0]] = numbers
+                if node.op in POINTWISE:
+                    for number in numbers:
+                        if decisions[number][0].before.shape == found.shape:
+                            decisions[number] = decisions[number][0], found
+        outputs = {port.name: values[port.name] for port in self.graph.outputs if port.name in values}
+        return Outcome(values[self.scores], tuple(decisions), outputs, budget.spent)
+
+    def _fold(self) -> None:
+        """Compute what does not depend on the input, once."""
+        budget = _Budget(_MOST)
+        for node in self.nodes:
+            if all(name in self.fixed for name in node.inputs if name) and node.op not in ("Shape", "Size"):
+                self._step(node, self.fixed, budget)
+        for node in self.nodes:  # shapes of constants, and what follows from them
+            if all(name in self.fixed for name in node.inputs if name) and not all(name in self.fixed for name in node.outputs if name):
+                self._step(node, self.fixed, budget)
+
+    def _step(self, node: Node, values: dict[str, Tensor], budget: _Budget) -> list[Decision]:
+        call = Call(node, self.graph.opset, [values[name] if name else None for name in node.inputs], budget.spend)
+        while call.inputs and call.inputs[-1] is None:
+            call.inputs.pop()
+        try:
+            with np.errstate(all="ignore"):
+                found = OPERATORS[node.op](call)
+            left = sorted(set(node.attributes) - call.asked)
+            if left:
+                raise UncomparableError(f"its attribute {left[0]!r} is not known.")
+        except UncomparableError as error:
+            raise UncomparableError(f"{node}: {error}") from None
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
+        made = found if isinstance(found, tuple) else (found,)
+        values.update((name, tensor) for name, tensor in zip(node.outputs, made, strict=False) if name)
+        if any(name not in values for name in node.outputs if name and name in self.read):
+            raise UncomparableError(f"{node}: only its first output is known.")
+        return call.decisions
+
+
+class _Budget:
+    """What a run may still spend."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.spent = most, 0
+
+    def spend(self, count: int) -> None:
+        """Take a number of values."""
+        self.spent += int(count)
+        if self.spent > self.most:
+            raise UncomparableError(f"it would take more than the {self.most:,} values that a comparison may make.")
+
+
+def _scores(output: str, maker: dict[str, Any]) -> str:
+    """The tensor in front of the first softmax or the like that leads to an output."""
+    found = name = output
+    while name in maker and maker[name].op in _ENDS | _BEHIND_ENDS and maker[name].inputs:
+        node = maker[name]
+        name = node.inputs[0]
+        if node.op in _ENDS:
+            found = name
+    return found

@@ -1,0 +1,378 @@
+"""Products and sliding windows: matrix products, convolutions, pooling, padding and batch normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.io.onnx.graph import Array
+from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, Call, Tensor, UncomparableError, exact_products
+
+__all__ = ["WINDOWS"]
+
+_Operator: TypeAlias = Callable[[Call], Tensor]
+
+
+# -- sums of products ------------------------------------------------------------------------------------------------------------
+
+
+def _summed(rows: Tensor, values: Array, errors: Array, weights: Array, spread: Array | None) -> tuple[Array, Array]:
+    """``values @ weights`` and the bound of each sum, for values of shape (..., terms); `spread` bounds the weights."""
+    terms, weights = len(weights), np.ascontiguousarray(weights)
+    result = (values.reshape(-1, terms) @ weights).reshape(*values.shape[:-1], weights.shape[1])
+    bound: Any = np.zeros(())
+    if not rows.exact:
+        bound = errors @ np.abs(weights)
+    if spread is not None:
+        bound = bound + (np.abs(values) + (0.0 if rows.exact else errors)) @ spread
+    if rows.kind.kind == "f" and not exact_products(values, weights, terms):
+        unit = ROUND if rows.data else SINGLE
+        most = np.abs(values).max(axis=-1, keepdims=True, initial=0)
+        bound = bound + (terms + 2) * unit * most * np.abs(weights).sum(axis=0)
+    return result, np.asarray(bound)
+
+
+def _matrices(call: Call, left: Tensor, right: Tensor) -> Tensor:
+    if right.data or left.values.ndim < 1 or right.values.ndim != 2 or left.shape[-1] != right.shape[0]:
+        raise UncomparableError("it multiplies other things than data and a matrix of the file.")
+    call.made(left.shape, (*left.shape[:-1], right.shape[1]))
+    call.spend(prod(left.shape) * right.shape[1] // 64)
+    weights = right.values.astype(np.float64)
+    values = left.values.astype(np.float64)
+    result, bound = _summed(left, values, np.asarray(left.errors), weights, None if right.exact else np.asarray(right.errors))
+    kind = left.kind
+    return Tensor(result if left.data or kind.kind == "f" else result.astype(kind), kind, bound, left.data)
+
+
+def _matmul(call: Call) -> Tensor:
+    return _matrices(call, call.tensor(0), call.tensor(1))
+
+
+def _gemm(call: Call) -> Tensor:
+    left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
+    if left.values.ndim != 2 or right.values.ndim != 2:
+        raise UncomparableError("it multiplies what are no matrices.")
+    left = left.moved(np.transpose) if call.number("transA") else left
+    right = right.moved(np.transpose) if call.number("transB") else right
+    alpha, beta = call.real("alpha", 1.0), call.real("beta", 1.0)
+    found = _matrices(call, left, right)
+    values, error = found.values * alpha, found.error * abs(alpha)
+    if alpha != 1:
+        error = error + 2 * ROUND * np.abs(values)
+    if added is not None:
+        if added.data or not _fits(added.shape, values.shape):
+            raise UncomparableError("it adds what is no constant of the shape of its result.")
+        shift = added.values.astype(np.float64) * beta
+        plain = (
+            beta == 1
+            and alpha == 1
+            and found.exact
+            and exact_products(np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2)
+        )
+        values = values + shift
+        if beta != 1:
+            error = error + SINGLE * np.abs(shift)  # a reader may round it to the file's floats
+        error = error if plain else error + 2 * ROUND * (np.abs(values) + np.abs(shift))
+        error = error + abs(beta) * added.error
+    return Tensor(values, found.kind, np.asarray(error), found.data)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another, which stays as it is."""
+    return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(shape[::-1], target[::-1], strict=False))
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where the taps of a window lie along one axis, for each position: their places, and which of them are inside."""
+
+    places: Array
+    inside: Array
+    counted: Array
+    """Inside, or in the padding that the file names."""
+
+    @property
+    def positions(self) -> int:
+        return len(self.places)
+
+
+def _axes(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
+    """The windows along each axis of pixels."""
+    rank = len(sizes)
+    strides, dilations = (call.numbers(name) or (1,) * rank for name in ("strides", "dilations"))
+    pads = call.numbers("pads") or (0,) * (2 * rank)
+    mode = call.text("auto_pad", "NOTSET") or "NOTSET"
+    ceil = bool(call.number("ceil_mode"))
+    if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank:
+        raise UncomparableError("its attributes have the wrong number of axes.")
+    if min((*strides, *dilations, *kernel)) < 1 or min(pads) < 0 or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise UncomparableError("its attributes make no windows.")
+    found = []
+    for k, (size, taps, step, spread) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
+        reach = (taps - 1) * spread + 1
+        before, behind = (pads[k], pads[k + rank]) if mode == "NOTSET" else (0, 0)
+        if mode.startswith("SAME"):
+            count = (size + step - 1) // step
+            total = max((count - 1) * step + reach - size, 0)
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            behind = total - before
+        else:
+            room = size + before + behind - reach
+            if room < 0:
+                raise UncomparableError("its window does not fit.")
+            count = room // step + 1
+            if ceil and room % step and count * step < size + before:  # one more, which begins before the padding behind
+                count += 1
+        call.spend(count * taps)
+        places = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
+        found.append(_Axis(places, (places >= 0) & (places < size), (places >= -before) & (places < size + behind)))
+    return found
+
+
+def _cut(call: Call, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
+    """Windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
+    rank = len(axes)
+    call.made((*array.shape[:2], *(size for axis in axes for size in axis.places.shape)))
+    for k, axis in enumerate(axes):  # position and tap of axis k stand at 2 + k and last
+        at = 2 + k
+        edge = np.clip(axis.places, 0, array.shape[at] - 1)
+        array = np.take(array, edge, axis=at)
+        mask = axis.inside.reshape(*axis.inside.shape, *[1] * (array.ndim - at - 2))
+        array = np.where(mask, array, fill)
+        array = np.moveaxis(array, at + 1, -1)
+    assert array.ndim == 2 + 2 * rank
+    return array
+
+
+def _maps(call: Call) -> Tensor:
+    x = call.tensor(0)
+    if x.values.ndim < 3 or not x.values.size:
+        raise UncomparableError("it slides over data without pixels.")
+    return x
+
+
+def _conv(call: Call) -> Tensor:
+    x, weights, bias = _maps(call), call.tensor(1), call.optional(2)
+    if weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data):
+        raise UncomparableError("its weights are no constants of the file.")
+    w = weights.values.astype(np.float64)
+    groups = call.number("group", 1)
+    kernel = call.numbers("kernel_shape") or w.shape[2:]
+    if kernel != w.shape[2:] or groups < 1 or w.shape[1] * groups != x.shape[1] or len(w) % groups or not w.size:
+        raise UncomparableError("its weights do not fit the data.")
+    axes = _axes(call, x.shape[2:], kernel)
+    positions = tuple(axis.positions for axis in axes)
+    taps = prod(kernel)
+    call.spend(len(x.values) * prod(positions) * len(w) * w.shape[1] * taps // 64)
+    spread = tuple(range(2, 2 + len(axes)))
+
+    def rows(array: Array, g: int) -> Array:
+        part = array[:, g * w.shape[1] : (g + 1) * w.shape[1]]
+        cut = _cut(call, part, axes, 0.0)
+        order = (0, *spread, 1, *range(2 + len(axes), cut.ndim))
+        return cut.transpose(order).reshape(len(array), *positions, w.shape[1] * taps)
+
+    made, bounds = [], []
+    per = len(w) // groups
+    for g in range(groups):
+        flat, wide = (a[g * per : (g + 1) * per].reshape(per, -1).T for a in (w, weights.errors))
+        cut = rows(x.values.astype(np.float64), g)
+        found, bound = _summed(x, cut, cut if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide)
+        made.append(found)
+        bounds.append(np.broadcast_to(bound, found.shape))
+    values, error = (np.moveaxis(np.concatenate(parts, axis=-1), -1, 1) for parts in (made, bounds))
+    if bias is not None:
+        if bias.shape != (len(w),):
+            raise UncomparableError("its bias does not fit.")
+        shift = bias.values.astype(np.float64).reshape(-1, *[1] * len(axes))
+        fine = not error.any() and exact_products(np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2)
+        values = values + shift
+        error = error if fine else error + ROUND * np.abs(values)
+        error = error + bias.errors.reshape(shift.shape)
+    return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
+
+
+def _max_pool(call: Call) -> Tensor:
+    x = _maps(call)
+    call.attribute("storage_order")  # of the second output, which is not made
+    kernel = call.numbers("kernel_shape")
+    if kernel is None:
+        raise UncomparableError("it has no kernel_shape.")
+    axes = _axes(call, x.shape[2:], kernel)
+    last = tuple(range(-len(axes), 0))
+    values = _cut(call, x.values.astype(np.float64), axes, -np.inf).max(axis=last)
+    if np.isneginf(values).any():
+        raise UncomparableError("a window lies in the padding alone.")
+    error = np.zeros(()) if x.exact else _cut(call, np.asarray(x.errors), axes, 0.0).max(axis=last)
+    return Tensor(values if x.kind.kind == "f" else values.astype(x.kind), x.kind, error, x.data)
+
+
+def _average_pool(call: Call) -> Tensor:
+    x = _maps(call)
+    kernel = call.numbers("kernel_shape")
+    if kernel is None:
+        raise UncomparableError("it has no kernel_shape.")
+    include = bool(call.number("count_include_pad"))
+    axes = _axes(call, x.shape[2:], kernel)
+    shares = [(axis.counted if include else axis.inside).sum(axis=1) for axis in axes]
+    count = np.ones((), np.int64)
+    for share in shares:
+        count = np.multiply.outer(count, share)
+    if not count.all():
+        raise UncomparableError("a window lies in the padding alone.")
+    return _mean(x, [_cut(call, part, axes, 0.0) for part in _parts(x)], count, len(axes))
+
+
+def _parts(x: Tensor) -> list[Array]:
+    return [x.values.astype(np.float64)] if x.exact else [x.values.astype(np.float64), np.ascontiguousarray(x.errors)]
+
+
+def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
+    """Means over the last axes of values, and of their bounds."""
+    last = tuple(range(-rank, 0))
+    total = parts[0].sum(axis=last)
+    terms = prod(parts[0].shape[-rank:])
+    values = total / count
+    error = (terms + 2) * ROUND * np.abs(parts[0]).sum(axis=last) / count
+    if exact_products(parts[0], np.ones(1), terms):
+        error = np.where(
+            values * count == total, np.where(np.log2(count) % 1 == 0, 0.0, 2 * ROUND * np.abs(values)), 2 * ROUND * np.abs(values)
+        )
+    if len(parts) > 1:
+        error = error + parts[1].sum(axis=last) / count
+    return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
+
+
+def _global(call: Call) -> Tensor:
+    x = _maps(call)
+    rank = x.values.ndim - 2
+    last = tuple(range(2, 2 + rank))
+    ones = (1,) * rank
+    if call.node.op == "GlobalMaxPool":
+        error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
+        return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
+    return _mean(x, [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)], np.asarray(prod(x.shape[2:])), rank)
+
+
+def _max_pool_last(call: Call) -> Tensor:
+    """QONNX's MaxPoolNHWC."""
+    x = call.tensor(0)
+    if x.values.ndim != 4:
+        raise UncomparableError("it needs four axes.")
+    first = x.moved(lambda array: np.moveaxis(array, -1, 1))
+    inner = Call(call.node, call.opset, [first], call.spend, call.decisions, call.asked)
+    return _max_pool(inner).moved(lambda array: np.moveaxis(array, 1, -1))
+
+
+def _windows_as_rows(call: Call) -> Tensor:
+    """FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
+    x = call.tensor(0)
+    call.attribute("input_shape")  # written down by the exporter, and known from the data
+
+    def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:
+        found = call.numbers(name, default)
+        if found is None or len(found) not in (1, count):
+            raise UncomparableError(f"its {name} is missing or has the wrong length.")
+        return found * count if len(found) == 1 else found
+
+    kernel, stride, dilation = pair("kernel_size", None), pair("stride", None), pair("dilations", (1, 1))
+    pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.attribute("pad_value", 0)
+    if call.number("depthwise") or fill or x.values.ndim != 4 or min((*kernel, *stride, *dilation)) < 1 or min(pads) < 0:
+        raise UncomparableError("it makes windows in a way that is not known.")
+    axes = []
+    for size, taps, step, spread, before, behind in zip(x.shape[1:3], kernel, stride, dilation, pads[:2], pads[2:], strict=True):
+        room = size + before + behind - (taps - 1) * spread - 1
+        if room < 0:
+            raise UncomparableError("its window does not fit.")
+        call.spend((room // step + 1) * taps)
+        places = np.arange(room // step + 1)[:, None] * step - before + np.arange(taps)[None, :] * spread
+        inside = (places >= 0) & (places < size)
+        axes.append(_Axis(places, inside, inside))
+
+    def rows(array: Array) -> Array:
+        cut = _cut(call, np.moveaxis(array, -1, 1), axes, 0.0)  # n, c, y, x, ky, kx
+        cut = cut.transpose(0, 2, 3, 4, 5, 1)
+        return cut.reshape(*cut.shape[:3], -1)
+
+    return x.moved(rows)
+
+
+# -- padding and normalization ---------------------------------------------------------------------------------------------------
+
+
+def _pad(call: Call) -> Tensor:
+    x, fill = call.tensor(0), call.optional(2)
+    if call.text("mode", "constant") != "constant":
+        raise UncomparableError("it pads by copies.")
+    rank = x.values.ndim
+    amounts, named = call.listed(1, "pads"), call.listed(3, "axes")
+    axes = tuple(range(rank)) if named is None else named
+    value = call.real("value", 0.0) if fill is None else float(fill.values.reshape(-1)[0])
+    if (
+        amounts is None
+        or len(amounts) != 2 * len(axes)
+        or any(not -rank <= axis < rank for axis in axes)
+        or (fill is not None and fill.data)
+    ):
+        raise UncomparableError("its pads do not fit the data.")
+    around = [(0, 0)] * rank
+    for k, axis in enumerate(axes):
+        around[axis % rank] = amounts[k], amounts[k + len(axes)]
+    call.made(tuple(max(size + before + behind, 0) for size, (before, behind) in zip(x.shape, around, strict=True)))
+    if any(size + before + behind < 0 for size, (before, behind) in zip(x.shape, around, strict=True)):
+        raise UncomparableError("its pads cut away more than there is.")
+    kept = tuple(slice(max(-before, 0), size - max(-behind, 0)) for size, (before, behind) in zip(x.shape, around, strict=True))
+    wide = [(max(before, 0), max(behind, 0)) for before, behind in around]
+    values = np.pad(x.values[kept], wide, constant_values=value)
+    return Tensor(values, x.kind, np.zeros(()) if x.exact else np.pad(x.errors[kept], wide), x.data)
+
+
+def _normalized(call: Call) -> Tensor:
+    x = call.tensor(0)
+    parameters = [call.tensor(place) for place in (1, 2, 3, 4)]
+    call.attribute("momentum")  # of training
+    if call.number("training_mode") or not call.number("spatial", 1):
+        raise UncomparableError("it takes the statistics of the batch, or of single pixels.")
+    if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):
+        raise UncomparableError("its parameters are no constants, one a channel.")
+    call.made(x.shape, x.shape)
+    gamma, beta, mean, var = (p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters)
+    root = np.sqrt(var + call.real("epsilon", 1e-5))
+    apart = x.values - mean
+    part = apart - x.values
+    lost = (x.values - (apart - part)) + (-mean - part)
+    error = x.error + np.where(lost == 0, 0.0, ROUND * np.abs(apart))
+    term = gamma * apart / root
+    result = term + beta
+    bound = np.abs(gamma / root) * error * (1 + 8 * ROUND) + 8 * ROUND * np.abs(term) + np.where(beta == 0, 0.0, ROUND * np.abs(result))
+    if not all(p.exact for p in parameters):
+        g, b, m, v = (p.errors.reshape(gamma.shape) for p in parameters)
+        room = np.where(2 * v < root**2, root**2 - v, 0.0)
+        with np.errstate(divide="ignore"):
+            bound = bound + 2 * (
+                np.abs(apart / root) * g + b + np.abs((np.abs(gamma) + g) / root) * m + np.where(v > 0, np.abs(term) * v / room, 0.0)
+            )
+    return Tensor(result, x.kind, np.asarray(bound), x.data)
+
+
+WINDOWS: dict[str, _Operator] = {
+    "AveragePool": _average_pool,
+    "BatchNormalization": _normalized,
+    "Conv": _conv,
+    "Gemm": _gemm,
+    "GlobalAveragePool": _global,
+    "GlobalMaxPool": _global,
+    "Im2Col": _windows_as_rows,
+    "MatMul": _matmul,
+    "MaxPool": _max_pool,
+    "MaxPoolNHWC": _max_pool_last,
+    "Pad": _pad,
+}
+"""By the name of the operator."""
