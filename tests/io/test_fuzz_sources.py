@@ -1,0 +1,79 @@
+"""Random state dicts, Keras files, arrays and folders against PyTorch's own layers; random exports against all samples gone through.
+
+The networks and questions are made by `tests.fuzzing`, from seeds, so that a failure can be made again; what was found once stands below it
+as the smallest file that shows it.
+"""
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("h5py", reason="h5py is not installed")
+
+from sugenet.io import BitInputs, from_state_dict  # noqa: E402
+from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.larq.reader import read_larq  # noqa: E402
+from tests.fuzzing import exports, sources  # noqa: E402
+from tests.fuzzing.source_keras import write  # noqa: E402
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_read_is_what_the_source_computes(seed):
+    seen = Counter()
+    for case in islice(sources.cases(seed), 40):
+        accepted, wrong = sources.outcome(case)
+        assert wrong is None, wrong
+        seen[accepted] += 1
+    assert seen[True] >= 12, "too few of the files are accepted for the comparison to mean much"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_many_more_sources(seed):
+    for case in islice(sources.cases(seed), 500):
+        assert sources.difference(case) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_exported_question_has_the_same_answer(seed):
+    pytest.importorskip("ortools", reason="OR-Tools is not installed")
+    pytest.importorskip("pysat", reason="python-sat is not installed")
+    for case in islice(exports.cases(seed), 40):
+        assert exports.difference(case) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_many_more_exports(seed):
+    pytest.importorskip("ortools", reason="OR-Tools is not installed")
+    pytest.importorskip("pysat", reason="python-sat is not installed")
+    for case in islice(exports.cases(seed), 500):
+        assert exports.difference(case) is None
+
+
+# -- what was found once -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_sign_of_padded_zeros_is_one(tmp_path):
+    """Zeros laid around bits are signed with them when the next layer takes signs of its input."""
+    kernel, dense = np.ones((1, 2, 1, 1), np.float32), np.array([[1.0, -1.0]] * 2, np.float32)
+    layers = [
+        ("Activation", {"activation": "ste_sign"}, {}),
+        ("ZeroPadding2D", {"padding": [[0, 0], [1, 0]]}, {}),
+        ("QuantConv2D", {"filters": 1, "kernel_size": [1, 2], "input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": kernel}),
+        ("Activation", {"activation": "ste_heaviside"}, {}),
+        ("Flatten", {}, {}),
+        ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
+    ]  # fmt: skip
+    network = lower(read_larq(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False), BitInputs()).network
+    assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [[2, -2], [0, 0], [1, -1]]
+
+
+def test_two_pads_of_different_values():
+    state = {"c.weight": np.ones((1, 1, 1, 3), np.float32), "d.weight": np.ones((2, 3), np.float32)}
+    text = "pad(size=0x1) pad(size=0x0, value=1) conv:c sign(low=0) flatten linear:d"
+    found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs())
+    assert found.network.head.logits(found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])).tolist() == [[3, 3], [1, 1], [2, 2]]
