@@ -1,11 +1,13 @@
+from dataclasses import replace
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn import Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.errors import EncodingError
 from tests.bnn.nets import codings, raw, raw_values
 
@@ -115,3 +117,40 @@ def test_bits_can_be_written_in_three_ways():
 def test_bad_samples_and_codings_are_named(call, message):
     with pytest.raises(EncodingError, match=message):
         call()
+
+
+# -- equal features ----------------------------------------------------------------------------------------------------------------
+
+
+def test_equal_steps_are_one_object_and_nothing_is_built_to_predict(monkeypatch):
+    encoder = Encoder([integer(0, 300) for _ in range(50)] + [threshold(0.5), threshold(0.5)])
+    assert len({id(coding) for coding in encoder.codings}) == 2
+    net = Network(Encoder([integer(0, 300) for _ in range(50)]), [LevelLayer([[1] * 50], [7000], [300] * 50)], Head([[1], [-1]]))
+    built = []
+    monkeypatch.setattr(Steps, "__post_init__", built.append)
+    net.predict(np.full((2, 50), 3))
+    net.predict(np.full((2, 50), 3.0), engine="definition")
+    assert net.fingerprint
+    assert not built
+
+
+def test_categories_that_compare_equal_stay_apart():
+    encoder = Encoder([OneHot((1, 2)), OneHot((1.0, 2.0)), OneHot((True, 2))])
+    assert [encoder.codings[k].words("x", 0, True) for k in range(3)] == ["x = 1", "x = 1.0", "x = True"]
+
+
+def test_a_cut_at_every_step_is_what_integer_builds():
+    rng = np.random.default_rng(0)
+    near = [integer(0, 4), integer(-3, -1), integer(2, 2), bit(), unused(0, 0, whole=True), unused(), unused(0, inf, whole=True)]
+    near += [
+        Steps((1, 2, 3), 0, 3),
+        Steps((1, 2, 3), 0, 4, whole=True),
+        Steps((1, 2.5, 3), 0, 3, whole=True),
+        Steps((1, 2), 0.5, 2.5, whole=True),
+    ]
+    near += [Steps(tuple(sorted(set(rng.integers(0, 5, 4).tolist()))), 0, 4, whole=True) for _ in range(60)]
+    for coding in near:
+        finite = abs(coding.low) < inf and abs(coding.high) < inf
+        assert coding.every_step == (finite and coding == integer(int(coding.low), int(coding.high))), coding
+        assert hash(coding) == hash(replace(coding))
+        assert coding.array.tolist() == list(coding.cuts)
