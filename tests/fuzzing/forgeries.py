@@ -22,10 +22,11 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
-from sugenet.errors import CertificateError, CheckLimitError, SugenetError
+from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.query import Box, Case, Inequality, Query
 from sugenet.reason.questions import problems_of
 from sugenet.reason.verify import certificate_of
+from tests.fuzzing import bombs as heavy
 from tests.fuzzing.truth import is_true
 from tests.reason.small import random_network, random_sample, raw_values
 from tests.reason.walked import expected
@@ -61,20 +62,21 @@ class Outcome:
     said: str
 
 
-def tried(forgery: Forgery) -> Outcome:
-    """Give a forgery to the checker."""
+def tried(forgery: Forgery, seconds: float = SECONDS, memory: int = BYTES) -> Outcome:
+    """Give a forgery to the checker, with limits."""
     before = _memory("VmRSS")
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     start = time.perf_counter()
     try:
-        said, accepted = sg.check(forgery.certificate, forgery.network, forgery.other, time_limit=SECONDS, memory_limit=BYTES), True
+        said = sg.check(forgery.certificate, forgery.network, forgery.other, time_limit=seconds, memory_limit=memory)
+        accepted = True
     except CertificateError as error:
         said, accepted = str(error), False
-    seconds = time.perf_counter() - start
+    taken = time.perf_counter() - start
     grown = max(0.0, _memory("VmHWM") - before)
     false = accepted and (forgery.false if forgery.false is not None else not is_true(forgery.certificate, forgery.network, forgery.other))
-    return Outcome(accepted, false, seconds, grown, said)
+    return Outcome(accepted, false, taken, grown, said)
 
 
 def difference(forgery: Forgery) -> str | None:
@@ -121,6 +123,12 @@ def forgeries(seed: int) -> Iterator[Forgery]:
 
 
 cases = forgeries
+
+
+def bombs(size: int = 1 << 30) -> Iterator[Forgery]:
+    """Small certificates that ask for much time or memory, none of them true; proofs unpack to so many bytes."""
+    for how, certificate, network in heavy.bombs(size):
+        yield Forgery(certificate, network, None, how, True)
 
 
 # -- real certificates -----------------------------------------------------------------------------------------------------------
@@ -265,7 +273,16 @@ def respell_number(rng, forged, pool):
     numbers = [p for p in _places(forged) if type(_at(forged, p)[0][p[-1]]) in (int, str)]
     where, key = _at(forged, numbers[rng.integers(len(numbers))])
     value = where[key]
-    spelled = [float(value), str(value), bool(value), f"{value}/1", f" {value}", f"{value}.0", f"{value}\n", -value if type(value) is int else value]
+    spelled = [
+        float(value),
+        str(value),
+        bool(value),
+        f"{value}/1",
+        f" {value}",
+        f"{value}.0",
+        f"{value}\n",
+        -value if type(value) is int else value,
+    ]
     where[key] = spelled[rng.integers(len(spelled))]
 
 
