@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from sugenet.bnn import Network
 
 if TYPE_CHECKING:
