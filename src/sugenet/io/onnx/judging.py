@@ -175,7 +175,8 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
     few = len(own)
     for order in orders:
         high, low = (a[:few] if order is None else a[:few, order] for a in (stage.high, stage.low))
-        for turned, share in ((False, float((high == own).mean())), (True, float((low == own).mean()))):
+        sure = high != low
+        for turned, share in ((False, float((sure & (high == own)).mean())), (True, float((sure & (low == own)).mean()))):
             if share > best[0]:
                 best = share, turned, order
     return best[1], best[2]
