@@ -12,11 +12,11 @@ from tests.fuzzing.torch_models import cases, difference, outcome  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def tried(seed, count):
-    """Outcomes of so many models; a model for which the proof has to refuse what the reader made is a difference too."""
+def tried(seed, count, proved=1):
+    """Outcomes of so many models; where the proof, made for each or every third, refuses what the reader made, that is a difference too."""
     seen = Counter()
-    for case in islice(cases(seed), count):
-        found = outcome(case, prove=True)
+    for number, case in enumerate(islice(cases(seed), count)):
+        found = outcome(case, prove=number % proved == 0)
         assert found.kind != "different", f"{found.text}\n{case}"
         if found.kind == "refused":
             assert "not what the source computes" not in found.text, f"{found.text}\n{case}"
@@ -27,8 +27,8 @@ def tried(seed, count):
 
 
 def test_modules_are_equal_or_refused():
-    seen = tried(seed=1, count=120)
-    assert seen["equal"] >= 48  # a reader that refuses everything is right too, and useless
+    seen = tried(seed=1, count=240, proved=3)
+    assert seen["equal"] >= 96  # a reader that refuses everything is right too, and useless
 
 
 @pytest.mark.slow
