@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.exact.evaluate import apply
-from sugenet.io.exact.ops import Chain, Sign
-from sugenet.io.exact.rounding import SINGLE
+from sugenet.io.exact.ops import Affine, Chain, Sign
+from sugenet.io.exact.rounding import Floats
 from sugenet.io.judges import Judge, judge_of_chain
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Outcome, Program
@@ -63,7 +63,7 @@ class _Interpreted:
     def __call__(self, x: Array) -> Seen:
         rows = x.reshape(len(x), *self.program.sample)
         outcomes = [(self.program.run(part), (len(part), kept)) for part, kept in _batches(rows, self.program.batch, self.per)]
-        signs = [op for op in self.chain.ops if isinstance(op, Sign)]
+        signs = [_levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign)]
         stages = self._stages(x, outcomes, signs)
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate([_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes])
@@ -123,6 +123,16 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
+def _levels(chain: Chain, place: int) -> Sign:
+    """A sign with the values that its node gives; a chain writes those that are not the same on both sides of 0 as a sign and a shift."""
+    sign, behind = chain.ops[place], chain.ops[place + 1 : place + 2]
+    assert isinstance(sign, Sign)
+    if behind and isinstance(behind[0], Affine) and behind[0].where == sign.where and np.size(behind[0].shift) == 1:
+        shift = float(np.asarray(behind[0].shift).reshape(-1)[0])
+        return replace(sign, low=sign.low + shift, high=sign.high + shift)
+    return sign
+
+
 def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) -> tuple[Array, Array]:
     """Where a sign gave its high and its low value: by these where they are the chain's, else by what was decided.
 
@@ -165,7 +175,8 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
     few = len(own)
     for order in orders:
         high, low = (a[:few] if order is None else a[:few, order] for a in (stage.high, stage.low))
-        for turned, share in ((False, float((high == own).mean())), (True, float((low == own).mean()))):
+        sure = high != low
+        for turned, share in ((False, float((sure & (high == own)).mean())), (True, float((sure & (low == own)).mean()))):
             if share > best[0]:
                 best = share, turned, order
     return best[1], best[2]
@@ -191,7 +202,7 @@ def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
         session(np.zeros((program.batch or 1, *program.sample)))
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
         return "ONNX Runtime does not run this file"
-    return Judge("ONNX Runtime", session, SINGLE)
+    return Judge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
 @dataclass

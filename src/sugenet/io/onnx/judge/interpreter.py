@@ -36,7 +36,7 @@ class Outcome:
     scores: Tensor
     """In front of softmax and the like."""
     decisions: tuple[tuple[Decision, Tensor], ...]
-    """Each with what became of it, element by element and in place, before anything else."""
+    """Each with what became of it in place, every element alike, before anything else."""
     values: dict[str, Tensor]
     """The outputs of the graph, by name."""
     spent: int
@@ -108,7 +108,8 @@ class Program:
             numbers = [number for name in node.inputs for number in stems.get(name, ())]
             numbers += range(len(decisions), len(decisions) + len(made))
             decisions += [(decision, found) for decision in made]
-            if found.signs and numbers:
+            alike = all(values[name].data or values[name].values.size == 1 for name in node.inputs if name)
+            if found.signs and numbers and (alike or node.op not in POINTWISE):
                 stems[node.outputs[0]] = numbers
                 if node.op in POINTWISE:
                     for number in numbers:

@@ -125,9 +125,12 @@ def _extreme(call: Call) -> Tensor:
     tensors = _given(call)
     data = any(tensor.data for tensor in tensors)
     choose = np.maximum if call.node.op == "Max" else np.minimum
-    values, error = _floats(tensors[0], data), tensors[0].error
+    ends = [np.asarray(_floats(tensors[0], data) + side * tensors[0].error) for side in (-1, 1)]
+    values = _floats(tensors[0], data)
     for tensor in tensors[1:]:
-        values, error = choose(values, _floats(tensor, data)), np.maximum(error, tensor.error)
+        more = _floats(tensor, data)
+        values, ends = choose(values, more), [choose(end, more + side * tensor.error) for end, side in zip(ends, (-1, 1), strict=True)]
+    error = np.zeros(()) if all(tensor.exact for tensor in tensors) else np.maximum(ends[1] - values, values - ends[0])
     return made_of(tensors, values, _kind(tensors), error)
 
 
@@ -135,14 +138,16 @@ def _clip(call: Call) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     values: Any = x.values
+    ends: list[Any] = [values + side * x.error for side in (-1, 1)]
     for place, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
         bound = call.optional(place)
         if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
             raise UncomparableError(f"its {name} is no single number.")
         end = call.attribute(name) if bound is None else bound.values.reshape(())
         if end is not None:
-            values = choose(values, np.asarray(end).astype(values.dtype))
-    return made_of((x,), values, x.kind, x.error)
+            limit = np.asarray(end).astype(values.dtype)
+            values, ends = choose(values, limit), [choose(side, limit) for side in ends]
+    return made_of((x,), values, x.kind, np.zeros(()) if x.exact else np.maximum(ends[1] - values, values - ends[0]))
 
 
 def _linear_map(factor: int) -> _Operator:
