@@ -226,7 +226,9 @@ class _Draft:
     # -- signs -----------------------------------------------------------------------------------------------------------------
 
     def sign(self) -> None:
-        spelling = self.pick("sign", "larq", "where", "cast", "heaviside", "residue", "bipolar", "steps", "quant", "round", "hard", "less", "tanh")
+        spelling = self.pick(
+            "sign", "larq", "where", "cast", "heaviside", "residue", "bipolar", "steps", "quant", "round", "hard", "less", "tanh"
+        )
         x = self.now
         high, low = (np.float32(v) for v in self.pick((1, -1), (1, -1), (1, 0), (2, -1), (-1, 1), (0.5, -0.5)))
         match spelling:
@@ -247,11 +249,19 @@ class _Draft:
                 other = x
                 if self.maybe(0.5):
                     bounds = {"min": -1.0, "max": 1.0}
-                    other = self.add("Clip", x, **bounds) if self.opset < 11 else self.add("Clip", x, self.const(np.float32(-1)), self.const(np.float32(1)))
+                    other = (
+                        self.add("Clip", x, **bounds)
+                        if self.opset < 11
+                        else self.add("Clip", x, self.const(np.float32(-1)), self.const(np.float32(1)))
+                    )
                 rest = self.add("Sub", self.add("Sign", x), other)
                 self.now = self.add("Add", rest, other) if self.maybe(0.5) else self.add("Add", other, rest)
             case "bipolar" if self.maybe(0.4):
-                self.put("BipolarQuant", self.const(np.float32(self.pick(1, 0.5))), domain=self.pick(QONNX, "onnx.brevitas", "finn.custom_op.general"))
+                self.put(
+                    "BipolarQuant",
+                    self.const(np.float32(self.pick(1, 0.5))),
+                    domain=self.pick(QONNX, "onnx.brevitas", "finn.custom_op.general"),
+                )
             case "steps" if self.maybe(0.4):
                 rows = self.halves(self.sizes[0], 1)
                 self.put("MultiThreshold", self.const(rows), domain=QONNX, out_scale=2.0, out_bias=-1.0, out_dtype="BIPOLAR")
@@ -473,7 +483,9 @@ class _Draft:
             case "hard":
                 self.put("Hardmax", axis=1)
             case "logs":
-                self.put("Log", ) if False else self.put("Softmax", axis=1)
+                self.put(
+                    "Log",
+                ) if False else self.put("Softmax", axis=1)
                 self.put("Log")
 
 
@@ -532,7 +544,10 @@ def _model(draft: _Draft, shape: tuple[int, ...]) -> bytes:
         [helper.make_empty_tensor_value_info(draft.now)],
         [numpy_helper.from_array(np.array(value, order="C"), name) for name, value in draft.constants.items()],
     )
-    opsets = [helper.make_opsetid("", draft.opset), *(helper.make_opsetid(d, 1) for d in (QONNX, "onnx.brevitas", "finn.custom_op.general"))]
+    opsets = [
+        helper.make_opsetid("", draft.opset),
+        *(helper.make_opsetid(d, 1) for d in (QONNX, "onnx.brevitas", "finn.custom_op.general")),
+    ]
     return bytes(helper.make_model(graph, opset_imports=opsets if not draft.standard else opsets[:1], ir_version=8).SerializeToString())
 
 
@@ -615,7 +630,9 @@ def result(case: Case, count: int = 48) -> Result:
         return Result("different", f"{mine.shape[1]} scores, but {theirs.shape[1]} by the interpreter")
     wrong = (np.abs(mine - theirs) > errors + 1e-9) & np.isfinite(errors)
     if wrong.any():
-        return Result("different", f"{wrong.any(axis=1).sum()} of {count} samples differ from the interpreter: {_first(mine, theirs, wrong)}")
+        return Result(
+            "different", f"{wrong.any(axis=1).sum()} of {count} samples differ from the interpreter: {_first(mine, theirs, wrong)}"
+        )
     if not case.standard:
         return Result("equal")
     try:
