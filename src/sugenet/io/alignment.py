@@ -31,9 +31,8 @@ class Pair:
         stage = stages[self.stage]
         if self.order is None:
             return stage
-        margin = None if stage.margin is None else stage.margin[:, self.order]
-        before, high, low = (array[:, self.order] for array in (stage.before, stage.high, stage.low))
-        return Stage(stage.name, before, high, low, stage.clean, margin)
+        turned = None if stage.turned is None else stage.turned[:, self.order]
+        return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order], stage.clean, turned)
 
 
 def aligned(network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair]:

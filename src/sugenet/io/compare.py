@@ -215,8 +215,9 @@ class Tally:
     def _layer(self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits) -> Bits:
         differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
-        margin = bound if stage.margin is None else np.maximum(bound, stage.margin)
-        rounded = differs & (size <= margin) & (margin > 0)
+        rounded = differs & (size <= bound) & (bound > 0)
+        if stage.turned is not None:
+            rounded |= differs & stage.turned
         if self.declared:
             rounded |= differs & ~stage.high & ~stage.low
         wrong = differs & ~rounded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -33,6 +33,8 @@ class Judge:
     """What it computes in."""
     ops: Sequence[Op] | None = None
     """The chain's operations with the judge's own numbers, where these may be others: constants that it computes in its own floats."""
+    reaches: Callable[[], Sequence[float]] | None = None
+    """For each operation of the chain, after a run: the largest number that the judge met on the way through it."""
 
 
 def judge_of_chain(chain: Chain) -> Judge:
@@ -67,13 +69,13 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
         wide.copy()
         seen = wide(trial)
         if len(wide.ops) == len(chain.ops) and all(_alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)):
-            return [Judge("the module itself in float64", wide, DOUBLE, wide.ops)]
+            return [Judge("the module itself in float64", wide, DOUBLE, wide.ops, lambda: wide.reaches)]
         if not seen.stages:
             raise FileError("the copy in float64 cannot be followed.")
     except Exception:  # whatever a module does that float64 does not allow
         pass
     own = _Module(torch, module, torch.as_tensor(example), shape, double=False)
-    return [Judge("the module itself", own, SINGLE)]
+    return [Judge("the module itself", own, own.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:
@@ -108,6 +110,8 @@ class _Module:
         floating = example.is_floating_point()
         kind = first.dtype if first is not None and first.is_floating_point() else example.dtype
         self.dtype = (torch.float64 if double else kind) if floating else example.dtype
+        self.floats = DOUBLE if double or kind == torch.float64 else SINGLE
+        self.reaches: tuple[float, ...] = ()
         self.ops: tuple[Op, ...] = ()
 
     def copy(self) -> None:
@@ -133,19 +137,24 @@ class _Module:
         signal = signal.flat("output")
         path = list(signal.node.path())
         self.ops = tuple(node.op for node in path if node.op is not None)
+        self.reaches = tuple(node.reach for node in path if node.op is not None)
         stages = [
-            _stage(node.op, node.before.values, node.values) for node in path if isinstance(node.op, Sign) and node.before is not None
+            _stage(node.op, node.before.values, node.values, 16 * self.floats.unit * node.reach)
+            for node in path
+            if isinstance(node.op, Sign) and node.before is not None
         ]
         return Seen(plain, tuple(stages), signal.node.values.reshape(len(x), -1)[:, signal.order.reshape(-1)])
 
 
-def _stage(op: Sign, before: _Array, values: _Array) -> Stage:
+def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
     """A sign that gives its values up to rounding, as ``x + (sign(x) - x)`` does, gives them."""
-    flat = values.reshape(len(values), -1)
+    before, flat = before.reshape(len(values), -1), values.reshape(len(values), -1)
     near = 1e-6 * (op.high - op.low)
     high, low = (np.abs(flat - value) <= near for value in (op.high, op.low))
     clean = bool(np.all((flat == op.high) | (flat == op.low) | ~(high | low)))
-    return Stage(op.where, before.reshape(flat.shape), high, low, clean)
+    above, below = before > 0, before < 0
+    turned = (np.abs(before) <= slack) & ((above & ~high) | (below & ~low) | (~above & ~below & (high if op.zero != 1 else ~high)))
+    return Stage(op.where, before, high, low, clean, turned)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ _WORK = 1 << 28
 _PASSES = 64
 """What looking at one value costs, in multiplications."""
 _MOST, _LEAST = 256, 8
-_CHUNK = 128
+_CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,7 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         largest=float(np.abs(source).max(initial=0)),
         clean=all(stage.clean for part in seen for stage in part.stages),
         others=judge.ops,
+        reaches=None if judge.reaches is None else judge.reaches(),
     )
     places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign)]
     bounds = {sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None}
@@ -210,7 +211,10 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         compared = {pair.layer for pair in tally.align(bits, part)}
         unsure = [sign for sign in found.signs if sign.layer not in compared]
         exact = not unsure or (all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared)
-        since = None if exact else _since(evaluator.run(source[start : start + _CHUNK]), found, unsure, rounding, places)
+        shown = len(part.stages) == len(found.signs)
+        since = None
+        if unsure and (shown or not exact):
+            since = _since(part if shown else evaluator.run(source[start : start + _CHUNK]), found, unsure, rounding, places)
         doubt = tally.add(read, bits, part, start, since)
         if tally.found is not None:
             raise FileError(_difference(found, chain, judge, tally))
@@ -248,6 +252,8 @@ def _since(seen: Seen, found: Imported, unsure: Sequence[Any], rounding: Roundin
         stage: Stage = seen.stages[sign.number]
         near = (np.abs(stage.before) <= rounding.signs[places[sign.number]]) & (rounding.signs[places[sign.number]] > 0)
         near |= ~stage.high & ~stage.low
+        if stage.turned is not None:
+            near |= stage.turned
         layer = min((other.layer for other in found.signs[sign.number :] if other.layer is not None), default=len(found.network.layers))
         first = np.minimum(first, np.where(near.any(axis=1), layer, first))
     return first

@@ -30,8 +30,8 @@ class Stage:
     low: _Array
     clean: bool = True
     """Whether the sign gave exactly its two values; where it gave them up to rounding, this goes on behind it."""
-    margin: _Array | None = None
-    """How far each value before it may be from the exact one, where the reference knows that itself."""
+    turned: _Array | None = None
+    """Where rounding inside the sign itself, written in several steps, decided against the value before it."""
 
 
 @dataclass(frozen=True, eq=False)

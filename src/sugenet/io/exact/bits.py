@@ -108,6 +108,8 @@ def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
 def pad_pulls(op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]) -> npt.NDArray[Any]:
     """What taps on padding add, in units of the weights: one row an output, one column a kind of position (True: a tap inside)."""
     outs, per_in = weights.shape[:2]
+    if not any(fill):
+        return np.full((outs, len(kinds)), Fraction(0), dtype=object)
     beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(np.int64)
     value = np.array([*fill], dtype=object)[channels_of(op)]
     return np.asarray((beyond * value[:, :, None]).sum(axis=1))

@@ -95,9 +95,10 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     windows = _windows(_padded(x, op.pads, 0.0), (weights.shape[2], weights.shape[3]), op.stride, op.dilation)
     into, out = x.shape[1] // op.groups, len(weights) // op.groups
     parts = [
-        np.einsum("nchwij,ocij->nohw", windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out]) for g in range(op.groups)
+        np.tensordot(windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out], axes=((1, 4, 5), (1, 2, 3)))
+        for g in range(op.groups)
     ]
-    return _biased(np.concatenate(parts, axis=1), op.bias)
+    return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
 def _averaged(op: AveragePool, x: _Array) -> _Array:

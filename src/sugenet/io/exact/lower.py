@@ -311,15 +311,15 @@ class _Walk:
         zeros = (Fraction(0),) * raw.shape[0]
         pad = padded(raw.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
         window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
-        inside = window.taps >= 0
+        kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
         taps = weights.reshape(*weights.shape[:2], -1).sum(axis=1)
-        totals, outer = (taps @ inside.T).tolist(), pad_pulls(op, weights, inside, pad.fill)
+        totals, outer = (taps @ kinds.T).tolist(), pad_pulls(op, weights, kinds, pad.fill)
         constants = [
             [b + u * (start * t + o) for t, o in zip(row, rim, strict=True)]
             for b, u, row, rim in zip(bias, unit, totals, outer, strict=True)
         ]
         shape, units = (len(weights), *window.positions), [u * step for u in unit]
-        flat = np.array(constants, dtype=object).reshape(-1)
+        flat = np.array(constants, dtype=object)[:, kind_of.reshape(-1)].reshape(-1)
         return SumSignal(op.where, weights, units, flat, shape, window, op.groups, (top,) * window.inputs)
 
     def _pool_bits(self, bits: BitSignal, op: MaxPool) -> BitSignal:

@@ -67,6 +67,7 @@ def rounding_of(
     largest: float = 1.0,
     clean: bool = True,
     others: Sequence[Op] | None = None,
+    reaches: Sequence[float] | None = None,
 ) -> Rounding:
     """Bounds for a judge of a chain.
 
@@ -82,6 +83,8 @@ def rounding_of(
         Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not: it keeps the rounding of x.
     others
         The operations with the judge's own numbers, where these were computed in other floats than those of the chain.
+    reaches
+        For each operation the largest number that the judge met on the way through it, where it takes several steps.
 
     Examples
     --------
@@ -100,7 +103,10 @@ def rounding_of(
             signs[number] = now.error
             now = _signed(op, now, floats, clean)
         else:
-            now = _past(op, other, now, floats, shape)
+            after = _past(op, other, now, floats, shape)
+            reach = 0.0 if reaches is None else reaches[number]
+            far = reach > 4 * max(now.size, after.size)
+            now = _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
         shape = _shape(op, shape)
     return Rounding(signs, now.error)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.exact.evaluate import apply
-from sugenet.io.exact.ops import Chain, Sign
-from sugenet.io.exact.rounding import SINGLE
+from sugenet.io.exact.ops import Affine, Chain, Sign
+from sugenet.io.exact.rounding import Floats
 from sugenet.io.judges import Judge, judge_of_chain
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Outcome, Program
@@ -63,7 +63,7 @@ class _Interpreted:
     def __call__(self, x: Array) -> Seen:
         rows = x.reshape(len(x), *self.program.sample)
         outcomes = [(self.program.run(part), (len(part), kept)) for part, kept in _batches(rows, self.program.batch, self.per)]
-        signs = [op for op in self.chain.ops if isinstance(op, Sign)]
+        signs = [_levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign)]
         stages = self._stages(x, outcomes, signs)
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate([_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes])
@@ -86,7 +86,7 @@ class _Interpreted:
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
             before, high, low, margin, values, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
             high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(Stage(sign.where, before, high, low, margin=margin))
+            stages.append(Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0)))
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
     def _ordered(self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign]) -> list[Stage]:
@@ -99,9 +99,9 @@ class _Interpreted:
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
             high, low = (stage.low, stage.high) if turned else (stage.high, stage.low)
-            assert stage.margin is not None
-            before, high, low, margin = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.margin))
-            found.append(Stage(stage.name, before, high, low, margin=margin))
+            assert stage.turned is not None
+            before, high, low, unsure = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned))
+            found.append(Stage(stage.name, before, high, low, turned=unsure))
         return found
 
 
@@ -121,6 +121,16 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     if batch > 1 and batch in sizes and sizes[first] % batch:
         array = np.moveaxis(array, sizes.index(batch), 0)
     return array.reshape(batch, -1)[:kept]
+
+
+def _levels(chain: Chain, place: int) -> Sign:
+    """A sign with the values that its node gives; a chain writes those that are not the same on both sides of 0 as a sign and a shift."""
+    sign, behind = chain.ops[place], chain.ops[place + 1 : place + 2]
+    assert isinstance(sign, Sign)
+    if behind and isinstance(behind[0], Affine) and behind[0].where == sign.where and np.size(behind[0].shift) == 1:
+        shift = float(np.asarray(behind[0].shift).reshape(-1)[0])
+        return replace(sign, low=sign.low + shift, high=sign.high + shift)
+    return sign
 
 
 def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) -> tuple[Array, Array]:
@@ -191,7 +201,7 @@ def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
         session(np.zeros((program.batch or 1, *program.sample)))
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
         return "ONNX Runtime does not run this file"
-    return Judge("ONNX Runtime", session, SINGLE)
+    return Judge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
 @dataclass

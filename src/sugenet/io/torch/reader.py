@@ -269,5 +269,8 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
     except FileError as error:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
+    if any(signal.node is given.node for given in tracked) and not signal.function.is_identity:
+        reach = max(given.reach for given in tracked)
+        signal = replace(signal, reach=max(reach, float(np.abs(call.result).max(initial=0.0))))
     changed = all(signal.function != given.function for given in tracked)
     return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal
