@@ -113,6 +113,7 @@ class _Builder:
         self.seed, self.random = seed, Random(seed)
         self.parts: list[Any] = []
         self.now: Any = None
+        self.fill = self.random.choice([0.0, 0.0, 0.0, 1.0, -1.0, 0.5])
 
     # -- choices ---------------------------------------------------------------------------------------------------------------
 
@@ -190,19 +191,19 @@ class _Builder:
         for _ in range(self.pick(0, 1, 1, 2, 2, 3)):
             width = 2 if self.now.ndim == 3 else 4
             sides = tuple(self.pick(0, 0, 1, 1, 2) for _ in range(width))
-            if self.maybe(0.1):
+            if self.maybe(0.06):
                 sides = tuple(self.pick(-1, 0, 1) for _ in range(width))
-            value = self.pick(0.0, 0.0, 0.0, 1.0, -1.0, 0.5)
+            value = self.fill if self.maybe(0.8) else self.pick(0.0, 1.0, -1.0, 0.5)
             pad = self.pick("zero", "constant", "function", "function", "method", "other")
-            if pad == "zero":
+            if pad == "zero" and (self.fill == 0 or self.maybe(0.2)):
                 self.add(nn.ZeroPad1d(sides) if width == 2 else nn.ZeroPad2d(sides))
             elif pad == "constant":
                 self.add(nn.ConstantPad1d(sides, value) if width == 2 else nn.ConstantPad2d(sides, value))
             elif pad == "function":
                 self.add(Do(f"pad {sides} {value}", lambda x, s=sides, v=value: F.pad(x, s, value=v)))
             elif pad == "method":
-                self.add(Do(f"pad width {sides[:2]}", lambda x, s=sides: F.pad(x, s[:2], "constant", 0)))
-            elif self.maybe(0.2):
+                self.add(Do(f"pad width {sides[:2]} {value}", lambda x, s=sides, v=value: F.pad(x, s[:2], "constant", v)))
+            elif self.maybe(0.15):
                 self.add(self.pick(nn.ReflectionPad2d, nn.ReplicationPad2d, nn.CircularPad2d)(1))
 
     def layer(self) -> None:
@@ -290,7 +291,7 @@ class _Builder:
     def vector(self) -> None:
         """Numbers of their own along the first axis, or one for each place."""
         rank = self.now.ndim - 1
-        shape = (self.now.shape[1], *[1] * (rank - 1)) if rank == 1 or self.maybe(0.9) else tuple(self.now.shape[1:])
+        shape = (self.now.shape[1], *[1] * (rank - 1)) if rank == 1 or self.maybe(0.95) else tuple(self.now.shape[1:])
         scale = self.numbers(*shape, of=(-1.0, 0.5, 1.0, 1.0, 2.0)) if self.maybe(0.5) else torch.ones(1)
         self.add(Vector(scale, self.numbers(*shape)))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Linear, Sign
 from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded, sign_of
 from sugenet.io.exact.steps import pipelines
-from sugenet.io.exact.sums import unrolled
+from sugenet.io.exact.sums import averaged_window, unrolled
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
 __all__ = [
@@ -156,12 +155,7 @@ def averaged_bits(bits: BitSignal, op: AveragePool) -> SumSignal:
         raise FileError(f"{op.where}: average pooling of flat values.")
     channels, height, width = bits.shape
     top, left, bottom, right = bits.pad.pads if bits.pad is not None else (0, 0, 0, 0)
-    shape = channels, height + top + bottom, width + left + right
-    window = Window(shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
-    inside = (window.taps >= 0).sum(axis=1).tolist()
-    counts = [prod(window.kernel)] * len(inside) if op.count_pads else inside
-    if min(counts) == 0:
-        raise FileError(f"{op.where}: the window at position {counts.index(0)} lies in the padding alone.")
+    window, counts = averaged_window((channels, height + top + bottom, width + left + right), op)
     regular = len(set(counts)) == 1
     ones = np.full((channels, 1, *window.kernel), Fraction(1, counts[0] if regular else 1), dtype=object)
     sums = convolution_of_bits(bits, Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels))

@@ -105,5 +105,7 @@ def _averaged(op: AveragePool, x: _Array) -> _Array:
     if op.kernel is None:
         return np.asarray(x.mean(axis=(2, 3), keepdims=True))
     sums = _windows(_padded(x, op.pads, 0.0), op.kernel, op.stride).sum(axis=(4, 5))
-    inside = _padded(np.ones_like(x[:1, :1]), op.pads, float(op.count_pads))
+    top, left, bottom, right = op.pads
+    inside = _padded(np.ones_like(x[:1, :1]), (top, left, bottom - op.beyond[0], right - op.beyond[1]), float(op.count_pads))
+    inside = _padded(inside, (0, 0, *op.beyond), 0.0)
     return np.asarray(sums / _windows(inside, op.kernel, op.stride).sum(axis=(4, 5)))

@@ -164,7 +164,7 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
         case AveragePool(), _:
             count = prod(shape[1:] if op.kernel is None else op.kernel)
             halves = log2(count)
-            grid = x.grid - int(halves) if x.grid is not None and halves.is_integer() and (op.count_pads or not any(op.pads)) else None
+            grid = x.grid - int(halves) if x.grid is not None and halves.is_integer() and _regular(op) else None
             return _settled(x.size, count, x.error, grid, floats)
     return x
 
@@ -174,6 +174,11 @@ def _settled(size: float, terms: int, error: float, grid: int | None, floats: Fl
     if grid is not None and not error and (size == 0 or log2(size) - grid <= floats.bits):
         return _Known(size, 0.0, grid)
     return _Known(size, error + (terms + _MORE) * floats.unit * size, None)
+
+
+def _regular(op: AveragePool) -> bool:
+    """Whether all windows are divided by the size of the kernel."""
+    return not any(op.pads) or (op.count_pads and not any(op.beyond))
 
 
 def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:

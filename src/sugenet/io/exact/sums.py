@@ -19,7 +19,7 @@ from sugenet.io.exact.signals import SumSignal, flat_order
 from sugenet.io.exact.steps import Pipeline, Step, pipelines
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
-__all__ = ["averaged_sums", "cases_of", "flattened_step", "gap_to_zero", "linear_of_means", "stepped", "unrolled"]
+__all__ = ["averaged_sums", "averaged_window", "cases_of", "flattened_step", "gap_to_zero", "linear_of_means", "stepped", "unrolled"]
 
 _UNROLL = 1 << 26
 
@@ -30,24 +30,33 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
         raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
     dense = unrolled(sums)
     channels = sums.shape[0]
-    window = Window(sums.shape, op.kernel or sums.shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
-    inside = (window.taps >= 0).sum(axis=1)
-    if op.count_pads and sums.steps and inside.min() < prod(window.kernel):  # a step with a shift would move the padding too
+    window, counts = averaged_window(sums.shape, op)
+    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():  # a step with a shift would move the padding too
         raise FileError(f"{op.where}: an average that counts padding, of values that are rescaled. Rescale them behind the pooling.")
-    if inside.min() == 0:
-        raise FileError(f"{op.where}: the window at position {int(inside.argmin())} lies in the padding alone.")
     per = prod(sums.shape[1:])
     rows, offsets, units = [], [], []
     for c in range(channels):
-        for pixels in window.taps:
+        for pixels, count in zip(window.taps, counts, strict=True):
             chosen = [c * per + int(p) for p in pixels if p >= 0]
-            count = len(pixels) if op.count_pads else len(chosen)
             rows.append(dense.weights[chosen].sum(axis=0))
             offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / count)
             units.append(dense.unit[c * per] / count)
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
     shape = (channels, *window.positions)
     return SumSignal(sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps)
+
+
+def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
+    """Where average pooling looks, and how many values it counts at each position."""
+    window = Window(shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
+    counts = (window.taps >= 0).sum(axis=1)
+    if counts.min() == 0:
+        raise FileError(f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone.")
+    if op.count_pads:
+        (top, left, bottom, right), (below, aside) = window.pads, op.beyond
+        full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
+        counts = (Window(full, window.kernel, window.stride, 1, (0, 0, below, aside)).taps >= 0).sum(axis=1)
+    return window, counts.tolist()
 
 
 def unrolled(sums: SumSignal) -> SumSignal:
