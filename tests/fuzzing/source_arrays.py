@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,7 +41,7 @@ def make_folder(random: Random) -> tuple[Any, ...]:
     """A folder of BNNQuanalyst."""
     sizes, classes = _sizes(random), random.randint(2, 3)
     tables: dict[str, Any] = {}
-    for b, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+    for b, (n, m) in enumerate(itertools.pairwise(sizes), start=1):
         tables |= {f"blk{b}/lin_weight": _signs(random, m, n), f"blk{b}/lin_bias": dyadic(random, m, zeros=True)}
         tables |= {f"blk{b}/bn_{part}": dyadic(random, m, zeros=True) for part in ("weight", "bias", "mean")}
         tables[f"blk{b}/bn_var"] = np.abs(dyadic(random, m))
@@ -69,7 +70,7 @@ def make_counts(random: Random) -> tuple[Any, ...]:
     """An `.npz` file of match counts, with padding and thresholds of all kinds."""
     sizes = _sizes(random)
     arrays: dict[str, Any] = {}
-    for k, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for k, (n, m) in enumerate(itertools.pairwise(sizes)):
         arrays[f"W{k}"] = np.array([random.randint(0, 1) for _ in range(n * m)], random.choice([np.uint8, np.float32, bool])).reshape(m, n)
         limits = [random.choice([random.randint(-2, n + 1), random.randint(0, n) + random.choice([0.25, 0.5, 0.75])]) for _ in range(m)]
         arrays[f"T{k}"] = np.array(limits)
@@ -114,7 +115,7 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
     first = random.random() < 0.7
     if first:
         norm("input_bn", sizes[0])
-    for b, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for b, (n, m) in enumerate(itertools.pairwise(sizes)):
         arrays[f"blocks/{b}/lin/W"] = _signs(random, m, n)
         if random.random() < 0.7:
             arrays[f"blocks/{b}/lin/b"] = dyadic(random, m, zeros=True)
@@ -162,7 +163,7 @@ def make_layout(random: Random) -> tuple[Any, ...]:
         state.update({f"{name}.{part}": dyadic(random, size, zeros=True) for part in ("weight", "bias", "running_mean")})
         state[f"{name}.running_var"] = np.abs(dyadic(random, size))
 
-    for b, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for b, (n, m) in enumerate(itertools.pairwise(sizes)):
         linear, norm_name = names(b)
         state[f"{linear}.weight"] = dyadic(random, m, n, zeros=npaq or kind == "later")
         if npaq:
@@ -202,4 +203,12 @@ def make_layout(random: Random) -> tuple[Any, ...]:
 
     said = extra is None and (told or npaq)
     inputs = random.choice([BitInputs(), Integers(0, 3, step=0.25), Reals(), None])
-    return kind, f"{sizes} {classes} {sorted(state)} {extra}", read, run if said else None, (sizes[0],), inputs, random.choice([None, 1, -1])
+    return (
+        kind,
+        f"{sizes} {classes} {sorted(state)} {extra}",
+        read,
+        run if said else None,
+        (sizes[0],),
+        inputs,
+        random.choice([None, 1, -1]),
+    )

@@ -87,7 +87,7 @@ class _Net:
     def __init__(self, random: Random) -> None:
         self.random = random
         rank = random.choice([1, 2, 3, 3, 3])
-        self.given = tuple(random.randint(2, 6) for _ in range(rank - 1)) + (random.randint(1, 4),)
+        self.given = (*tuple(random.randint(2, 6) for _ in range(rank - 1)), random.randint(1, 4))
         self.layers: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self.steps: list[Any] = []
         channels, sides = self.given[-1], self.given[:-1]

@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from sugenet.io import BitInputs, Integers, Reals, from_state_dict
 
-__all__ = ["dyadic", "draw_inputs", "make"]
+__all__ = ["draw_inputs", "dyadic", "make"]
 
 
 def dyadic(random: Random, *shape: int, zeros: bool = False) -> Any:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
+from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.ledger import Ledger
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
@@ -112,8 +113,7 @@ def _array(stream: Any, entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
         raise FileError(f"{what} of shape {shape} takes {size} bytes, but {len(raw)} are there.")
     flat = np.frombuffer(raw, dtype)
     found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-    if not np.isfinite(found).all():
-        raise FileError(f"{what} holds numbers that are not finite.")
+    check_numbers(what, found)
     return found.astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -275,6 +275,7 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
             if len(rows[-1]) != len(rows[0]):
                 raise FileError(f"{name}, line {number}: {len(rows[-1])} numbers, but {len(rows[0])} stand in the first line.")
     table = np.array(rows)
-    if not table.size or not np.isfinite(table).all():
-        raise FileError(f"{name} is empty, or holds numbers that are not finite.")
+    if not table.size:
+        raise FileError(f"{name} is empty.")
+    check_numbers(name, table)
     return table

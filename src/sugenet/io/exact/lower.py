@@ -67,6 +67,8 @@ def lower(
             walk.take(op)
         except NetworkError as error:
             raise FileError(f"{chain.source}: operation {number}, {op.where}: {error}") from error
+        except OverflowError:
+            raise FileError(f"{chain.source}: operation {number}, {op.where}: its numbers are too far apart to compute with.") from None
         except FileError as error:
             raise FileError(f"{chain.source}: operation {number}: {error}") from error
     return walk.finish(names, classes)

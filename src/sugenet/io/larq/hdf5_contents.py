@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.exact.sizes import check_numbers
 
 __all__ = ["Contents", "main", "read_contents"]
 
@@ -230,8 +231,7 @@ def _array(h5py: Any, group: Any, name: str, what: str) -> npt.NDArray[Any]:
     if size > _MAX_SPARE and data.id.get_storage_size() < size:
         raise FileError(f"{what} of shape {data.shape} takes {size} bytes, but the file stores {data.id.get_storage_size()}. {_DAMAGED}")
     array = np.asarray(data[()])
-    if not np.isfinite(array).all():
-        raise FileError(f"{what} holds numbers that are not finite.")
+    check_numbers(what, array)
     return array
 
 

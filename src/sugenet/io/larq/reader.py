@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
 from sugenet.io.ledger import Ledger
@@ -87,6 +88,7 @@ class _Walk:
 def chain_of_layers(layers: list[KerasLayer]) -> Chain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
+    check_maps("a sample", shape)
     walk = _Walk(shape, rank)
     for given in layers:
         layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
@@ -100,6 +102,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
                 raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
             check_precision(layer.where, layer.config.get("dtype"))
             walk = _activated(rule(walk, layer), layer)
+            check_maps(layer.where, walk.shape)
         _nothing_left(layer)
     if not any(isinstance(op, Sign) for op in walk.ops):
         raise FileError("no sign was found on the way from the input to the output, so this is no binarized network.")
@@ -218,6 +221,7 @@ def _pads(layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], str
         out.append((size + before[axis] + after[axis] - span) // step + 1)
         if out[-1] < 1:
             raise FileError(f"{layer.where}: a window of {spans} does not fit maps of {sizes}.")
+    check_maps(layer.where, (1, *out), spans)
     return (before[0], before[1], after[0], after[1]), (out[0], out[1])
 
 

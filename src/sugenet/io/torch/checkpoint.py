@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.torch.reader import require_torch
 
 __all__ = ["Arrays", "arrays_of_state", "read_checkpoint"]
@@ -72,8 +73,7 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
     if all(name.startswith("module.") for name in arrays):
         arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
     for name, array in arrays.items():
-        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():
-            raise FileError(f"{name[:80]!r} holds {array.dtype} that are not all finite numbers.")
+        check_numbers(repr(name[:80]), array)
     return arrays
 
 

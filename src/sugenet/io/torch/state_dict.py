@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.sizes import check_maps
 from sugenet.io.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
@@ -63,12 +64,14 @@ def chain_of_parts(source: str, found: Arrays, parts: Architecture, shape: Seque
     arrays = Ledger(found)
     try:
         sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
+        check_maps("a sample", sizes)
         ops, seen = [], sizes
         for part in parts:
             if part.kind == "unused":
                 arrays.pass_over(*_unused(part, arrays))
                 continue
             op, seen = _op(part, arrays, seen)
+            check_maps(str(part), seen, _window(op))
             ops.append(op)
         _nothing_left(arrays)
     except FileError as error:
@@ -113,6 +116,10 @@ def _one_bit(source: str, name: str) -> None:
             f"{source}: {name!r} is a learned scale of activations, which 1-bit activations do not have: they have more bits, and such "
             "networks cannot be read. Train with 1-bit activations."
         )
+
+
+def _window(op: Op) -> tuple[int, ...]:
+    return op.weights.shape[2:] if isinstance(op, Convolution) else op.kernel or () if isinstance(op, MaxPool | AveragePool) else ()
 
 
 def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
