@@ -211,12 +211,13 @@ def test_estimators_refuse_columns_that_are_not_theirs():
             with pytest.raises(ValueError, match="feature names should match"):
                 method(other)
     named = BNNClassifier(hidden=(4,), epochs=2, random_state=0).fit(X, y)
-    bits = FeatureBinarizer().fit(X)
-    for method in (named.predict, bits.transform):
+    for method in (named.predict, named.predict_proba):
         with pytest.raises(EncodingError, match="lack 'x1', 'x2', 'x3' and have 'a', 'b', 'c'"):
             method(frame)
         assert (method(pandas.DataFrame(X)) == method(X)).all()
         assert (method(pandas.DataFrame(X)[[2, 0, 1]]) == method(X)).all()
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        FeatureBinarizer().fit(X).transform(frame)
     encoder = sg.fit.learn_encoder(frame)
     with pytest.raises(EncodingError, match="not in the order of the encoder's features"):
         BNNClassifier(hidden=(4,), epochs=2, encoder=encoder).fit(frame[["c", "b", "a"]], y)

@@ -85,7 +85,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def transform(self, X: Any) -> npt.NDArray[np.bool_]:
         """Bits, one row a sample."""
         check_is_fitted(self)
-        return self.encoder_.encode(read_features(self, X, fit=False, names=self.encoder_.names))
+        return self.encoder_.encode(read_features(self, X, fit=False))
 
     def inverse_transform(self, X: Any) -> _Table:
         """Raw values that have these bits: the category, or for a number the middle between its cuts.
@@ -125,8 +125,9 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
 def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None) -> Any:
     """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
 
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it has no
-    names, as scikit-learn sees it, columns must be those of `names`.
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it was fitted
+    without names, columns must be those of `names`; without these scikit-learn warns and takes them as they come, as its checks demand
+    of transformers.
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
