@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["names_of", "rows_of", "shape_words", "values_of"]
+__all__ = ["named_rows", "rows_of", "shape_words", "values_of"]
 
 _SHOWN = 5
 
@@ -55,13 +55,20 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
 
 
-def names_of(X: Any) -> list[str] | None:
-    """The names that samples have, in their order; None where they have none, or only the numbers 0, 1, 2, ... in their order."""
+def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Samples to learn from as rows, and their names: those given, else those that they have; None where they have none.
+
+    The numbers 0, 1, 2, ... in their order, as of a frame that was made without names, are no names.
+    """
+    given = None if names is None else [str(name) for name in names]
     labels = _labels(X)
     if labels is None:
         row = _named_row(X[0] if isinstance(X, list | tuple) and X else X)
         labels = None if row is None else row[0]
-    return None if labels is None or labels == list(range(len(labels))) else [str(label) for label in labels]
+    own = [str(label) for label in labels or ()]
+    if given is None and labels is not None and labels != list(range(len(labels))):
+        given = own
+    return rows_of(X, own if given is None else given), given
 
 
 def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
-from sugenet.bnn.samples import names_of, rows_of
+from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError
 
 __all__ = ["CodingChoice", "learn_encoder", "reads_levels"]
@@ -54,10 +54,9 @@ def learn_encoder(
     >>> learn_encoder(np.array([[0, 7], [3, 9]], np.uint8), coding="integers").tops
     (255, 255)
     """
-    names = names_of(X) if names is None else list(names)
-    X = rows_of(X, [str(name) for name in names or ()])
+    X, known = named_rows(X, names)
     columns = _columns(X)
-    titles = [f"x{i}" for i in range(1, len(columns) + 1)] if names is None else [str(name) for name in names]
+    titles = [f"x{i}" for i in range(1, len(columns) + 1)] if known is None else known
     if len(titles) != len(columns):
         raise EncodingError(f"{len(titles)} feature names for {len(columns)} features. Give one for each, or none.")
     if coding not in get_args(CodingChoice):

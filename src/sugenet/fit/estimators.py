@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
-from sugenet.bnn.samples import names_of
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice
-from sugenet.fit.estimators_binarizer import FeatureBinarizer, encoder_of, read_features
+from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings
 from sugenet.fit.trainer import train
@@ -156,7 +155,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kinds, numbers = np.unique(labels, return_inverse=True)
         if len(kinds) < 2:
             raise EncodingError(f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed.")
-        names = names_of(X)
+        names = column_names(X)
         if self.encoder is not None and names is not None and names != list(self.encoder.names):
             self.encoder.rows(X)  # says which names are wrong
             raise EncodingError("the columns of X are not in the order of the encoder's features. Put them in that order.")

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, thermometer, unused
-from sugenet.bnn.samples import names_of, rows_of
+from sugenet.bnn.samples import named_rows, rows_of
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice, learn_encoder
 
@@ -27,7 +27,7 @@ except ImportError as error:
         f'sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it with: pip install "sugenet[sklearn]".'
     ) from error
 
-__all__ = ["FeatureBinarizer", "encoder_of", "read_features"]
+__all__ = ["FeatureBinarizer", "column_names", "encoder_of", "read_features"]
 
 _Table: TypeAlias = npt.NDArray[Any]
 _TEXTS = (str, bytes)
@@ -75,7 +75,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def fit(self, X: Any, y: Any = None) -> FeatureBinarizer:  # noqa: ARG002  # a pipeline hands over y
         """Learn cuts and categories; y is not looked at."""
         table = read_features(self, X, fit=True)
-        self.encoder_ = encoder_of(table, self.coding, self.cuts, names_of(X))
+        self.encoder_ = encoder_of(table, self.coding, self.cuts, column_names(X))
         self._ends = [
             (float(np.min(table[:, i])), float(np.max(table[:, i]))) if isinstance(coding, Steps) else (0.0, 0.0)
             for i, coding in enumerate(self.encoder_.codings)
@@ -85,7 +85,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def transform(self, X: Any) -> npt.NDArray[np.bool_]:
         """Bits, one row a sample."""
         check_is_fitted(self)
-        return self.encoder_.encode(read_features(self, X, fit=False, names=self.encoder_.names))
+        return self.encoder_.encode(read_features(self, X, fit=False))
 
     def inverse_transform(self, X: Any) -> _Table:
         """Raw values that have these bits: the category, or for a number the middle between its cuts.
@@ -125,8 +125,9 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
 def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None) -> Any:
     """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
 
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it has no
-    names, as scikit-learn sees it, columns must be those of `names`.
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it was fitted
+    without names, columns must be those of `names`; without these scikit-learn warns and takes them as they come, as its checks demand
+    of transformers.
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
@@ -137,6 +138,11 @@ def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Se
         return _plain(validate_data(estimator, X, reset=fit, dtype=None, ensure_min_samples=least))
     table, labels = validate_data(estimator, X, y, reset=fit, dtype=None, ensure_min_samples=least)
     return _plain(table), labels
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None for arrays, and for frames made without names."""
+    return named_rows(X)[1] if hasattr(X, "columns") else None
 
 
 def encoder_of(table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None) -> Encoder:

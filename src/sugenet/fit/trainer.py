@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
-from sugenet.bnn.samples import names_of, rows_of
+from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.checkpoint import check_place, run_mark
 from sugenet.fit.compare import Comparison, compare
@@ -115,8 +115,7 @@ def train(
         check_place(path)
     if encoder is not None and names is not None:
         raise SugenetError("names are for a learned encoder, but the encoder given has its own. Leave one of them out.")
-    titles = names_of(X) if names is None else [str(name) for name in names]
-    array = rows_of(X, titles or ()) if encoder is None else encoder.rows(X)
+    array, titles = named_rows(X, names) if encoder is None else (encoder.rows(X), None)
     coder = learn_encoder(array, names=titles) if encoder is None else encoder
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):

@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 import zipfile
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.samples import shape_words
 from sugenet.errors import FileError
 from sugenet.io.texts import read_standard_input
 
@@ -98,6 +100,12 @@ def _csv(text: str, name: str, network: Network, target: str | None) -> tuple[np
             raise FileError(
                 f"{name} has {len(header)} columns and no header with the feature names, but the model reads {len(features)} features."
             )
+        codings = network.encoder.codings
+        if len(rows) > 1 and all(isinstance(c, Steps) and not _NUMBER.fullmatch(cell) for c, cell in zip(codings, header, strict=True)):
+            raise FileError(
+                f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the features, which are {_some(features)}. "
+                "Name the columns like the features, in any order; or leave the first line out and keep their order."
+            )
     X = np.empty((len(rows), len(features)), dtype=object)
     for i, (number, row) in enumerate(rows):
         if len(row) != len(header):
@@ -109,6 +117,10 @@ def _csv(text: str, name: str, network: Network, target: str | None) -> tuple[np
         column = header.index(target)
         truth = _truth([row[column].strip() for _, row in rows], network, f"{name}, column {target}")
     return X, truth
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
 
 
 def _check_header(header: list[str], name: str, network: Network, target: str | None) -> None:
@@ -198,6 +210,12 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
 def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
     """Samples as rows: an image stack is flattened, one sample becomes a batch of one."""
     n = network.encoder.features
+    if network.encoder.shape is not None:
+        rows = network.encoder.rows(array[None] if array.ndim == 1 else array)
+        if rows.ndim == 2 and rows.shape[1] == n:
+            return rows
+        wanted = shape_words(n, network.encoder.shape)
+        raise FileError(f"{name} holds an array of shape {array.shape}, but the model reads samples of shape {wanted}.")
     if array.ndim >= 1 and array.size and array.size == n and array.shape[0] != array.size // n:
         return array.reshape(1, n)
     if array.ndim >= 2 and array.size == len(array) * n:

@@ -1,0 +1,248 @@
+"""Samples with names are read by name, whatever the order of their columns, or refused; samples without names by their order."""
+
+from collections import namedtuple
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
+from sugenet.bnn.samples import named_rows
+from sugenet.errors import EncodingError, FileError, QuestionError
+from sugenet.reason.chain import chain_of
+from sugenet.web.questions import ask
+
+NAMES = ("age", "dose", "side")
+ENCODER = Encoder([integer(0, 4), threshold(0.5, 0, 1), OneHot(("left", "right"))], NAMES)
+NETWORK = Network(
+    ENCODER, [DenseLayer([[1, 1, 1, 1, -1, 1, -1], [1, 1, -1, -1, 1, -1, 1]], [3, 4])], Head([[1, -1], [-1, 1]]), ["no", "yes"]
+)
+ROWS = [[3, 0.25, "left"], [0, 0.75, "right"], [4, 1.0, "left"], [1, 0.0, "right"]]
+
+
+class Frame:
+    """As much of a data frame as is needed: columns, and the values beneath them."""
+
+    def __init__(self, rows, columns):
+        self.rows, self.columns = [list(row) for row in rows], list(columns)
+
+    def to_numpy(self):
+        out = np.empty((len(self.rows), len(self.columns)), object)
+        for number, row in enumerate(self.rows):
+            out[number] = row
+        return out
+
+
+class Series:
+    """As much of a named row as is needed."""
+
+    def __init__(self, values, index):
+        self.values, self.index = list(values), list(index)
+
+    def to_numpy(self):
+        return np.array(self.values, object)
+
+
+def turned(row):
+    return list(reversed(row))
+
+
+def pandas_frame(rows, columns):
+    return pytest.importorskip("pandas").DataFrame(rows, columns=columns)
+
+
+def polars_frame(rows, columns):
+    return pytest.importorskip("polars").DataFrame(rows, schema=list(columns), orient="row")
+
+
+def records(rows, columns):
+    kinds = {"age": int, "dose": float, "side": "U8"}
+    return np.array([tuple(row) for row in rows], dtype=[(name, kinds.get(name, float)) for name in columns])
+
+
+def dicts(rows, columns):
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def named_tuples(rows, columns):
+    kind = namedtuple("Row", columns)
+    return [kind(*row) for row in rows]
+
+
+TABLES = [Frame, pandas_frame, polars_frame, records, dicts, named_tuples]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_batches_are_read_by_name(table):
+    plain, other = table(ROWS, NAMES), table([turned(row) for row in ROWS], turned(NAMES))
+    for method in (NETWORK.predict, NETWORK.logits, NETWORK.match_counts, NETWORK.probability, ENCODER.encode, ENCODER.levels):
+        expected = method(ROWS)
+        assert (method(plain) == expected).all()
+        assert (method(other) == expected).all()
+    for engine in ("definition", "numpy"):
+        assert (NETWORK.match_counts(other, engine=engine) == NETWORK.match_counts(ROWS)).all()
+    assert all((a == b).all() for a, b in zip(NETWORK.hidden(other), NETWORK.hidden(ROWS), strict=True))
+
+
+def pandas_series(values, index):
+    return pytest.importorskip("pandas").Series(values, index=index, dtype=object)
+
+
+ONES = [
+    Series,
+    pandas_series,
+    lambda row, names: dict(zip(names, row, strict=True)),
+    lambda row, names: Frame([row], names),
+    lambda row, names: namedtuple("Row", names)(*row),
+    lambda row, names: records([row], names)[0],
+]
+
+
+@pytest.mark.parametrize("one", ONES)
+@pytest.mark.parametrize("row", ROWS[:2])
+def test_questions_are_read_by_name(one, row):
+    for x in (one(row, NAMES), one(turned(row), turned(NAMES))):
+        assert NETWORK.predict(x).tolist() == NETWORK.predict([row]).tolist()
+        assert NETWORK.trace(x).matches.tolist() == NETWORK.trace([row]).matches.tolist()
+        for region in (sg.Anything(), sg.Free(["dose"]), sg.Box({"age": (0, 4)}), sg.L0(1)):
+            ours, theirs = (sg.verify(NETWORK, sg.Robust(given, region)) for given in (x, row))
+            assert (type(ours), ours.certificate["question"]) == (type(theirs), theirs.certificate["question"])
+        assert sg.whatif(NETWORK, x).changed == sg.whatif(NETWORK, row).changed
+        assert sg.why(NETWORK, x).reasons[0].features == sg.why(NETWORK, row).reasons[0].features
+        assert sg.count(NETWORK, x, sg.L0(1)).counts == sg.count(NETWORK, row, sg.L0(1)).counts
+        assert str(chain_of(NETWORK, x)) == str(chain_of(NETWORK, row))
+        assert str(sg.show.view_neuron(NETWORK, 1, 1, sample=x)) == str(sg.show.view_neuron(NETWORK, 1, 1, sample=row))
+        assert sg.show.sample_drawn(NETWORK, x) == sg.show.sample_drawn(NETWORK, row)
+
+
+def test_rules_comparisons_and_the_page_read_by_name():
+    other = Frame([turned(row) for row in ROWS], turned(NAMES))
+    book = sg.rulebook(NETWORK)
+    assert book.predict(other) == book.predict(ROWS)
+    said = sg.verify_against(NETWORK, NETWORK.predict, other, prepare=lambda x: x)
+    assert str(said).startswith("equal on 4 samples")
+    pages = [sg.web.payload(NETWORK, X, title="t")["samples"] for X in (other, ROWS)]
+    assert pages[0] == pages[1]
+
+
+NUMBERS = Network.of_bits([DenseLayer([[1, 1, -1], [1, -1, 1]], [2, 1])], Head([[1, -1], [-1, 1]]))
+
+
+def test_frames_made_without_names_are_read_by_number():
+    X = [[1, -1, 1], [1, 1, -1]]
+    expected = NUMBERS.predict(X).tolist()
+    assert NUMBERS.predict(Frame(X, range(3))).tolist() == expected
+    assert NUMBERS.predict(Frame([turned(row) for row in X], [2, 1, 0])).tolist() == expected
+    assert NUMBERS.predict(Frame([turned(row) for row in X], ["x3", "x2", "x1"])).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        (["a", "b", "c"], r"lack 'x1', 'x2', 'x3' and have 'a', 'b', 'c', which the network does not know.*X.to_numpy\(\)"),
+        (["x1", "x2"], "lack 'x3'. "),
+        (["x1", "x2", "x3", "label"], "have 'label', which the network does not know"),
+        (["x1", "x2", "x2"], "two columns 'x2'"),
+        ([1, 2, 3], "lack 'x1', 'x2', 'x3' and have '1', '2', '3'"),
+        ([0, 1, True], "lack 'x1'"),
+    ],
+)
+def test_other_names_are_refused(columns, match):
+    row = [1] * len(columns)
+    for asked in (
+        lambda: NUMBERS.predict(Frame([row], columns)),
+        lambda: sg.whatif(NUMBERS, Series(row, columns)),
+        lambda: sg.verify(NUMBERS, sg.Robust(Series(row, columns), sg.L0(1))),
+        lambda: NUMBERS.trace(Series(row, columns)),
+    ):
+        with pytest.raises(EncodingError, match=match):
+            asked()
+
+
+def test_all_samples_of_a_list_have_names_or_none():
+    with pytest.raises(EncodingError, match="some samples have names and some have none"):
+        NUMBERS.predict([{"x1": 1, "x2": 1, "x3": 1}, [1, 1, 1]])
+
+
+def test_exact_values_stay_exact():
+    x = {"dose": Fraction(1, 3), "side": "left", "age": 2}
+    assert ENCODER.values(x) == [2, Fraction(1, 3), "left"]
+    assert named_rows(Frame([[1, 2]], range(2)))[1] is None
+    assert named_rows([[1, 2]])[1] is None
+    assert named_rows([x])[1] == ["dose", "side", "age"]
+
+
+# -- where networks are learned ------------------------------------------------------------------------------------------------
+
+
+def test_learned_networks_keep_the_names_of_the_columns():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3)).round(3)
+    frame = Frame(X.tolist(), ["a", "b", "c"])
+    assert sg.fit.learn_encoder(frame).names == ("a", "b", "c")
+    assert sg.fit.learn_encoder(Frame(X.tolist(), range(3))).names == ("x1", "x2", "x3")
+    assert sg.fit.learn_encoder(X, names=["u", "v", "w"]).names == ("u", "v", "w")
+    with pytest.raises(EncodingError, match="lack 'u'"):
+        sg.fit.learn_encoder(frame, names=["u", "v", "w"])
+    pytest.importorskip("torch")
+    y = (X[:, 0] > 0.5).astype(int)
+    settings = sg.fit.Settings(epochs=2)
+    trained = sg.fit.train(frame, y, hidden=(4,), settings=settings, validation=(Frame(X[:, ::-1].tolist(), ["c", "b", "a"]), y))
+    plain = sg.fit.train(X, y, hidden=(4,), settings=settings, names=["a", "b", "c"], validation=(X, y))
+    assert trained.network == plain.network
+    assert (trained.network.predict(Frame(X[:, ::-1].tolist(), ["c", "b", "a"])) == plain.network.predict(X)).all()
+
+
+def test_estimators_refuse_columns_that_are_not_theirs():
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("sklearn")
+    pytest.importorskip("torch")
+    from sugenet.fit.estimators import BNNClassifier, FeatureBinarizer
+
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3)).round(3)
+    y = (X[:, 0] > 0.5).astype(int)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    for columns in (["c", "b", "a"], ["a", "b", "d"]):
+        classifier = BNNClassifier(hidden=(4,), epochs=2, random_state=0).fit(frame, y)
+        binarizer = FeatureBinarizer().fit(frame)
+        other = frame.rename(columns={"c": "d"}) if "d" in columns else frame[columns]
+        for method in (classifier.predict, classifier.predict_proba, classifier.decision_function, binarizer.transform):
+            with pytest.raises(ValueError, match="feature names should match"):
+                method(other)
+    named = BNNClassifier(hidden=(4,), epochs=2, random_state=0).fit(X, y)
+    for method in (named.predict, named.predict_proba):
+        with pytest.raises(EncodingError, match="lack 'x1', 'x2', 'x3' and have 'a', 'b', 'c'"):
+            method(frame)
+        assert (method(pandas.DataFrame(X)) == method(X)).all()
+        assert (method(pandas.DataFrame(X)[[2, 0, 1]]) == method(X)).all()
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        FeatureBinarizer().fit(X).transform(frame)
+    encoder = sg.fit.learn_encoder(frame)
+    with pytest.raises(EncodingError, match="not in the order of the encoder's features"):
+        BNNClassifier(hidden=(4,), epochs=2, encoder=encoder).fit(frame[["c", "b", "a"]], y)
+
+
+# -- files and requests --------------------------------------------------------------------------------------------------------
+
+
+def test_csv_columns_are_read_by_name_or_refused(tmp_path):
+    path = tmp_path / "X.csv"
+    path.write_text("side,dose,age\n" + "\n".join(",".join(map(str, turned(row))) for row in ROWS))
+    assert (NETWORK.predict(sg.io.read_samples(path, NETWORK)[0]) == NETWORK.predict(ROWS)).all()
+    path.write_text("\n".join(",".join(map(str, row)) for row in ROWS))
+    assert (NETWORK.predict(sg.io.read_samples(path, NETWORK)[0]) == NETWORK.predict(ROWS)).all()
+    path.write_text("c,b,a\n1,1,-1\n1,-1,1\n")
+    with pytest.raises(FileError, match="its first line, c, b, a, is neither a sample nor the names of the features, which are x1, x2, x3"):
+        sg.io.read_samples(path, NUMBERS)
+
+
+def test_requests_may_name_the_features():
+    region = {"kind": "L0", "radius": "1"}
+    asked = [
+        ask(NETWORK, {"kind": "verify", "sample": sample, "region": region})["sentence"]
+        for sample in (ROWS[0], {"side": "left", "age": 3, "dose": 0.25})
+    ]
+    assert asked[0] == asked[1]
+    with pytest.raises((QuestionError, EncodingError), match="lack 'dose'"):
+        ask(NETWORK, {"kind": "verify", "sample": {"side": "left", "age": 3}, "region": region})
