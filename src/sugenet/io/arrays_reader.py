@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
-from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
+from sugenet.io.packed import open_archive
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 
@@ -61,44 +60,18 @@ def read_npz(path: str | Path, *, inputs: int | None = None, classes: int | None
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     """All arrays of a `.npz` file, without pickles; every size is checked before memory is taken."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > _MAX_BYTES or len(entries) > 10 * _MAX_BLOCKS:
-                raise FileError(f"it unpacks to more than {_MAX_BYTES} bytes, which is more than a network takes.")
-            found = {}
-            for entry in entries:
-                with archive.open(entry) as stream:
-                    found[entry.filename.removesuffix(".npy")] = _array(stream, entry)
-            return found
-    except FileError:
-        raise
+        with open_archive(path, _MAX_BYTES) as archive:
+            return {name: _finite(name, archive.read(name)) for name in archive.names}
     except OSError as error:
         raise FileError(f"it cannot be read: {error.strerror or error}.") from None
-    except Exception as error:
-        raise FileError(f"it is no .npz file, or damaged: {str(error)[:160] or type(error).__name__}.") from None
 
 
-def _array(stream: Any, entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    what = f"array {entry.filename[:80]!r}"
-    file: BinaryIO = stream
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise FileError(f"{what} has format version {version}, and 1.0 and 2.0 are known.")
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = header(file)
-    if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise FileError(f"{what} has dtype {str(dtype)[:40]}, but numbers are needed.")
-    size = prod(shape) * dtype.itemsize
-    if len(shape) > 8 or not 0 <= size <= entry.file_size:
-        raise FileError(f"{what} of shape {str(shape)[:80]} takes {size} bytes, but the file has {entry.file_size} for it.")
-    raw = file.read()
-    if len(raw) != size:
-        raise FileError(f"{what} of shape {shape} takes {size} bytes, but {len(raw)} are there.")
-    flat = np.frombuffer(raw, dtype)
-    found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-    if not np.isfinite(found).all():
-        raise FileError(f"{what} holds numbers that are not finite.")
-    return found.astype(dtype.newbyteorder("="), copy=False)
+def _finite(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.dtype.itemsize > 8:
+        raise FileError(f"array {name[:80]!r} is of type {array.dtype}, but numbers of up to 64 bits are needed.")
+    if not np.isfinite(array).all():
+        raise FileError(f"array {name[:80]!r} holds numbers that are not finite.")
+    return array
 
 
 def _get(arrays: dict[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None) -> npt.NDArray[Any]:
