@@ -129,7 +129,7 @@ def test_true_classes_are_numbers_or_names(tmp_path, y):
         ([0, np.nan, 1], "entry 1 is nan,"),
         ([0, 1, np.inf], "entry 2 is inf,"),
         (["no", "maybe", "yes"], "'maybe' is no class of the model. The classes are no, yes"),
-        ([0j, 1j, 0j], "is of type complex128"),
+        ([0j, 1j, 0j], "has dtype complex128, but true classes are whole numbers or names"),
     ],
 )
 def test_wrong_classes_are_named(tmp_path, y, message):

@@ -85,8 +85,8 @@ def how_many(text: str) -> Any:
     """A number, or the word all."""
     if text == "all":
         return text
-    if not text.isdecimal():
-        raise SugenetError(f"{text} must be a number, or all")
+    if not text.isdecimal() or len(text) > 18:
+        raise SugenetError(f"{text[:40]} must be a number, or all")
     return int(text)
 
 

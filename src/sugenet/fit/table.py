@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ _MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?\d{1,15}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
+_LONGEST = 1 << 22  # letters of a line
 _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 
@@ -69,12 +71,7 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     3 samples of 2 features (1 number, 1 category), classes apple, banana
     """
     file, skip = Path(path), set(ignore)
-    header, rows = _read(file, delimiter)
-    for wanted in (target, *sorted(skip)):
-        if wanted not in header:
-            near = get_close_matches(wanted, header, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise EncodingError(f"{_name(file)} has no column {wanted!r}.{hint} The columns are {', '.join(header[:20])}.")
+    header, rows = _read(file, delimiter, [target, *sorted(skip)])
     used = [place for place, name in enumerate(header) if name not in skip and name != target]
     if not used:
         raise EncodingError(f"{_name(file)} has no column besides the target {target!r}.")
@@ -95,25 +92,49 @@ def _name(file: Path) -> str:
     return file.name or str(file)  # the folder "." has no name
 
 
-def _read(file: Path, delimiter: str) -> tuple[list[str], _Rows]:
+def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Rows]:
+    """The names of the columns and the rows; the names are looked at first, and every row as it comes, since a file can be large."""
+    header: list[str] | None = None
+    rows: _Rows = []
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, delimiter=delimiter, strict=True)
-            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+            reader = csv.reader(_lines(stream), delimiter=delimiter, strict=True)
+            for cells in reader:
+                if header is None and cells:
+                    header = [cell.strip() for cell in cells]
+                    _check_header(file, header, wanted)
+                elif header is not None and cells:
+                    if len(cells) != len(header):
+                        place = f"{_name(file)}, line {reader.line_num}"
+                        raise EncodingError(f"{place}: {len(cells)} cells, but the first line names {len(header)} columns.")
+                    rows.append((reader.line_num, [cell.strip() for cell in cells]))
     except IsADirectoryError:
         raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EncodingError(f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed.") from error
-    if len(rows) < 2:
-        raise EncodingError(f"{_name(file)} has {len(rows)} lines. A line of column names and one for each sample are needed.")
-    header = rows[0][1]
-    doubled = next((name for name in header if header.count(name) > 1), None)
-    if doubled is not None:
+    if header is None or not rows:
+        raise EncodingError(
+            f"{_name(file)} has {int(header is not None)} lines. A line of column names and one for each sample are needed."
+        )
+    return header, rows
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    while line := stream.readline(_LONGEST + 1):
+        if len(line) > _LONGEST:
+            raise csv.Error(f"a line has more than {_LONGEST:,} letters")
+        yield line
+
+
+def _check_header(file: Path, header: list[str], wanted: list[str]) -> None:
+    doubled, times = Counter(header).most_common(1)[0]
+    if times > 1:
         raise EncodingError(f"{_name(file)}: the column name {doubled!r} stands twice in the first line. Give each its own.")
-    for line, cells in rows[1:]:
-        if len(cells) != len(header):
-            raise EncodingError(f"{_name(file)}, line {line}: {len(cells)} cells, but the first line names {len(header)} columns.")
-    return header, rows[1:]
+    for name in wanted:
+        if name not in header:
+            near = get_close_matches(name, header[:1000], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise EncodingError(f"{_name(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}.")
 
 
 def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int]) -> None:

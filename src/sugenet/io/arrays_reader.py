@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
-from math import isfinite, prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +13,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
 from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.ledger import Ledger
+from sugenet.io.packed import open_archive
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 
@@ -75,46 +74,15 @@ def read_npz(path: str | Path, *, features: int | None = None, outputs: int | No
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     """All arrays of a `.npz` file, without pickles; every size is checked before memory is taken."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > _MAX_BYTES or len(entries) > 10 * _MAX_BLOCKS:
-                raise FileError(f"it unpacks to more than {_MAX_BYTES} bytes, which is more than a network takes.")
-            found: dict[str, npt.NDArray[Any]] = {}
-            for entry in entries:
-                name = entry.filename.removesuffix(".npy")
-                if name in found:
-                    raise FileError(f"two arrays are called {name[:80]!r}.")
-                with archive.open(entry) as stream:
-                    found[name] = _array(stream, entry)
-            return found
-    except FileError:
-        raise
+        with open_archive(path, _MAX_BYTES) as archive:
+            return {name: _numbers(name, archive.read(name)) for name in archive.names}
     except OSError as error:
         raise FileError(f"it cannot be read: {error.strerror or error}.") from None
-    except Exception as error:
-        raise FileError(f"it is no .npz file, or damaged: {str(error)[:160] or type(error).__name__}.") from None
 
 
-def _array(stream: Any, entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    what = f"array {entry.filename[:80]!r}"
-    file: BinaryIO = stream
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise FileError(f"{what} has format version {version}, and 1.0 and 2.0 are known.")
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = header(file)
-    if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise FileError(f"{what} has dtype {str(dtype)[:40]}, but numbers are needed.")
-    size = prod(shape) * dtype.itemsize
-    if len(shape) > 8 or not 0 <= size <= entry.file_size:
-        raise FileError(f"{what} of shape {str(shape)[:80]} takes {size} bytes, but the file has {entry.file_size} for it.")
-    raw = file.read()
-    if len(raw) != size:
-        raise FileError(f"{what} of shape {shape} takes {size} bytes, but {len(raw)} are there.")
-    flat = np.frombuffer(raw, dtype)
-    found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-    check_numbers(what, found)
-    return found.astype(dtype.newbyteorder("="), copy=False)
+def _numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    check_numbers(f"array {name[:80]!r}", array)
+    return array
 
 
 def _get(arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None) -> npt.NDArray[Any]:

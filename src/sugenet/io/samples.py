@@ -6,12 +6,13 @@ import csv
 import io
 import re
 import warnings
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from itertools import chain
 from math import ceil, floor, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +20,20 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.errors import FileError
+from sugenet.io.packed import open_archive, read_array, refusing
 from sugenet.io.texts import read_standard_input
 
 __all__ = ["read_samples"]
 
 SIZE_LIMIT = 1 << 30
+PIPE_LIMIT = 1 << 27
+LINE_LIMIT = 1 << 22
+"""Letters of a line; more for models of very many features."""
 PIXEL_LIMIT = 1 << 24
 IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
+_FORMATS = ["PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF"]  # other readers of Pillow start programs, or are seldom looked at
+_SAMPLES, _CLASSES = ("biufU", "samples are numbers or texts"), ("biufU", "true classes are whole numbers or names")
+_DIGITS = re.compile(r"[0-9.eE+-]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -50,7 +58,7 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     """
     name = str(path)
     if name == "-":
-        return _csv(read_standard_input("CSV", SIZE_LIMIT), "standard input", network, target)
+        return _csv(io.StringIO(read_standard_input("CSV", PIPE_LIMIT), newline=""), "standard input", network, target)
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -65,7 +73,8 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
             return _numpy(file, network)
         if kind in IMAGES:
             return _image(file, network), None
-        return _csv(file.read_text(encoding="utf-8-sig"), name, network, target)
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            return _csv(lines, name, network, target)
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
     except UnicodeDecodeError:
@@ -74,49 +83,73 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
-    """Lines that are not blank, each with its number."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+def _rows(lines: TextIO, name: str, longest: int) -> Iterator[tuple[int, list[str]]]:
+    """Lines that are not blank, each with its number; one at a time, since a file can be large and wrong early."""
+
+    def bounded() -> Iterator[str]:
+        while line := lines.readline(longest + 1):
+            if len(line) > longest:
+                raise FileError(f"{name}, line {reader.line_num + 1}: it has more than {longest:,} letters. Give one sample a line.")
+            yield line
+
+    reader = csv.reader(bounded())
     try:
-        return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
     except csv.Error as error:
         raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
 
 
-def _csv(text: str, name: str, network: Network, target: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
-    lines = _rows(text, name)
-    features = network.encoder.names
-    if not lines:
+def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+    features, codings = network.encoder.names, network.encoder.codings
+    rows = _rows(lines, name, max(LINE_LIMIT, 64 * len(features)))
+    first = next(rows, None)
+    if first is None:
         raise FileError(f"{name} is empty. Give one sample a line.")
-    header = [cell.strip() for cell in lines[0][1]]
+    header = [cell.strip() for cell in first[1]]
     if set(features) & set(header) or (target is not None and target in header):
         _check_header(header, name, network, target)
-        places, rows = [header.index(feature) for feature in features], lines[1:]
+        places = [header.index(feature) for feature in features]
     else:
-        places, rows = list(range(len(features))), lines
+        places = list(range(len(features)))
         if target is not None:
             raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
         if len(header) != len(features):
             raise FileError(
                 f"{name} has {len(header)} columns and no header with the feature names, but the model reads {len(features)} features."
             )
-        codings = network.encoder.codings
-        if len(rows) > 1 and all(isinstance(c, Steps) and not _NUMBER.fullmatch(cell) for c, cell in zip(codings, header, strict=True)):
+        second = next(rows, None)
+        if second is not None and all(isinstance(c, Steps) and not _NUMBER.fullmatch(cell) for c, cell in zip(codings, header, strict=True)):
             raise FileError(
                 f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the features, which are {_some(features)}. "
                 "Name the columns like the features, in any order; or leave the first line out and keep their order."
             )
-    X = np.empty((len(rows), len(features)), dtype=object)
-    for i, (number, row) in enumerate(rows):
+        rows = chain([first], rows) if second is None else chain([first, second], rows)
+    kind = np.float64 if all(isinstance(coding, Steps) for coding in codings) else object
+    column = None if target is None else header.index(target)
+    samples, labels = [], []
+    for number, row in rows:
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
-        for j, place in enumerate(places):
-            X[i, j] = _cell(row[place].strip(), network.encoder.codings[j], f"{name}, line {number}, column {features[j]}")
-    truth = None
-    if target is not None:
-        column = header.index(target)
-        truth = _truth([row[column].strip() for _, row in rows], network, f"{name}, column {target}")
-    return X, truth
+        samples.append(_sample([row[place].strip() for place in places], network, f"{name}, line {number}", kind))
+        if column is not None:
+            labels.append(row[column].strip())
+    X = np.stack(samples) if samples else np.empty((0, len(features)), kind)
+    return X, None if column is None else _truth(labels, network, f"{name}, column {target}")
+
+
+def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.NDArray[Any]:
+    if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):  # the usual case at once: of these letters floats are made as below
+        with suppress(ValueError):
+            return np.array([float(cell) for cell in cells])
+    values = np.empty(len(cells), kind)
+    for j, (text, coding) in enumerate(zip(cells, network.encoder.codings, strict=True)):
+        try:
+            values[j] = _cell(text, coding)
+        except FileError as error:
+            raise FileError(f"{where}, column {network.encoder.names[j]}: {error}") from None
+    return values
 
 
 def _some(names: Sequence[str]) -> str:
@@ -135,14 +168,14 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
         raise FileError(f"{name}: the column {doubled!r} stands twice in the first line. Give each column its own name.")
 
 
-def _cell(text: str, coding: Steps | OneHot, where: str) -> Any:
+def _cell(text: str, coding: Steps | OneHot) -> Any:
     if isinstance(coding, OneHot):
         known = {str(category): category for category in coding.categories}
         if text not in known:
-            raise FileError(f"{where}: {_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}.")
+            raise FileError(f"{_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}.")
         return known[text]
     if not _NUMBER.fullmatch(text):
-        raise FileError(f"{where}: {_shown(text)} is not a number.")
+        raise FileError(f"{_shown(text)} is not a number.")
     return float(text)
 
 
@@ -161,34 +194,33 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
 def _numpy(file: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     labels = None
     try:
-        loaded = np.load(file, allow_pickle=False)
-        if isinstance(loaded, np.lib.npyio.NpzFile):
-            with loaded:
-                names = loaded.files
+        if file.suffix.lower() == ".npz":
+            with open_archive(file, SIZE_LIMIT) as archive:
+                names = archive.names
                 if "X" not in names and len(names) != 1:
-                    raise FileError(f"{file} holds the arrays {', '.join(names)}; call the samples X.")
-                array = loaded["X" if "X" in names else names[0]]
-                labels = loaded["y"] if "y" in names and "X" in names else None
+                    raise FileError(f"it holds the arrays {', '.join(names)[:200]}; call the samples X.")
+                array = archive.read("X" if "X" in names else names[0], *_SAMPLES)
+                labels = archive.read("y", *_CLASSES) if "y" in names and "X" in names else None
         else:
-            array = loaded
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, TypeError, OverflowError, MemoryError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{file} is no array file that can be read safely: {error}") from None
+            with refusing("it is no .npy file, or damaged"), file.open("rb") as stream:
+                array = read_array(stream, file.stat().st_size, "its array", *_SAMPLES)
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from None
     X = _values(_flat(array, network, str(file)), network, str(file))
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
 
 
 def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
-    """Numbers as they are, texts as the cells of a CSV file are read, nothing else."""
+    """Numbers as they are, texts as the cells of a CSV file are read."""
     if X.dtype.kind in "biuf":
         return X
-    if X.dtype.kind != "U":
-        raise FileError(f"{name} holds an array of type {X.dtype}, but samples are numbers or texts.")
     read = np.empty(X.shape, dtype=object)
     for i, row in enumerate(X.tolist()):
         for j, (text, coding) in enumerate(zip(row, network.encoder.codings, strict=True)):
-            read[i, j] = _cell(text.strip(), coding, f"{name}, sample {i}, feature {network.encoder.names[j]}")
+            try:
+                read[i, j] = _cell(text.strip(), coding)
+            except FileError as error:
+                raise FileError(f"{name}, sample {i}, feature {network.encoder.names[j]}: {error}") from None
     return read
 
 
@@ -198,8 +230,6 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
         raise FileError(f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each.")
     if y.dtype.kind == "U":
         return _truth(y.tolist(), network, where)
-    if y.dtype.kind not in "biuf":
-        raise FileError(f"{where} is of type {y.dtype}, but true classes are whole numbers or names.")
     last = len(network.classes) - 1
     for i, label in enumerate(y.tolist()):
         if not (0 <= label <= last and label == int(label)):
@@ -225,10 +255,8 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
 
 def _image(file: Path, network: Network) -> npt.NDArray[Any]:
     """One sample from an image in shades of grey."""
-    grey, white = _shades(file)
     n = network.encoder.features
-    if grey.size != n:
-        raise FileError(f"{file} has {grey.shape[1]} x {grey.shape[0]} = {grey.size} pixels, but the model reads {n}. Resize it first.")
+    grey, white = _shades(file, n)
     codings = network.encoder.codings
     ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in codings}
     ends = ranges.pop() if len(ranges) == 1 else None
@@ -242,17 +270,20 @@ def _image(file: Path, network: Network) -> npt.NDArray[Any]:
     return table[places].reshape(1, n)
 
 
-def _shades(file: Path) -> tuple[npt.NDArray[np.int64], int]:
-    """The grey value of every pixel, and the one that is white."""
+def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
+    """The grey value of every pixel, of which there must be `n`, and the one that is white."""
     from PIL import Image
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            with Image.open(file) as image:
-                if image.width * image.height > PIXEL_LIMIT:
+            with Image.open(file, formats=_FORMATS) as image:
+                size = image.width * image.height
+                if size > PIXEL_LIMIT:
                     raise FileError(f"{file} has {image.width} x {image.height} pixels, far more than any model reads.")
+                if size != n:
+                    raise FileError(f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads {n}. Resize it first.")
                 image.load()
                 deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
                 if not deep and image.mode in ("I", "F"):

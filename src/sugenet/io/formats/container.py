@@ -27,6 +27,8 @@ _VERSION = 3
 """The latest; a file has the first version that can hold it: 3 where it says what its source is, else 2 where a layer has theta, else 1."""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
+_MAX_PARTS = 1 << 20
+"""Lists and objects of the header, which take far more memory than their letters."""
 _MAX_NUMBER = 1 << 40
 """Above every right size or offset, and small enough for NumPy to hold an empty array with such a side."""
 
@@ -133,6 +135,8 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
         header = raw.decode()
     except UnicodeDecodeError as error:
         raise FileError(f"its header is not UTF-8 at byte {8 + error.start}. {_DAMAGED}") from None
+    if header.count("[") + header.count("{") > _MAX_PARTS:
+        raise FileError(f"its header holds more than {_MAX_PARTS} parts. {_FOREIGN}")
     entries = _parse(header, "its header")
     about = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
     if not isinstance(about, dict) or not isinstance(about.get("sugenet"), str):

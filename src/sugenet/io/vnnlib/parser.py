@@ -14,7 +14,7 @@ import stat
 import zlib
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 from sugenet.errors import FileError
@@ -27,6 +27,7 @@ _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
 _VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
 _DEPTH = 200
+_BRACKETS = 1 << 20  # which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
 _LONGEST_NUMBER = 20_000  # characters, leading zeros included
 _WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
 _COMMANDS = ("declare-const", "assert")
@@ -170,6 +171,9 @@ class _Reader:
 
     def read(self, text: str) -> Query:
         self.limit = _WORK + len(text)  # what is written out already is read in any case
+        if text.count("(") > _BRACKETS:
+            place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
+            raise _RefusedError(place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query.")
         frames: list[tuple[int, _Items]] = []
         for token in _TOKEN.finditer(text):
             place, word = token.start(), token.group()

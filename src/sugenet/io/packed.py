@@ -1,0 +1,119 @@
+"""NumPy files of strangers, read within bounds: what an array takes is known and allowed before memory is, whatever the file claims.
+
+No pickles, no packing but deflate, nothing beyond the sizes that are stated. A damaged or locked file is a `FileError`, however it shows.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+
+__all__ = ["Archive", "open_archive", "read_array", "refusing"]
+
+_CHUNK = 1 << 20
+_ENTRIES = 10_000
+_DIMENSIONS, _HEADER = 8, 10_000
+_FREELY, _RATIO = 1 << 28, 64  # bytes that any file may unpack to, and times its own size that a large one may
+_LETTERS = 0x110000
+
+
+class Archive:
+    """The arrays of an open `.npz` file by name; each is read when asked for."""
+
+    def __init__(self, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> None:
+        self._archive, self._entries = archive, entries
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays, in the order of the file."""
+        return list(self._entries)
+
+    def read(self, name: str, kinds: str = "biuf", wanted: str = "numbers are needed") -> npt.NDArray[Any]:
+        """One array, whose dtype must be of one of some kinds; `wanted` says so in words."""
+        entry = self._entries[name]
+        with self._archive.open(entry) as stream:
+            return read_array(stream, entry.file_size, f"array {entry.filename[:80]!r}", kinds, wanted)  # type: ignore[arg-type]
+
+
+@contextmanager
+def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
+    """A `.npz` file that unpacks to at most `most` bytes, and to no more than its own size makes likely."""
+    with refusing("it is no .npz file, or damaged"), zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        allowed = min(most, max(_FREELY, _RATIO * Path(path).stat().st_size))
+        if len(entries) > _ENTRIES:
+            raise FileError(f"it holds {len(entries):,} arrays, but {_ENTRIES:,} are the most.")
+        if sum(entry.file_size for entry in entries) > allowed:
+            raise FileError(f"it unpacks to more than {allowed:,} bytes, which is more than it may.")
+        found: dict[str, zipfile.ZipInfo] = {}
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            if name in found:
+                raise FileError(f"the array {name[:80]!r} stands twice in it.")
+            if entry.flag_bits & 1:
+                raise FileError(f"array {name[:80]!r} is locked by a password. Save it without one.")
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise FileError(f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez.")
+            found[name] = entry
+        yield Archive(archive, found)
+
+
+def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> npt.NDArray[Any]:
+    """The array in the `size` bytes of a `.npy` stream."""
+    shape, fortran, dtype = _header(stream, what)
+    if dtype.kind not in kinds or dtype.hasobject or not dtype.itemsize:
+        raise FileError(f"{what} has dtype {str(dtype)[:40]}, but {wanted}.")
+    takes = prod(shape) * dtype.itemsize
+    if len(shape) > _DIMENSIONS or not all(0 <= side < 1 << 40 for side in shape) or not 0 <= takes <= size:
+        raise FileError(f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it.")
+    raw = bytearray()
+    while chunk := stream.read(min(_CHUNK, takes + 1 - len(raw))):  # in steps: all at once, a packed stream may grow beyond its size
+        raw += chunk
+        if len(raw) > takes:
+            break
+    if len(raw) != takes:
+        raise FileError(f"{what} of shape {shape} takes {takes} bytes, but {'more' if len(raw) > takes else len(raw)} are there.")
+    flat = np.frombuffer(raw, dtype)
+    if dtype.kind == "b" and takes and flat.view(np.uint8).max() > 1:
+        raise FileError(f"{what} holds bytes that are neither true nor false.")
+    if dtype.kind == "U" and takes and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS:
+        raise FileError(f"{what} holds letters that there are not.")
+    found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+    return found.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise FileError(f"{what} has format version {version}, and 1.0 and 2.0 are known.")
+    read, width = (np.lib.format.read_array_header_1_0, 2) if version == (1, 0) else (np.lib.format.read_array_header_2_0, 4)
+    start = stream.read(width)
+    length = int.from_bytes(start, "little")
+    if length > _HEADER:  # looked at first: the header is read in one piece, however long it says it is
+        raise FileError(f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
+    shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
+    return shape, fortran, dtype
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Whatever libraries raise about a damaged file, as a `FileError`; errors of the disk go through."""
+    try:
+        yield
+    except (FileError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except MemoryError:
+        raise FileError(f"{what}: it does not fit into memory.") from None
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+        raise FileError(f"{what}: {str(reason).rstrip('.')}.") from None
