@@ -217,6 +217,8 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
 
     weights = [[int(rng.choice([-1, 0, 1])) * min(near(size), ((1 << 31) - 1) // inputs) for _ in range(inputs)] for _ in range(outputs)]
     scale = [Fraction(near(edge - size - int(rng.integers(0, 3)))) + int(rng.integers(0, 5)) for _ in range(outputs)]
+    if rng.random() < 0.5:  # beyond all edges, where a sum that wraps around may have any sign
+        scale = [Fraction(int(rng.integers(1 << 34, 1 << 39))) for _ in range(outputs)]
     bias = [a * sum(map(abs, row)) + int(rng.integers(-2, 3)) for a, row in zip(scale, weights, strict=True)]
     network = Network.of_bits([], Head(weights, bias, scale))
     for _ in range(3):
