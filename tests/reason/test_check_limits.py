@@ -48,7 +48,7 @@ def test_what_needs_too_much_memory_is_not_called_wrong():
 
 
 def test_a_walk_stops_once_it_has_more_than_it_claims():
-    for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 sets")):
+    for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 ")):
         certificate, network = walked(radius=40, **numbers)
         with pytest.raises(CertificateError, match=words) as caught:
             sg.check(certificate, network, time_limit=None)  # 2^40 sets, which nobody waits for
@@ -106,8 +106,7 @@ def test_nothing_stands_in_a_certificate_that_nobody_reads(change, words):
         ('{"a": NaN}', "NaN is no number of JSON"),
         ('{"a": -Infinity}', "-Infinity is no number of JSON"),
         ('{"a": 1e999}', "1e999 is no number of JSON"),
-        ('{"a": ' + "9" * 5000 + "}", "a number has more than 4,300 digits"),
-        ("[" * 100_000, "it is nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "a number has too many digits, more than 4,300"),
     ],
 )
 def test_json_is_read_strictly(text, words, tmp_path):
@@ -116,6 +115,13 @@ def test_json_is_read_strictly(text, words, tmp_path):
     path = tmp_path / "certificate.json"
     path.write_text(text)
     with pytest.raises(sg.errors.FileError, match=words):
+        read_json(path)
+
+
+def test_json_that_is_nested_deeply_is_refused(tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(sg.errors.FileError, match="it is nested too deeply"):
         read_json(path)
 
 
