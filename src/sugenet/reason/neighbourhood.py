@@ -11,20 +11,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import floor, lcm
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import Network, Steps
+from sugenet.bnn.codings import Coding
+from sugenet.bnn.memory import make_sure
 from sugenet.errors import EncodingError, QuestionError
 
-__all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
+__all__ = ["Columns", "Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
 
 _BITS = 60
+_MOVE_BYTES = 200
+"""Of one move, with what it points to."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Move:
     """A feature taken to another state, at the nearest raw value that has it."""
 
@@ -37,6 +43,15 @@ class Move:
     """What it costs, exactly."""
     weight: int
     """What it uses of the budget, in whole units of the neighbourhood."""
+
+
+class Columns(NamedTuple):
+    """Moves as arrays, in their order."""
+
+    features: npt.NDArray[np.int64]
+    states: npt.NDArray[np.int64]
+    weights: npt.NDArray[Any]
+    """Whole numbers; Python's own where they leave 63 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +76,22 @@ class Neighbourhood:
         if len({move.feature for move in chosen}) < len(chosen):
             return False
         return self.limit is None or sum((move.price for move in chosen), Fraction(0)) <= self.limit
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The moves as arrays."""
+        count = len(self.moves)
+        features = np.fromiter((move.feature for move in self.moves), np.int64, count)
+        states = np.fromiter((move.state for move in self.moves), np.int64, count)
+        large = any(move.weight >= 1 << 62 for move in self.moves)
+        return Columns(features, states, np.fromiter((move.weight for move in self.moves), object if large else np.int64, count))
+
+    @cached_property
+    def places(self) -> dict[int, slice]:
+        """For each feature that can move, where its moves are."""
+        features = self.columns.features
+        ends = [*np.flatnonzero(np.diff(features, prepend=-1)).tolist(), len(features)]
+        return {int(features[start]): slice(start, stop) for start, stop in pairwise(ends)}
 
     @cached_property
     def inputs(self) -> Any:
@@ -100,37 +131,62 @@ def place_of(network: Network, feature: Any) -> int:
     return int(place)
 
 
-def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget."""
+def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None, *, by_feature: bool = False) -> Neighbourhood:
+    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at the feature, too."""
     values = np.asarray(x, dtype=object).reshape(-1).tolist()
     encoder = network.encoder
     if len(values) != encoder.features:
         raise EncodingError(f"the sample has {len(values)} values, but the network reads {encoder.features} features.")
     states = [int(state) for state in encoder.levels(row_of(values))[0]]
     allowed = set(range(encoder.features)) if movable is None else set(movable)
-    found: list[tuple[int, int, Any, Fraction, Fraction]] = []
+    most = sum(coding.states - 1 for feature, coding in enumerate(encoder.codings) if feature in allowed)
+    make_sure(_MOVE_BYTES * most, f"{most:,} possible changes", "Let fewer features change.")
+    groups: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike share their moves: there can be very many
+    owners: dict[int, Any] = {}
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
-        for state in range(coding.states):
-            move = coding.move(values[feature], state) if state != states[feature] else None
-            if move is None:
-                continue
-            here = values[feature]  # a fraction that no float is, or a large number, is taken exactly
-            exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
-            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            weight = weigh(feature, distance, coding.flips(states[feature], state))
-            if weight is not None:
-                found.append((feature, state, move.value, distance, weight))
-    scale = whole_weights([weight for *_, weight in found])
+        owners[feature] = key = (id(coding), type(values[feature]), values[feature], feature if by_feature else -1)
+        if key not in groups:
+            priced = ((way, weigh(feature, way.distance, way.flips)) for way in _ways(coding, values[feature], states[feature]))
+            groups[key] = [(way.state, way.value, way.distance, price) for way, price in priced if price is not None]
+    sums = {key: sum((price for *_, price in group), Fraction(0)) for key, group in groups.items()}
+    prices = {price for group in groups.values() for *_, price in group}
+    scale = _scale(prices, sum((sums[key] for key in owners.values()), Fraction(0)))
     limit = None if budget is None else floor(Fraction(budget) * scale)
-    moves = (Move(f, s, v, d, w, floor(w * scale)) for f, s, v, d, w in found)
-    kept = tuple(move for move in moves if limit is None or move.weight <= limit)
-    return Neighbourhood(network, tuple(values), tuple(states), kept, limit, Fraction(1, scale), budget)
+    rows = {key: [(*row, floor(row[-1] * scale)) for row in group] for key, group in groups.items()}
+    kept = {key: [row for row in group if limit is None or row[-1] <= limit] for key, group in rows.items()}
+    moves = tuple(Move(feature, *row) for feature, key in owners.items() for row in kept[key])
+    return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
+
+
+class _Way(NamedTuple):
+    """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
+
+    state: int
+    value: Any
+    distance: Fraction
+    flips: int
+
+
+def _ways(coding: Coding, here: Any, own: int) -> list[_Way]:
+    # a fraction that no float is, or a large number, is taken exactly
+    exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
+    found = []
+    for state in range(coding.states):
+        move = coding.move(here, state) if state != own else None
+        if move is not None:
+            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
+            found.append(_Way(state, move.value, distance, coding.flips(own, state)))
+    return found
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:
     """How many units make one: a common denominator of all prices, or a power of two where their sum would leave 60 bits."""
     listed = list(prices)
-    scale, total = lcm(1, *(price.denominator for price in listed)), sum(listed, Fraction(0))
+    return _scale(set(listed), sum(listed, Fraction(0)))
+
+
+def _scale(prices: set[Fraction], total: Fraction) -> int:
+    scale = lcm(1, *(price.denominator for price in prices))
     return scale if total * scale < 1 << _BITS else 1 << max(0, _BITS - 1 - floor(total).bit_length())
