@@ -18,7 +18,8 @@ from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_bounds import check_bounds
 from sugenet.reason.check_form import check_form, exact
-from sugenet.reason.check_question import Plain, as_steps, meets, plain_problems, raw, scores, settings_of
+from sugenet.reason.check_large import Large, is_large
+from sugenet.reason.check_question import Plain, Setting, as_steps, meets, plain_problems, raw, scores, settings_of
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
 
@@ -94,11 +95,18 @@ def _check_none(question: dict[str, Any], proof: dict[str, Any], network: Networ
         from sugenet.reason.check_patches import check_patches
 
         return check_patches(proof, network, _query(question))
-    problems = plain_problems(settings_of(question, network, other), strict=strict)
+    settings = settings_of(question, network, other)
     parts = proof["parts"] if proof["kind"] == "parts" else [proof]
-    if len(parts) != len(problems):
-        raise CertificateError(f"{len(parts)} proofs for {len(problems)} parts of the question.")
-    return "; ".join(dict.fromkeys(_check_proof(part, problem) for part, problem in zip(parts, problems, strict=True)))
+    if len(parts) != len(settings):
+        raise CertificateError(f"{len(parts)} proofs for {len(settings)} parts of the question.")
+    return "; ".join(dict.fromkeys(_check_part(part, setting, strict) for part, setting in zip(parts, settings, strict=True)))
+
+
+def _check_part(proof: dict[str, Any], setting: Setting, strict: bool) -> str:
+    if proof["kind"] in ("bounds", "walk") and is_large(setting):
+        large = Large(setting, strict=strict)
+        return large.check_bounds() if proof["kind"] == "bounds" else large.check_walk(proof)
+    return _check_proof(proof, *plain_problems([setting], strict=strict))
 
 
 def _check_proof(proof: dict[str, Any], plain: Plain) -> str:

@@ -23,7 +23,7 @@ from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_form import exact
 
-__all__ = ["Option", "Plain", "Setting", "as_steps", "meets", "plain_problems", "raw", "rows_of", "scores", "settings_of", "violates"]
+__all__ = ["Option", "Plain", "Setting", "as_steps", "meets", "plain_problems", "raw", "rows_of", "scores", "settings_of", "unit_of", "violates", "whole_of"]
 
 
 @dataclass(frozen=True)
@@ -175,39 +175,45 @@ def _around(network: Network, sample: tuple[Any, ...], claim: dict[str, Any]) ->
     total = bound if kind in ("Hamming", "L0", "L1", "L2", "Prices") else None
     if kind not in ("Hamming", "L0", "L1", "L2", "Linf", "Prices", "Free", "Box", "Anything"):
         raise CertificateError(f"unknown region or cost {kind!r}.")
+    known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike have the same ways to go
     for feature in sorted(movable):
         coding = network.encoder.codings[feature]
-        here = coding.state(sample[feature])
-        found = []
-        for state in range(coding.states):
-            if state == here or (kind == "Box" and feature not in limits) or (kind == "Prices" and feature not in prices):
-                continue
-            if kind == "Box":
-                within = dict(_allowed(coding, limits[feature]))
-                if state in within:  # its value may be None, which is a category like any other
-                    found.append(Option(state, (within[state],), Fraction(0)))
-                continue
-            move = coding.move(sample[feature], state)
-            if move is None:
-                continue
-            distance = Fraction(1) if isinstance(coding, OneHot) else abs(_number(coding, move.value) - _number(coding, sample[feature]))
-            bits = int((coding.bits(state) != coding.bits(here)).sum())
-            unit = distance if claim.get("per_unit") else Fraction(1)
-            price = {
-                "Hamming": Fraction(bits),
-                "L0": Fraction(1),
-                "L1": distance,
-                "L2": distance**2,
-                "Prices": prices.get(feature, Fraction(0)) * unit,
-            }.get(kind, Fraction(0))
-            if kind == "Linf" and bound is not None and not (distance < bound if strict else distance <= bound):
-                continue
-            if not _within_region(claim.get("region"), feature, coding, move.value, distance):
-                continue
-            found.append(Option(state, (move.value,), price))
+        if kind == "Box":
+            here = coding.state(sample[feature])
+            within = _allowed(coding, limits[feature]) if feature in limits else []
+            found = [Option(state, (value,), Fraction(0)) for state, value in within if state != here]
+        elif kind == "Prices" and feature not in prices:
+            continue
+        else:
+            key = (id(coding), type(sample[feature]), sample[feature])
+            if key not in known:
+                known[key] = _ways(coding, sample[feature], kind)
+            found = []
+            for state, value, distance, price in known[key]:
+                if kind == "Prices":
+                    price = prices[feature] * (distance if claim.get("per_unit") else 1)
+                if kind == "Linf" and bound is not None and not (distance < bound if strict else distance <= bound):
+                    continue
+                if _within_region(claim.get("region"), feature, coding, value, distance):
+                    found.append(Option(state, (value,), price))
         if found:
             options[feature] = found
     return options, total
+
+
+def _ways(coding: Coding, value: Any, kind: str) -> list[tuple[int, Any, Fraction, Fraction]]:
+    """Every other state, the nearest raw value that has it, how far that is, and what a ball of this kind counts for it."""
+    here, found = coding.state(value), []
+    for state in range(coding.states):
+        move = None if state == here else coding.move(value, state)
+        if move is None:
+            continue
+        distance = Fraction(1) if isinstance(coding, OneHot) else abs(_number(coding, move.value) - _number(coding, value))
+        price = {"L0": Fraction(1), "L1": distance, "L2": distance**2}.get(kind, Fraction(0))
+        if kind == "Hamming":
+            price = Fraction(int((coding.bits(state) != coding.bits(here)).sum()))
+        found.append((state, move.value, distance, price))
+    return found
 
 
 def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, value: Any, distance: Fraction) -> bool:
@@ -388,7 +394,7 @@ def plain_problems(settings: Sequence[Setting], *, strict: bool = False) -> list
 
 
 def _plain(setting: Setting, strict: bool) -> Plain:
-    unit = _unit(setting.options)
+    unit = unit_of(setting.options)
     budget = None
     if setting.budget is not None:
         budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
@@ -417,7 +423,7 @@ def _plain(setting: Setting, strict: bool) -> Plain:
         _beside([(layer.weights, layer.tau) for layer in row]) for row in zip(*(_later(n, depth) for n in setting.networks), strict=True)
     ]
     head = _beside([(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in setting.networks])[0]
-    plain = Plain(counts[0], features, stays, budget, layers, head, [[_whole(*part) for part in case] for case in setting.cases])
+    plain = Plain(counts[0], features, stays, budget, layers, head, [[whole_of(*part) for part in case] for case in setting.cases])
     return plain if len(setting.networks) == 1 else _merged(plain)
 
 
@@ -479,13 +485,18 @@ def _fewer(weights: Ints, least: Ints, values: list[bool | None], place: list[tu
     return out, bound
 
 
-def _unit(options: dict[int, list[Option]]) -> int:
+def unit_of(options: dict[int, list[Option]]) -> int:
     """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two, and prices are rounded down.
 
     Rounding down asks about more changes than the question does, so what is shown of them holds for the question.
     """
-    unit = lcm(1, *(option.price.denominator for row in options.values() for option in row))
-    total = sum((option.price for row in options.values() for option in row), Fraction(0))
+    many: dict[tuple[int, int], int] = {}  # prices are few, options can be very many
+    for row in options.values():
+        for option in row:
+            price = option.price.as_integer_ratio()
+            many[price] = many.get(price, 0) + 1
+    unit = lcm(1, *(below for _, below in many))
+    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
     return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
 
@@ -516,7 +527,7 @@ def _beside(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return weights, np.concatenate([tau for _, tau in parts])
 
 
-def _whole(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
+def whole_of(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
     """An inequality over whole numbers in whole numbers, without a common factor."""
     if not any(factors):
         return [0] * len(factors), int(least > 0)
