@@ -190,7 +190,7 @@ def _levels(near: Neighbourhood) -> list[int]:
     assert near.budget is not None
     levels: list[int] = []
     done = 0.0
-    lightest = int(near.columns.weights.min()) if near.moves else 0
+    lightest = near.lightest
     for parts in range(1, 8):
         level = lightest * parts
         if level >= near.budget or lightest == 0:

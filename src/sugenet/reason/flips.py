@@ -69,7 +69,7 @@ def flip_level(
 
     near = problem.near
     assert near.budget is None or budget <= near.budget, "other moves could be needed, and other neurons fragile"
-    if sum(move.weight for move in near.moves) >= _HEAVY:
+    if sum(near.columns.weights.tolist()) >= _HEAVY:
         raise TooLargeError("the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits.")
     if features_that_fit(replace(near, budget=budget)) <= 1:
         if floor == 0 and problem.replays(()):

@@ -7,8 +7,8 @@ neighbourhood holds for the exact one; a violation counts only when its exact co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,42 +16,17 @@ from math import floor, lcm
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.memory import make_sure
 from sugenet.errors import EncodingError, QuestionError
+from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of
 
-__all__ = ["Columns", "Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
+__all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
 
 _BITS = 60
-_MOVE_BYTES = 200
-"""Of one move, with what it points to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A feature taken to another state, at the nearest raw value that has it."""
-
-    feature: int
-    state: int
-    value: Any
-    distance: Fraction
-    """Size of the raw change."""
-    price: Fraction
-    """What it costs, exactly."""
-    weight: int
-    """What it uses of the budget, in whole units of the neighbourhood."""
-
-
-class Columns(NamedTuple):
-    """Moves as arrays, in their order."""
-
-    features: npt.NDArray[np.int64]
-    states: npt.NDArray[np.int64]
-    weights: npt.NDArray[Any]
-    """Whole numbers; Python's own where they leave 63 bits."""
+_LISTED = 1 << 14
+"""Moves that are made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +36,7 @@ class Neighbourhood:
     network: Network
     sample: tuple[Any, ...]
     states: tuple[int, ...]
-    moves: tuple[Move, ...]
+    moves: Sequence[Move]
     """Ordered by feature."""
     budget: int | None
     """None: any set of moves."""
@@ -80,11 +55,29 @@ class Neighbourhood:
     @cached_property
     def columns(self) -> Columns:
         """The moves as arrays."""
-        count = len(self.moves)
-        features = np.fromiter((move.feature for move in self.moves), np.int64, count)
-        states = np.fromiter((move.state for move in self.moves), np.int64, count)
-        large = any(move.weight >= 1 << 62 for move in self.moves)
-        return Columns(features, states, np.fromiter((move.weight for move in self.moves), object if large else np.int64, count))
+        return columns_of(self.moves)
+
+    def only(self, keep: Callable[[Move | Way], bool]) -> Neighbourhood:
+        """The same with some of the moves, chosen by anything but their feature."""
+        moves = self.moves
+        kept = moves.where(lambda _, way: keep(way)) if isinstance(moves, Moves) else tuple(move for move in moves if keep(move))
+        return self if len(kept) == len(moves) else replace(self, moves=kept)
+
+    def fixing(self, features: Collection[int]) -> Neighbourhood:
+        """The same with some features that stay as they are."""
+        moves = self.moves
+        if isinstance(moves, Moves):
+            return replace(self, moves=Moves({feature: ways for feature, ways in moves.ways.items() if feature not in features}))
+        return replace(self, moves=tuple(move for move in moves if move.feature not in features))
+
+    def move_to(self, feature: int, value: Any) -> Move | None:
+        """The move of a feature to a raw value."""
+        return next((move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None)
+
+    @cached_property
+    def lightest(self) -> int:
+        """The least weight of a move; 0 without moves."""
+        return int(self.columns.weights.min()) if len(self.moves) else 0
 
     @cached_property
     def places(self) -> dict[int, slice]:
@@ -139,28 +132,34 @@ def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movab
         raise EncodingError(f"the sample has {len(values)} values, but the network reads {encoder.features} features.")
     states = [int(state) for state in encoder.levels(row_of(values))[0]]
     allowed = set(range(encoder.features)) if movable is None else set(movable)
-    most = sum(coding.states - 1 for feature, coding in enumerate(encoder.codings) if feature in allowed)
-    make_sure(_MOVE_BYTES * most, f"{most:,} possible changes", "Let fewer features change.")
-    groups: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike share their moves: there can be very many
+    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}  # features alike share their ways
     owners: dict[int, Any] = {}
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
         owners[feature] = key = (id(coding), type(values[feature]), values[feature], feature if by_feature else -1)
         if key not in groups:
-            priced = ((way, weigh(feature, way.distance, way.flips)) for way in _ways(coding, values[feature], states[feature]))
-            groups[key] = [(way.state, way.value, way.distance, price) for way, price in priced if price is not None]
-    sums = {key: sum((price for *_, price in group), Fraction(0)) for key, group in groups.items()}
-    prices = {price for group in groups.values() for *_, price in group}
+            priced = ((way, weigh(feature, way.distance, way.flips)) for way in _reached(coding, values[feature], states[feature]))
+            groups[key] = [(way, price) for way, price in priced if price is not None]
+    sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
+    prices = {price for group in groups.values() for _, price in group}
     scale = _scale(prices, sum((sums[key] for key in owners.values()), Fraction(0)))
     limit = None if budget is None else floor(Fraction(budget) * scale)
-    rows = {key: [(*row, floor(row[-1] * scale)) for row in group] for key, group in groups.items()}
-    kept = {key: [row for row in group if limit is None or row[-1] <= limit] for key, group in rows.items()}
-    moves = tuple(Move(feature, *row) for feature, key in owners.items() for row in kept[key])
+    ways = {
+        key: tuple(
+            Way(way.state, way.value, way.distance, price, floor(price * scale))
+            for way, price in group
+            if limit is None or floor(price * scale) <= limit
+        )
+        for key, group in groups.items()
+    }
+    moves: Sequence[Move] = Moves({feature: ways[key] for feature, key in owners.items()})
+    if len(moves) <= _LISTED:
+        moves = tuple(moves)
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
 
 
-class _Way(NamedTuple):
+class _Reached(NamedTuple):
     """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
 
     state: int
@@ -169,7 +168,7 @@ class _Way(NamedTuple):
     flips: int
 
 
-def _ways(coding: Coding, here: Any, own: int) -> list[_Way]:
+def _reached(coding: Coding, here: Any, own: int) -> list[_Reached]:
     # a fraction that no float is, or a large number, is taken exactly
     exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
     found = []
@@ -177,7 +176,7 @@ def _ways(coding: Coding, here: Any, own: int) -> list[_Way]:
         move = coding.move(here, state) if state != own else None
         if move is not None:
             distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            found.append(_Way(state, move.value, distance, coding.flips(own, state)))
+            found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
     return found
 
 
