@@ -34,7 +34,8 @@ def is_large(setting: Setting) -> bool:
     if len(setting.networks) > 1 or not layers:
         return False
     changes = sum(map(len, setting.options.values()))
-    return changes * layers[0].outputs > _CELLS or sum(la.inputs * la.outputs for la in layers[1:] if not isinstance(la, DenseLayer)) > _CELLS
+    written_out = sum(layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer))
+    return changes * layers[0].outputs > _CELLS or written_out > _CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +318,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
 
 
 def _dense(weights: Ints, bits: Bits) -> Ints:
-    return _product(bits, weights) - np.minimum(weights, 0).sum(axis=1)
+    return np.asarray(_product(bits, weights) - np.minimum(weights, 0).sum(axis=1))
 
 
 def _product(bits: Bits, weights: Ints) -> Ints:
@@ -334,13 +335,15 @@ def _swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, In
         falls, rises = np.sort(np.minimum(turning, 0), axis=1)[:, :limit], np.sort(np.maximum(turning, 0), axis=1)[:, ::-1][:, :limit]
         return -falls.sum(axis=1), rises.sum(axis=1)
     if isinstance(layer, PoolLayer):
-        return np.minimum(layer.match_counts((loose & state)[None])[0], limit), np.minimum(layer.match_counts((loose & ~state)[None])[0], limit)
+        on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
+        return np.minimum(on, limit), np.minimum(off, limit)
     assert isinstance(layer, ConvLayer)
     most = limit * int(np.abs(layer.weights).max(initial=0))
     sums = []
     for marks in ((loose & state), (loose & ~state)):
         rows = np.where(marks, 1, 0)[None]
-        signed, sized = (ConvLayer(w, np.zeros(len(w), int), layer.window, layer.groups).sums(rows)[0] for w in (layer.weights, abs(layer.weights)))
+        kernels = (ConvLayer(w, np.zeros(len(w), int), layer.window, layer.groups) for w in (layer.weights, np.abs(layer.weights)))
+        signed, sized = (kernel.sums(rows)[0] for kernel in kernels)
         sums.append(((sized + signed) // 2, (sized - signed) // 2))  # positive weights, negative ones
     (on, on_negative), (off, off_negative) = sums
     return np.minimum(on + off_negative, most), np.minimum(off + on_negative, most)

@@ -23,7 +23,21 @@ from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_form import exact
 
-__all__ = ["Option", "Plain", "Setting", "as_steps", "meets", "plain_problems", "raw", "rows_of", "scores", "settings_of", "unit_of", "violates", "whole_of"]
+__all__ = [
+    "Option",
+    "Plain",
+    "Setting",
+    "as_steps",
+    "meets",
+    "plain_problems",
+    "raw",
+    "rows_of",
+    "scores",
+    "settings_of",
+    "unit_of",
+    "violates",
+    "whole_of",
+]
 
 
 @dataclass(frozen=True)

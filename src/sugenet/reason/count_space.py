@@ -85,11 +85,9 @@ class Space:
         tail = _tail(behind, active, fragile)
         sign = np.where(active, -1, 1)
         start = np.where(active, -1 - margins, margins)[fragile]
-        rows: dict[int, list[int]] = {}
-        for number, move in enumerate(near.moves):
-            rows.setdefault(move.feature, []).append(number)
-        lanes = (deltas * sign)[:, fragile]
-        weights = [np.array([near.moves[k].weight for k in row], np.int64) for row in rows.values()]
+        lanes = deltas[:, fragile] * sign[fragile]
+        rows = near.places
+        weights = [near.columns.weights[row] for row in rows.values()]
         budget = near.budget
         if budget is not None and budget >= sum(int(row.max()) for row in weights):
             budget = None

@@ -6,8 +6,8 @@ its *signature*: their new activity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -20,10 +20,11 @@ from sugenet.bnn.conv import ConvLayer, Layer, dense_of, tops_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed
-from sugenet.reason.regions import Neighbourhood
+from sugenet.reason.regions import Move, Neighbourhood
 
 __all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
 
+_BLOCK = 1 << 26  # activities at a time
 _SMALLER = "Ask about fewer features or smaller changes."
 
 
@@ -87,9 +88,27 @@ class Front:
     def scores(self, signatures: Any) -> Ints:
         """Match counts of the classes for given activities of the fragile neurons, one row each."""
         rows = np.asarray(signatures, dtype=bool)
+        step = max(1, _BLOCK // max(1, len(self.active)))
+        return np.concatenate([self._scores(rows[k : k + step]) for k in range(0, max(len(rows), 1), step)])
+
+    def _scores(self, rows: Bits) -> Ints:
         activity = np.repeat(self.active[None, :], len(rows), axis=0)
         activity[:, self.fragile] = rows
         return self.tail.match_counts(activity)
+
+    def rows(self, moves: Sequence[Move]) -> Ints:
+        """What some moves of different features add, one row each in their order, one column a fragile neuron."""
+        order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
+        some = Front(replace(self.neighbourhood, moves=tuple(moves[k] for k in order)), self.active, self.fragile, self.margins)
+        out = np.empty((len(moves), len(self.fragile)), np.int64)
+        out[order] = some.deltas
+        return out
+
+    def importance(self) -> dict[int, float]:
+        """For each feature that can move, what it can bring to first-layer neurons near their threshold; for the order of searches."""
+        nearness = 1.0 / (1.0 + np.abs(self.margins))
+        best = ((np.abs(part.gains) * nearness[part.neurons]).sum(axis=1).max() for part in self.parts())
+        return dict(zip(self.neighbourhood.places, map(float, best), strict=True))
 
 
 def _first(network: Network) -> Layer:
@@ -170,8 +189,9 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
 
 def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
     """What each move adds to the match count of each neuron."""
-    make_sure(16 * len(neighbourhood.moves) * first.outputs, f"what {len(neighbourhood.moves):,} changes do to {first.outputs:,} neurons", _SMALLER)
-    rows = np.zeros((len(neighbourhood.moves), first.outputs), np.int64)
+    many = len(neighbourhood.moves)
+    make_sure(24 * many * first.outputs, f"what {many:,} changes do to {first.outputs:,} neurons", _SMALLER)
+    rows = np.zeros((many, first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):
         before = neighbourhood.states[move.feature]

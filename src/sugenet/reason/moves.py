@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Columns", "Move", "Moves", "Way", "columns_of"]
+__all__ = ["Columns", "Move", "Moves", "Way", "columns_of", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,9 @@ class Columns(NamedTuple):
     weights: npt.NDArray[Any]
     """Whole numbers; Python's own where they leave 62 bits."""
 
+
+_FEW = 1 << 14
+"""Moves that are made at once."""
 
 _Ways: TypeAlias = tuple[Way, ...]
 
@@ -108,6 +111,11 @@ class Moves(Sequence[Move]):
         if not own:
             return Columns(features, features, features)
         return Columns(features, np.concatenate([states for states, _ in own]), np.concatenate([weights for _, weights in own]))
+
+
+def listed(moves: Moves) -> Sequence[Move]:
+    """The moves one by one where they are few, else as they are."""
+    return tuple(moves) if len(moves) <= _FEW else moves
 
 
 def columns_of(moves: Sequence[Move]) -> Columns:

@@ -20,13 +20,11 @@ import numpy as np
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.errors import EncodingError, QuestionError
-from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of
+from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of, listed
 
 __all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
 
 _BITS = 60
-_LISTED = 1 << 14
-"""Moves that are made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +122,9 @@ def place_of(network: Network, feature: Any) -> int:
     return int(place)
 
 
-def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None, *, by_feature: bool = False) -> Neighbourhood:
+def build(
+    network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None, *, by_feature: bool = False
+) -> Neighbourhood:
     """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at the feature, too."""
     values = np.asarray(x, dtype=object).reshape(-1).tolist()
     encoder = network.encoder
@@ -153,9 +153,7 @@ def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movab
         )
         for key, group in groups.items()
     }
-    moves: Sequence[Move] = Moves({feature: ways[key] for feature, key in owners.items()})
-    if len(moves) <= _LISTED:
-        moves = tuple(moves)
+    moves = listed(Moves({feature: ways[key] for feature, key in owners.items()}))
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
 
 

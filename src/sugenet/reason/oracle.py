@@ -145,15 +145,15 @@ class Oracle:
     def _thinned(self, moves: list[Move]) -> list[Move]:
         """Drop changes one after another as long as the rest still changes the class."""
         front, goal = self.problem.front, self.problem.goal
-        number = {(move.feature, move.state): place for place, move in enumerate(self.problem.near.moves)}
-        places = [number[move.feature, move.state] for move in moves]
-        while len(places) > 1:
-            total = front.margins + front.deltas[places].sum(axis=0)
-            bad = goal.violates(front.scores(total - front.deltas[places] >= 0))
+        kept, rows = list(moves), front.rows(moves)
+        while len(kept) > 1:
+            bad = goal.violates(front.scores(front.margins + rows.sum(axis=0) - rows >= 0))
             if not bad.any():
                 break
-            places.pop(int(np.argmax(bad)))
-        return [self.problem.near.moves[place] for place in places]
+            place = int(np.argmax(bad))
+            kept.pop(place)
+            rows = np.delete(rows, place, axis=0)
+        return kept
 
     def enough(self, fixed: Features) -> Features:
         """The smallest set known to be sufficient inside a sufficient one."""

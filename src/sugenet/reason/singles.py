@@ -6,7 +6,7 @@ judgement, by packed inference in blocks. A ball of radius 1 over a whole image 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from sugenet.bnn.layers import Ints
 from sugenet.reason.neighbourhood import Move, Neighbourhood
 from sugenet.reason.problem import Problem
 
-__all__ = ["Singles", "walk_singles"]
+__all__ = ["Singles", "violating_singles", "walk_singles"]
 
 _ROW_BYTES = 1 << 25  # of the inputs of one block
 _BLOCK = 1 << 11  # inputs, at most
@@ -53,13 +53,42 @@ def walk_singles(
         inside = np.flatnonzero((weights[part.moves] > low) & (weights[part.moves] <= high))
         sets += len(inside)
         turned = walk.turned(part.neurons, part.gains[inside])
-        fresh = np.flatnonzero(np.append(True, (turned[1:] != turned[:-1]).any(axis=1))[: len(inside)])
-        for row in fresh.tolist():
+        for row in np.flatnonzero(_changes(turned)).tolist():
             walk.add(part.neurons[turned[row]], part.moves.start + int(inside[row]))
         if walk.full and walk.judge():
             return walk.found(sets)
     walk.judge()
     return walk.found(sets)
+
+
+def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Iterator[Move]:
+    """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they turn; until stopped."""
+    near, active = problem.near, problem.front.margins >= 0
+    packed = near.network.packed("auto")
+    block = _rows_at_once(near)
+    waiting: list[int] = []
+    for part in problem.front.parts():
+        if stop():
+            return
+        turned = (problem.front.margins[part.neurons] + part.gains >= 0) != active[part.neurons]
+        waiting += (part.moves.start + np.flatnonzero(_changes(turned))).tolist()
+        if len(waiting) >= block or part.moves.stop == len(near.moves):
+            for start in range(0, len(waiting), block):
+                chosen = waiting[start : start + block]
+                bad = problem.goal.violates(packed.match_counts(_inputs(near, chosen)))
+                yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
+                if stop():
+                    return
+            waiting = []
+
+
+def _changes(turned: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which rows are not as the one before."""
+    return np.append(True, (turned[1:] != turned[:-1]).any(axis=1))[: len(turned)]
+
+
+def _rows_at_once(near: Neighbourhood) -> int:
+    return max(1, min(_BLOCK, _ROW_BYTES // max(1, int(near.inputs.nbytes))))
 
 
 class _Walk:
@@ -70,7 +99,7 @@ class _Walk:
         """Neurons that turn together, and the part that they have in the digest."""
         self.waiting: list[int] = []
         self.violation: Move | None = None
-        self.block = max(1, min(_BLOCK, _ROW_BYTES // max(1, problem.near.inputs.nbytes)))
+        self.block = _rows_at_once(problem.near)
         self.marks = _splitmix(problem.front.fragile.astype(np.uint64) + np.uint64(1))
 
     def turned(self, neurons: Ints, gains: Ints) -> npt.NDArray[np.bool_]:
