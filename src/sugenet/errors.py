@@ -14,6 +14,7 @@
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
+    │   └── CheckLimitError      one that was not checked within the limits of time and memory: it may be right or wrong
     ├── QuestionError            a question that makes no sense for this network
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
@@ -23,6 +24,7 @@ All of them are `ValueError`s too, since each names a wrong value and what would
 __all__ = [
     "CapacityError",
     "CertificateError",
+    "CheckLimitError",
     "CriteriaError",
     "EncodingError",
     "FileError",
@@ -84,6 +86,10 @@ class FileError(SugenetError):
 
 class CertificateError(SugenetError):
     """A certificate is damaged, for another network, or untrue."""
+
+
+class CheckLimitError(CertificateError):
+    """A certificate was not checked within the limits of time and memory: whether it is right is not known."""
 
 
 class QuestionError(SugenetError):

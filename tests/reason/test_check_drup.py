@@ -13,12 +13,14 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import CertificateError, SugenetError
-from sugenet.reason.check_drup import check_drup, clauses_of, flat, propagate_all
-from sugenet.reason.check_question import plain_problems, settings_of
+from sugenet.reason.check_drup import check_drup, clauses_of, followed, written
+from sugenet.reason.check_limit import Limit
+from sugenet.reason.check_question import parts_of, plain_of, setting_of
 from sugenet.reason.outcomes import Holds
 from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
 from sugenet.reason.regions import Hamming
 from sugenet.reason.solvers.cnf import Cnf
+from sugenet.reason.solvers.trim import flat, propagate_all
 from tests.reason.small import random_network, random_sample
 from tests.reason.test_problem import REGIONS
 
@@ -29,7 +31,17 @@ solvers = pytest.importorskip("pysat.solvers")
 def both(network, question, other=None):
     """A question as the engines see it, and as the checker does."""
     problems, _ = problems_of(network, question)
-    return list(zip(problems, plain_problems(settings_of(question.data(network), network, other)), strict=True))
+    data, limit = question.data(network), Limit()
+    plains = [plain_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))]
+    return list(zip(problems, plains, strict=True))
+
+
+def states_of(clauses, given, steps, variables):
+    """What the checker says of steps, and what the engine does."""
+    numbers, starts, _ = written(clauses, Limit())
+    said = followed(numbers, starts, given, np.array(steps, np.int64), variables)
+    assert said == propagate_all(*flat(clauses), given, np.array(steps, np.int64), variables, False)[0]
+    return said
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -148,7 +160,7 @@ def test_lemmas_follow_iff_plain_propagation_says_so(seed):
     )
     for _ in range(20):
         lemma = tuple(int(v) * int(s) for v, s in zip(rng.choice(8, 2, replace=False) + 1, rng.choice([-1, 1], 2), strict=True))
-        state, _, _ = propagate_all(*flat([*clauses, lemma]), len(clauses), np.array([len(clauses)]), 8, False)
+        state = states_of([*clauses, lemma], len(clauses), [len(clauses)], 8)
         assert (state == len(clauses)) != follows_by_propagation(clauses, lemma)
         assert not (satisfiable and state == -1)
         clauses = [*clauses, lemma] if state < 0 else clauses
@@ -167,4 +179,4 @@ def test_proofs_of_random_clauses(seed):
     assert state == (-2 if satisfiable else -1)
     if not satisfiable:
         kept = [lemma for lemma, needed in zip(lemmas, used[count:], strict=True) if needed]
-        assert propagate_all(*flat([*clauses, *kept]), count, np.arange(count, count + len(kept)), 40, False)[0] == -1
+        assert states_of([*clauses, *kept], count, range(count, count + len(kept)), 40) == -1

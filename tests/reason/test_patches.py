@@ -224,8 +224,10 @@ def proved(kind="conv, conv"):
         (lambda proof, case: [c.update(mix=[0.5]) for c in case["closures"]], "do not fit"),
         (lambda proof, case: [c.update(by="faith") for c in case["closures"]], "unknown"),
         (lambda proof, case: [c.update(by="multipliers", shares=[[0, 10**5, 1]]) for c in case["closures"]], "damaged"),
-        (lambda proof, case: [c.update(by="impossible", shares=[[0, 1]]) for c in case["closures"]], "sign is not given"),
-        (lambda proof, case: [c.update(by="impossible", shares=[]) for c in case["closures"]], "not shown"),
+        (lambda proof, case: case.update(closures=[{"by": "impossible", "shares": [[0, 1]]}] * len(case["closures"])), "sign is not given"),
+        (lambda proof, case: case.update(closures=[{"by": "impossible", "shares": []}] * len(case["closures"])), "not shown"),
+        (lambda proof, case: [c.update(by="impossible", shares=[]) for c in case["closures"]], "the fields by, shares and no others"),
+        (lambda proof, case: case.update(note=1), "the fields grid, patches, closures and no others"),
         (
             lambda proof, case: case.update(closures=[{"by": "split", "neuron": -1, "on": c, "off": c} for c in case["closures"]]),
             "no neuron",

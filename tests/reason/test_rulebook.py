@@ -321,7 +321,7 @@ def test_breast_cancer():
     assert all(a in (None, b) for a, b in zip(said, network.predict(X).tolist(), strict=True))
     assert None not in said[:40]
     assert all(rule.prime for rule in book.rules)
-    assert book.check() == f"{len(book)} rules hold"
+    assert book.check() == f"{len(book)} rules hold, all of them prime"
     for rule in book.rules[:3]:  # prime: each widening is refuted
         for masks in wider(rule.grid, rule.masks):
             assert not isinstance(verify(network, Always(rule.label, dict(rule.grid.limits(masks))), engine="cdcl"), Proved)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, Theta, exact_thetas, integer_array
+from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, Theta, check_size, check_tau, exact_thetas, integer_array
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
 from sugenet.errors import NetworkError, TooLargeError
@@ -87,8 +87,10 @@ class ConvLayer:
             raise NetworkError(f"tau has shape {given.shape}, but {full} or {full[:1]} is needed.")
         if top is not None and not 0 <= top < 1 << 20:
             raise NetworkError(f"top={top} must be a small whole number: the largest level of an input value.")
+        check_size(kernel.reshape(len(kernel), -1), 1 if top is None else top)
         object.__setattr__(self, "weights", kernel)
         object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
+        check_tau(self.tau)
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "top", top)

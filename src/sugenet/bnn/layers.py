@@ -18,7 +18,7 @@ from sugenet.bnn.neuron import Neuron
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
-__all__ = ["Bits", "DenseLayer", "Ints", "LevelLayer", "Theta", "check_size", "exact_thetas", "integer_array", "match_counts"]
+__all__ = ["Bits", "DenseLayer", "Ints", "LevelLayer", "Theta", "check_size", "check_tau", "exact_thetas", "integer_array", "match_counts"]
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -44,11 +44,18 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
     return whole
 
 
-def check_size(weights: Ints) -> None:
-    """Refuse weights whose match counts could leave 31 bits."""
+def check_size(weights: Ints, top: int = 1) -> None:
+    """Refuse weights over levels up to `top` whose match counts could leave 31 bits."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) >= 1 << 31:
+    if largest * max(weights.shape[1], 1) * top >= 1 << 31:
         raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
+
+
+def check_tau(tau: Ints) -> None:
+    """Refuse thresholds so far from all match counts that a difference of the two, or twice it, could leave 64 bits."""
+    if tau.size and max(int(tau.max()), -int(tau.min())) > 1 << 62:
+        place = int(np.argmax(np.abs(tau // 2)))
+        raise NetworkError(f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same.")
 
 
 def match_counts(weights: Ints, bits: Bits) -> Ints:
@@ -101,6 +108,7 @@ class _Thresholds:
         if len(rows) != len(taus):
             raise NetworkError(f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each.")
         check_size(rows)
+        check_tau(taus)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
         for name, marks in (("flipped", flipped), ("ties", ties)):
@@ -222,7 +230,7 @@ class LevelLayer(_Thresholds):
             raise NetworkError(f"{len(highest)} tops for {self.inputs} features. Every feature has one.")
         if (highest < 0).any():
             raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
-        if highest.size and int(np.abs(self.weights).max(initial=1)) * int(highest.sum()) >= 1 << 31:
+        if highest.size and int(np.abs(self.weights).max(initial=1)) * sum(highest.tolist()) >= 1 << 31:
             raise NetworkError("the levels are too many: match counts must stay below 2^31.")
         object.__setattr__(self, "tops", highest)
         lowest = np.minimum(self.weights, 0) @ highest

@@ -24,16 +24,18 @@ from sugenet.cli.asking import (
     region_of,
     target_of,
 )
-from sugenet.cli.options import give, network_of, number, one_sample, typed
+from sugenet.cli.options import give, network_of, number, one_sample, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.errors import CertificateError, SugenetError
+from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = ["COMMANDS"]
 
+_OBJECTS = 32
+"""Bytes that a byte of JSON may become as Python objects: ``{"":0},`` is the worst."""
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
@@ -248,6 +250,10 @@ def _check(parser: Parser) -> Run:
     parser.add_argument("certificate", metavar="CERTIFICATE", help="JSON file that -o of a question wrote, - for standard input")
     give(parser, "model")
     parser.add_argument("other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two")
+    about = "give up after this time, with exit code 3; 600 unless given"
+    give(parser, "time_limit", time_limit={"default": 600.0, "help": about})
+    about = "give up where more memory is needed, with exit code 3; 2048 unless given"
+    parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
     give(parser, "json", "quiet")
     return _check_certificate
 
@@ -256,15 +262,19 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     from sugenet.io import read_json
     from sugenet.reason import check
 
-    certificate = read_json(options.certificate)
+    memory = options.memory_limit << 20
+    certificate = read_json(options.certificate, memory // _OBJECTS)
     network, other = network_of(options.model), None if options.other is None else network_of(options.other)
     try:
-        said = announced(screen, lambda: check(certificate, network, other))
+        said = announced(screen, lambda: check(certificate, network, other, time_limit=options.time_limit, memory_limit=memory))
     except CertificateError as error:
-        if not options.json:
-            raise
-        screen.say("", {"holds": False, "error": str(error)})
-        return 1
+        undecided = isinstance(error, CheckLimitError)
+        words = str(error).replace("time_limit=", "--time-limit").replace("memory_limit=", "--memory-limit")
+        if options.json:
+            screen.say("", {"holds": None if undecided else False, "error": words})
+        else:
+            screen.complain(words)
+        return 3 if undecided else 1
     return screen.say(f"the certificate holds: {said}", {"holds": True, "checked": said.split("; ")})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import stat
@@ -12,26 +11,28 @@ from pathlib import Path
 from typing import Any
 
 from sugenet.errors import FileError
+from sugenet.io.strict import strict_json
 
 __all__ = ["advice", "check_writable", "read_json", "read_standard_input", "write_bytes", "write_text"]
 
 SIZE_LIMIT = 1 << 28
 
 
-def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a JSON object from a file, ``-`` for standard input."""
+def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
+    """Read a JSON object of at most so many bytes from a file, ``-`` for standard input; strictly: no key twice, no NaN."""
     name = "standard input" if str(path) == "-" else str(path)
+    most = min(most, SIZE_LIMIT)
     try:
         if str(path) == "-":
-            text = read_standard_input("JSON", SIZE_LIMIT)
-        elif Path(path).stat().st_size > SIZE_LIMIT:
-            raise FileError(f"{name} is larger than {SIZE_LIMIT:,} bytes.")
+            text = read_standard_input("JSON", most)
+        elif Path(path).stat().st_size > most:
+            raise FileError(f"{name} is larger than {most:,} bytes.")
         else:
             text = Path(path).read_text(encoding="utf-8")
-        data = json.loads(text)
+        data = strict_json(text)
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (UnicodeDecodeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
         raise FileError(f"{name} is no JSON file: {error}.") from None

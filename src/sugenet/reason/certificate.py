@@ -7,110 +7,132 @@ and must give the same numbers and digest, clauses of a solver's proof must foll
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.layers import Ints
-from sugenet.errors import CertificateError
+from sugenet.bnn import DenseLayer, Network, OneHot, Steps
+from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.reason.check_bounds import check_bounds
-from sugenet.reason.check_form import check_form, exact
+from sugenet.reason.check_form import check_form, check_outside, check_proof_form, exact
 from sugenet.reason.check_large import Large, is_large
-from sugenet.reason.check_question import Plain, Setting, as_steps, meets, plain_problems, raw, scores, settings_of
+from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
+from sugenet.reason.check_question import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
 
-_FORMAT = {"format": "sugenet certificate", "version": 2}
 
-
-def check(certificate: dict[str, Any], network: Network, other: Network | None = None) -> str:
+def check(
+    certificate: dict[str, Any],
+    network: Network,
+    other: Network | None = None,
+    *,
+    time_limit: float | None = SECONDS,
+    memory_limit: int | None = MEMORY,
+) -> str:
     """Check a certificate against its network, and the other one where it is about two; say what was checked.
+
+    Parameters
+    ----------
+    certificate
+        JSON data, from a stranger perhaps.
+    network, other
+        What it is about.
+    time_limit
+        Seconds after which to give up; None: never.
+    memory_limit
+        Bytes that may be used besides the networks and the certificate; None: any.
 
     Raises
     ------
     CertificateError
         Where it is for another network, is damaged, or claims what is not so.
+    CheckLimitError
+        Where time or memory ended first: then it is not known whether it holds. It is a `CertificateError` too.
     """
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
+    limit = Limit(time_limit, memory_limit)
     try:
-        return _check(certificate, network, other)
+        return _check(certificate, network, other, limit)
     except CertificateError:
         raise
     except RecursionError:
         raise CertificateError("the certificate is nested too deeply.") from None
+    except (TooLargeError, MemoryError) as error:
+        raise CheckLimitError(f"not checked within the limit: {str(error) or 'there is not enough memory.'}") from error
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
-        raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
+        raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {str(error)[:200]}") from error
 
 
-def _check(certificate: dict[str, Any], network: Network, other: Network | None) -> str:
-    if {key: certificate.get(key) for key in _FORMAT} != _FORMAT:
+def _check(certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit) -> str:
+    if certificate.get("format") != "sugenet certificate" or type(certificate.get("version")) is not int or certificate["version"] != 2:
         raise CertificateError("this is no sugenet certificate of version 2.")
     if certificate["network"] != network.fingerprint:
         raise CertificateError(
             f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
         )
-    question, answer = certificate["question"], certificate["answer"]
+    question = certificate["question"]
     if question["kind"] == "count":
-        from sugenet.reason.check_count import check_count
+        from sugenet.reason.check_count import recount
 
-        return check_count(certificate, network)
+        return recount(certificate, network, limit)
     check_form(question, network)
+    check_outside(certificate, question["kind"])
+    answer = certificate["answer"]
     if question["kind"] == "reason":
         from sugenet.reason.check_reason import check_reason
 
-        if answer == "unknown" and certificate["proof"] is None:
+        if answer == "unknown":
             return "nothing is claimed, so there is nothing to check"
-        proved = _check_none(question, certificate["proof"], network, other)
-        return check_reason(certificate, network, proved)
+        proved = _check_none(question, certificate["proof"], network, other, limit)
+        return check_reason(certificate, network, proved, limit)
     if question["kind"] == "whatif":
-        return _check_whatif(question, answer, certificate, network)
+        return _check_whatif(question, answer, certificate, network, limit)
     if answer == "refuted":
         return _check_witness(question, certificate["witness"], network, other)
     if answer == "proved":
-        return _check_none(question, certificate["proof"], network, other)
-    if answer == "undecided":
-        if certificate.get("proved_up_to") is None:
-            return "nothing is claimed, so there is nothing to check"
-        if question["kind"] != "robust" or question["region"]["kind"] not in ("Hamming", "L0", "L1", "L2"):
-            raise CertificateError("a part of a region is claimed that has no parts.")
-        region = {**question["region"], "total": exact(certificate["proved_up_to"], least=0)}
-        said = _check_none({**question, "region": region}, certificate["proof"], network, other)
-        what = "a sum of squares of " if region["kind"] == "L2" else ""
-        return f"up to {what}{certificate['proved_up_to']}: {said}; the rest is not decided"
-    raise CertificateError(f"unknown answer {answer!r}.")
+        return _check_none(question, certificate["proof"], network, other, limit)
+    if certificate["proved_up_to"] is None:
+        if certificate["proof"] is not None:
+            raise CertificateError("there is a proof, but nothing that it proves.")
+        return "nothing is claimed, so there is nothing to check"
+    if question["kind"] != "robust" or question["region"]["kind"] not in ("Hamming", "L0", "L1", "L2"):
+        raise CertificateError("a part of a region is claimed that has no parts.")
+    region = {**question["region"], "total": exact(certificate["proved_up_to"], least=0)}
+    said = _check_none({**question, "region": region}, certificate["proof"], network, other, limit)
+    what = "a sum of squares of " if region["kind"] == "L2" else ""
+    return f"up to {what}{certificate['proved_up_to']}: {said}; the rest is not decided"
 
 
 # -- proofs ----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_none(question: dict[str, Any], proof: dict[str, Any], network: Network, other: Network | None, *, strict: bool = False) -> str:
+def _check_none(
+    question: dict[str, Any], proof: dict[str, Any], network: Network, other: Network | None, limit: Limit, *, strict: bool = False
+) -> str:
     """Check the proof that a question has no violation."""
-    if proof["kind"] == "trust":
-        raise CertificateError(f"there is no proof to check: the answer trusts {proof['solver']}.")
-    if proof["kind"] == "patches":
+    if check_proof_form(proof) == "patches":
         from sugenet.reason.check_patches import check_patches
 
-        return check_patches(proof, network, _query(question))
-    settings = settings_of(question, network, other)
+        return check_patches(proof, network, _query(question), limit)
     parts = proof["parts"] if proof["kind"] == "parts" else [proof]
-    if len(parts) != len(settings):
-        raise CertificateError(f"{len(parts)} proofs for {len(settings)} parts of the question.")
-    return "; ".join(dict.fromkeys(_check_part(part, setting, strict) for part, setting in zip(parts, settings, strict=True)))
+    if not isinstance(parts, list) or len(parts) != parts_of(question):
+        raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")
+    kinds = [check_proof_form(part) for part in parts]
+    said: dict[str, None] = {}
+    for number, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
+        mine = limit.part()
+        setting = setting_of(question, network, other, mine, number)
+        if kind in ("bounds", "walk") and is_large(setting):
+            large = Large(setting, mine, strict=strict)
+            said[large.check_bounds() if kind == "bounds" else large.check_walk(part)] = None
+        else:
+            said[_check_proof(kind, part, plain_of(setting, mine, strict=strict))] = None
+    return "; ".join(said)
 
 
-def _check_part(proof: dict[str, Any], setting: Setting, strict: bool) -> str:
-    if proof["kind"] in ("bounds", "walk") and is_large(setting):
-        large = Large(setting, strict=strict)
-        return large.check_bounds() if proof["kind"] == "bounds" else large.check_walk(proof)
-    return _check_proof(proof, *plain_problems([setting], strict=strict))
-
-
-def _check_proof(proof: dict[str, Any], plain: Plain) -> str:
-    match proof["kind"]:
+def _check_proof(kind: str, proof: dict[str, Any], plain: Plain) -> str:
+    match kind:
         case "bounds":
             return check_bounds(plain)
         case "walk":
@@ -119,28 +141,31 @@ def _check_proof(proof: dict[str, Any], plain: Plain) -> str:
             from sugenet.reason.check_rup import Plain as Steps01
             from sugenet.reason.check_rup import check_rup
 
-            return check_rup(proof, Steps01(*as_steps(plain)))
+            return check_rup(proof, Steps01(*as_steps(plain)), limit=plain.limit)
         case "drup":
             from sugenet.reason.check_drup import check_drup
 
             return check_drup(proof, plain)
-        case "trust":
-            raise CertificateError(f"there is no proof to check: the answer trusts {proof['solver']}.")
-    raise CertificateError(f"unknown kind of proof {proof['kind']!r}.")
+    raise CertificateError(f"a proof of kind {kind!r} is none of this question.")
 
 
 def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
     from sugenet.reason.check_walk import MOST_SETS, walk
 
-    plain = _never_empty(plain)
-    if type(proof["sets"]) is not int or not 0 < proof["sets"] <= MOST_SETS:
+    sets, patterns = proof["sets"], proof["patterns"]
+    if type(sets) is not int or not 0 < sets <= MOST_SETS:
         raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
-    found = walk(plain.base, plain.features, plain.budget, plain.layers, plain.head, plain.violates, most=proof["sets"])
+    if type(patterns) is not int or not 0 < patterns <= sets:
+        raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
+    problem = plain.base, plain.features, plain.budget, _behind(plain), plain.head, plain.violates
+    found = walk(*problem, most=sets, patterns=patterns, limit=plain.limit)
     if found.bad:
         raise CertificateError("a change that the certificate excludes is a violation.")
-    claimed = (proof["sets"], proof["patterns"], proof["digest"])
-    if found.sets > proof["sets"]:
-        raise CertificateError(f"there are more than the {proof['sets']:,} sets of changes that the certificate says.")
+    claimed = (sets, patterns, proof["digest"])
+    if found.sets > sets:
+        raise CertificateError(f"there are more than the {sets:,} sets of changes that the certificate says.")
+    if found.patterns > patterns:
+        raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
             f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, but the certificate says {claimed}."
@@ -148,22 +173,15 @@ def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
     return f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, digest {found.digest})"
 
 
-def _never_empty(plain: Plain) -> Plain:
-    """Layers without neurons get one that is never active and that nobody listens to."""
-    base, features = plain.base, plain.features
-    if not len(base):
-        base, features = np.array([-1]), [[(price, np.zeros(1, np.int64)) for price, _ in row] for row in features]
-    layers, width = [], len(base)
-    for weights, tau in plain.layers:
-        if not len(tau):
-            weights, tau = np.zeros((1, weights.shape[1]), np.int64), np.ones(1, np.int64)
-        layers.append((_widened(weights, width), tau))
-        width = len(tau)
-    return replace(plain, base=base, features=features, layers=layers, head=_widened(plain.head, width))
+_WRITTEN = 1 << 22
+"""Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
 
 
-def _widened(weights: Ints, width: int) -> Ints:
-    return np.pad(weights, [(0, 0), (0, width - weights.shape[1])])
+def _behind(plain: Plain) -> list[Any]:
+    """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
+    sizes = [layer.outputs * layer.inputs for layer in plain.behind if not isinstance(layer, tuple | DenseLayer)]
+    empty = not len(plain.base) or any((len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in plain.behind)
+    return list(plain.behind) if empty or sum(sizes) > _WRITTEN else list(plain.layers)
 
 
 def _query(question: dict[str, Any]) -> Any:
@@ -275,8 +293,7 @@ def _check_witness(question: dict[str, Any], witness: Any, network: Network, oth
     _within(network, question["where"], x)
     label = _top(found)[0]
     if kind == "agree":
-        settings_of(question, network, other)  # says what is wrong with the other network
-        assert other is not None
+        other = see_other(question, network, other)
         second = _top(scores(other, raw(other, witness)))[0]
         if label == second:
             raise CertificateError("the two networks agree on the witness.")
@@ -326,7 +343,7 @@ def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: 
 # -- counterfactuals -------------------------------------------------------------------------------------------------------------
 
 
-def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, Any], network: Network) -> str:
+def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, Any], network: Network, limit: Limit) -> str:
     sample, cost = raw(network, question["sample"]), question["cost"]
     if _top(scores(network, sample))[0] != question["label"]:
         raise CertificateError(f"the sample has class {_top(scores(network, sample))[0]}, not {question['label']}.")
@@ -336,16 +353,16 @@ def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, 
         bound, strict = certificate["lower"], True
     elif answer == "open":
         bound, strict = certificate["lower"], True
-    elif answer == "none":
-        bound, strict = question["limit"], False
     else:
-        raise CertificateError(f"unknown answer {answer!r}.")
+        bound, strict = question["limit"], False
     if strict and exact(bound, least=0) == 0:
+        if certificate["proof"] is not None:
+            check_proof_form(certificate["proof"])
         return "; ".join(said)
     within = {**cost, "features": question["movable"], "region": question["region"], "strict": strict}
     if bound is not None:
         within["total"] = bound
-    proved = _check_none({**question, "within": within}, certificate["proof"], network, None, strict=strict)
+    proved = _check_none({**question, "within": within}, certificate["proof"], network, None, limit, strict=strict)
     said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
     return "; ".join(said)
 

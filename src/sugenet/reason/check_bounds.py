@@ -42,11 +42,14 @@ def reachable(plain: Plain) -> tuple[Ints, Ints]:
 
 def check_bounds(plain: Plain) -> str:
     """See that bounds alone exclude every violation."""
+    plain.limit.fits(48 * len(plain.base) * len(plain.features), "the bounds of the first layer")
     low, high = reachable(plain)
     state = plain.base >= 0
     loose = (low >= 0) != (high >= 0)
     limit = _most_turned(plain, loose)
     for weights, tau in plain.layers:
+        plain.limit.look()
+        plain.limit.fits(40 * weights.size, "the bounds of a layer")
         counts = _count(weights, state)
         least, most = _swing(weights, state, loose, limit)
         loose = (counts + least >= tau) != (counts + most >= tau)
@@ -54,6 +57,7 @@ def check_bounds(plain: Plain) -> str:
         limit = int(loose.sum())
     counts = _count(plain.head, state)
     for case in plain.cases:
+        plain.limit.look()
         if _contradicts(plain.head, case):
             continue
         if not any(_impossible(plain.head, factors, least, counts, state, loose, limit) for factors, least in case):

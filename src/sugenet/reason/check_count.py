@@ -25,16 +25,18 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
-from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, exact
+from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
 from sugenet.reason.check_form import _region as _check_region
-from sugenet.reason.check_question import Option, Plain, Setting, plain_problems, raw, scores, settings_of
+from sugenet.reason.check_limit import Limit
+from sugenet.reason.check_question import Option, Plain, Setting, plain_of, raw, scores, setting_of
 
-__all__ = ["check_count"]
+__all__ = ["check_count", "recount"]
 
 _VISITED = 1 << 30  # combinations that are visited one by one
 _FEW = 1 << 16  # combinations for which nothing else is tried
 _SUMS = 1 << 17  # different sums
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # combinations that are visited at a time
+_CELLS = 1 << 21  # neurons of all of them
 _BUDGETS = 1 << 20  # different sums of weights, where inputs within a budget are numbered
 
 
@@ -56,21 +58,26 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     try:
-        return _check_count(certificate, network, parts, seed)
+        return recount(certificate, network, Limit(None, None), parts, seed)
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
         raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
 
 
-def _check_count(certificate: dict[str, Any], network: Network, parts: int | None, seed: int) -> str:
+def recount(certificate: dict[str, Any], network: Network, limit: Limit, parts: int | None = None, seed: int = 0) -> str:
+    """The same within limits, for a certificate that is a JSON object."""
     if certificate.get("network") != network.fingerprint:
         raise CertificateError(f"the certificate is for another network than {network.fingerprint[:12]}.")
     if certificate.get("answer") != "counted" or certificate["question"]["kind"] != "count" or certificate["proof"]["kind"] != "partition":
         raise CertificateError("this is no certificate of a count.")
     _check_form(certificate["question"], network)
-    region = _region(certificate["question"], network)
+    check_outside(certificate, "count")
     proof = certificate["proof"]
+    check_proof_form(proof)
+    if certificate["method"] not in ("constant", "sums", "walk"):
+        raise CertificateError(f"unknown method {str(certificate['method'])[:40]!r}.")
+    region = _region(certificate["question"], network, limit)
     roots = _roots(region, proof)
     claimed = [[_whole(many) for many in row] for _, row in proof["parts"]]
     _whole(certificate["total"])
@@ -90,7 +97,7 @@ def _check_count(certificate: dict[str, Any], network: Network, parts: int | Non
     size = sum(root.size for number in chosen for root in roots[number])
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda number: _recount(region, roots[number], visit=size <= _VISITED), chosen))
+        found = list(pool.map(lambda number: _recount(region, roots[number], visit=size <= _VISITED, share=threads), chosen))
     for number, counts in zip(chosen, found, strict=True):
         if counts != claimed[number]:
             raise CertificateError(f"part {proof['parts'][number][0]} has {counts} inputs of the classes, not {claimed[number]}.")
@@ -144,6 +151,7 @@ class _Region:
     """The states of the options of each feature."""
     own: dict[int, int]
     """The states at the sample."""
+    limit: Limit
 
     @cached_property
     def rows(self) -> dict[int, tuple[Ints, Ints]]:
@@ -155,9 +163,14 @@ class _Region:
             found[feature] = np.array([weight for weight, _ in row], np.int64), gains
         return found
 
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Where each feature stands."""
+        return {feature: place for place, feature in enumerate(self.features)}
+
     def options(self, feature: int) -> list[tuple[int, Ints]]:
         """Weight and gain of each option."""
-        return self.plain.features[self.features.index(feature)]
+        return self.plain.features[self.place[feature]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +184,9 @@ class _Root:
     """How many inputs it has."""
 
 
-def _region(question: dict[str, Any], network: Network) -> _Region:
+def _region(question: dict[str, Any], network: Network, limit: Limit) -> _Region:
     codings = network.encoder.codings
-    boxed = settings_of({"kind": "always", "label": 0, "where": question["where"]}, network, None)[0]
+    boxed = setting_of({"kind": "always", "label": 0, "where": question["where"]}, network, None, limit)
     inside = [{codings[f].state(boxed.samples[0][f]): boxed.samples[0][f]} for f in range(len(codings))]
     for feature, row in boxed.options.items():
         inside[feature] |= {codings[feature].state(option.values[0]): option.values[0] for option in row}
@@ -183,7 +196,7 @@ def _region(question: dict[str, Any], network: Network) -> _Region:
         own = [coding.state(value) for coding, value in zip(codings, sample, strict=True)]
         options = {f: [Option(s, (v,), Fraction(0)) for s, v in states.items() if s != own[f]] for f, states in enumerate(inside)}
     else:
-        sample, options, budget = _around(question, network)
+        sample, options, budget = _around(question, network, limit)
         named = {int(f) for f, _ in question["where"]}
         options = {f: [o for o in row if f not in named or o.order in inside[f]] for f, row in options.items()}
         for feature in sorted(named):
@@ -201,23 +214,30 @@ def _region(question: dict[str, Any], network: Network) -> _Region:
     options = {f: [o for o in row if budget is None or o.price <= budget] for f, row in options.items()}
     options = {f: sorted(row, key=lambda option: option.order) for f, row in sorted(options.items()) if row}
     prices = [option.price for row in options.values() for option in row]
-    if sum(prices, Fraction(0)) * lcm(1, *(price.denominator for price in prices)) >= 2**60:
+    unit = 1
+    for divisor in {price.denominator for price in prices}:
+        unit = lcm(unit, divisor)
+        if unit.bit_length() > 1 << 14:
+            raise CertificateError("the costs are too finely divided to count again.")
+    if sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")
-    plain = plain_problems([Setting((network,), (tuple(sample),), tuple(own), options, budget, [])])[0]
-    return _Region(network, plain, list(options), [[o.order for o in row] for row in options.values()], dict(enumerate(own)))
+    plain = plain_of(Setting((network,), (tuple(sample),), tuple(own), options, budget, []), limit)
+    limit.take(8 * len(plain.base) * len(prices), "what each change adds to the neurons")
+    return _Region(network, plain, list(options), [[o.order for o in row] for row in options.values()], dict(enumerate(own)), limit)
 
 
-def _around(question: dict[str, Any], network: Network) -> tuple[list[Any], dict[int, list[Option]], Fraction | None]:
+def _around(question: dict[str, Any], network: Network, limit: Limit) -> tuple[list[Any], dict[int, list[Option]], Fraction | None]:
     """A sample, the options of the features around it, and what they may cost."""
     sample = list(raw(network, question["sample"]))
     region = question["region"]
     if region["kind"] != "Moves":
         found = scores(network, sample)
         asked = {"kind": "robust", "label": found.index(max(found)), "target": None, "ties": "lowest"}
-        setting = settings_of({**asked, "sample": question["sample"], "region": region}, network, None)[0]
+        setting = setting_of({**asked, "sample": question["sample"], "region": region}, network, None, limit)
         return sample, setting.options, setting.budget
     options: dict[int, list[Option]] = {}
     for feature, state, value, weight in region["moves"]:
+        limit.take(500, "all changes of a count")
         exact = raw(network, [*question["sample"][:feature], value, *question["sample"][feature + 1 :]])[feature]
         here = network.encoder.codings[feature].state(exact)
         taken = {network.encoder.codings[feature].state(sample[feature]), *(option.order for option in options.get(feature, []))}
@@ -235,16 +255,20 @@ def _roots(region: _Region, proof: dict[str, Any]) -> list[list[_Root]]:
     if None not in names:
         return _by_states(region, names)
     order = proof["order"]
+    if not all(type(feature) is int for feature in order):
+        raise CertificateError("the order of the features must be their numbers.")
     if len(set(order)) < len(order) or not set(order) <= set(region.features):
         raise CertificateError("the order of the features names some twice, or some that cannot change.")
     if names[0] is not None or None in names[1:] or [feature for name in names[1:] for feature in name] != order:
         raise CertificateError("the parts do not make up the region: they must be no change, then each feature in order.")
     idle = [feature for feature in region.features if feature not in set(order)]
     roots = [[_changed(region, [], idle)]]
+    done = 0
     for name in names[1:]:
         roots.append([])
         for feature in name:
-            rest = [*order[order.index(feature) + 1 :], *idle]
+            done += 1
+            rest = [*order[done:], *idle]
             roots[-1] += [_changed(region, [option], rest) for option in region.options(feature)]
     return roots
 
@@ -254,7 +278,7 @@ def _by_states(region: _Region, names: list[Any]) -> list[list[_Root]]:
     if len(set(fixed)) < len(fixed) or not set(fixed) <= set(region.features):
         raise CertificateError("the parts do not make up the region: they fix features that cannot change.")
     combinations = {tuple((f, s) for f, s in name) for name in names}
-    expected = prod(len(region.states[region.features.index(f)]) + 1 for f in fixed)
+    expected = prod(len(region.states[region.place[f]]) + 1 for f in fixed)
     if len(combinations) < len(names) or len(names) != expected or any([f for f, _ in name] != fixed for name in names):
         raise CertificateError(f"the parts do not make up the region: {len(names)} of {expected} combinations of states.")
     rest = [feature for feature in region.features if feature not in set(fixed)]
@@ -264,7 +288,9 @@ def _by_states(region: _Region, names: list[Any]) -> list[list[_Root]]:
         for feature, state in name:
             if state == region.own[feature]:
                 continue
-            states = region.states[region.features.index(feature)]
+            if type(feature) is not int or type(state) is not int:
+                raise CertificateError("a part is named by features and their states.")
+            states = region.states[region.place[feature]]
             if state not in states:
                 raise CertificateError(f"feature {feature} cannot have state {state}.")
             chosen.append(region.options(feature)[states.index(state)])
@@ -275,12 +301,13 @@ def _by_states(region: _Region, names: list[Any]) -> list[list[_Root]]:
 def _changed(region: _Region, chosen: Sequence[tuple[int, Ints]], rest: list[int]) -> _Root:
     """What is left after some options."""
     base, budget = region.plain.base, region.plain.budget
+    region.limit.take(8 * len(base) + 16 * len(rest) + 400, "the parts of a count")
     left = None if budget is None else budget - sum(weight for weight, _ in chosen)
-    size = _size([region.rows[feature][0].tolist() for feature in rest], left)
+    size = _size([region.rows[feature][0].tolist() for feature in rest], left, region.limit)
     return _Root(base + sum((gain for _, gain in chosen), np.zeros(len(base), np.int64)), rest, left, size)
 
 
-def _size(weights: list[list[int]], left: int | None) -> int:
+def _size(weights: list[list[int]], left: int | None, limit: Limit) -> int:
     """How many choices of at most one option a feature there are, with what is left of the budget."""
     if left is None:
         return prod(len(row) + 1 for row in weights)
@@ -290,6 +317,7 @@ def _size(weights: list[list[int]], left: int | None) -> int:
     for row in weights:
         more = dict(found)
         for weight in row:
+            limit.look()
             for used, many in found.items():
                 if used + weight <= left:
                     more[used + weight] = more.get(used + weight, 0) + many
@@ -302,12 +330,13 @@ def _size(weights: list[list[int]], left: int | None) -> int:
 # -- counting ------------------------------------------------------------------------------------------------------------------
 
 
-def _recount(region: _Region, roots: list[_Root], *, visit: bool) -> list[int]:
+def _recount(region: _Region, roots: list[_Root], *, visit: bool, share: int) -> list[int]:
     counts = [0] * region.network.head.outputs
     for root in roots:
+        region.limit.look()
         if root.size == 0:
             continue
-        found = _by_sums(region, root) if root.size > _FEW else None
+        found = _by_sums(region, root, share) if root.size > _FEW else None
         if found is None:
             if not visit:
                 raise CertificateError(
@@ -338,13 +367,17 @@ def _sums(values: npt.NDArray[np.bool_], weights: Ints) -> Ints:
     return np.asarray(values.astype(np.int64) @ weights.T)
 
 
-def _by_sums(region: _Region, root: _Root) -> list[int] | None:
+def _by_sums(region: _Region, root: _Root, share: int) -> list[int] | None:
     """Feature after feature, with equal sums put together; None where there are too many different ones."""
     rows, used, many = root.base[None].copy(), np.zeros(1, np.int64), [1]
     far = [np.abs([gain for _, gain in region.options(f)]).max(axis=0) for f in root.rest]
     after = sum(far, np.zeros(len(root.base), np.int64))
     for feature, most in zip(root.rest, far, strict=True):
         after = after - most
+        region.limit.look()
+        room = region.limit.room()
+        if room is not None and 48 * (len(root.base) + 4) * len(rows) * (len(region.options(feature)) + 1) > room // share:
+            return None
         grown, spent, times = [rows], [used], list(many)
         for weight, gain in region.options(feature):
             fits = np.ones(len(rows), bool) if root.left is None else used + weight <= root.left
@@ -369,16 +402,17 @@ def _by_visits(region: _Region, root: _Root) -> list[int]:
     gains = np.concatenate([np.zeros((0, len(root.base)), np.int64), *(row for _, row in tables)])
     sizes = [len(row) for row, _ in tables]
     behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
-    left = int(weights.sum()) if root.left is None else root.left
+    left = int(weights.sum()) if root.left is None else min(root.left, int(weights.sum()))
     lightest = np.append(np.minimum.accumulate(weights[::-1])[::-1], 2**62)
     small = int(np.abs(root.base).max(initial=0)) + int(np.abs(gains).sum(axis=0).max(initial=0)) < 1 << 15
     kind = np.int16 if small else np.int64
     words = max(1, -(-len(root.base) // 64))
     base, gains = root.base.astype(kind), gains.astype(kind)
     chosen, state = np.full(len(sizes) + 1, -1, np.int64), np.array([0], np.int64)
-    chunk = np.zeros((_CHUNK, words), np.uint64)
+    chunk = np.zeros((max(64, min(_CHUNK, _CELLS // max(1, len(root.base)))), words), np.uint64)
     counts = [0] * region.network.head.outputs
     while state[0] >= 0:
+        region.limit.look()
         size = _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk)
         keys = chunk[:size, 0] if words == 1 else np.ascontiguousarray(chunk[:size]).view(f"V{8 * words}").reshape(-1)
         found, many = np.unique(keys, return_counts=True)

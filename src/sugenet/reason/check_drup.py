@@ -8,26 +8,28 @@ propagation; the proof holds once propagation contradicts itself without assumin
 
 from __future__ import annotations
 
-from base64 import b64decode
 from bisect import insort
 from collections.abc import Sequence
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
-from zlib import decompressobj
-from zlib import error as zlib_error
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
 from sugenet.reason.check_question import Plain
+from sugenet.reason.check_unpack import unpacked
 
-__all__ = ["check_drup", "clauses_of", "flat", "propagate_all"]
+__all__ = ["check_drup", "clauses_of", "followed", "written"]
 
 _CLAUSES = 20_000_000
-_BYTES = 1 << 30
+_CLAUSE = 250  # bytes that a clause takes as Python objects
+_BLOCK = 1 << 16  # clauses that are written as numbers at a time
+_WORK = 1 << 24  # literals that are looked at before the clock is
 
 Clause = tuple[int, ...]
 
@@ -47,51 +49,93 @@ def check_drup(proof: dict[str, Any], plain: Plain) -> str:
     CertificateError
         Where the proof is damaged, is of another question, or does not hold.
     """
-    try:
-        variables, clauses = clauses_of(plain, int(proof["clauses"]))
-        digest = sha256(b"".join(np.array([*clause, 0], "<i4").tobytes() for clause in clauses)).hexdigest()
-        if (proof["variables"], proof["clauses"], proof["cnf"]) != (variables, len(clauses), digest):
-            raise CertificateError("the proof is of other clauses than this question has.")
-        lemmas, steps = _read(str(proof["data"]), len(clauses), variables)
-    except CertificateError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, zlib_error) as error:
-        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
-    state, _, _ = propagate_all(*flat([*clauses, *lemmas]), len(clauses), steps, variables, False)
+    limit = plain.limit
+    for name in ("variables", "clauses", "lemmas"):
+        if type(proof.get(name)) is not int:
+            raise CertificateError(f"the proof is damaged: the number of {name} is missing.")
+    variables, clauses = clauses_of(plain, proof["clauses"])
+    given = len(clauses)
+    literals, starts, digest = written(clauses, limit)
+    if (proof["variables"], proof["clauses"], proof["cnf"]) != (variables, given, digest):
+        raise CertificateError("the proof is of other clauses than this question has.")
+    del clauses
+    lemmas, sizes, steps = _read(proof["data"], given, variables, limit)
+    limit.take(12 * (len(literals) + len(lemmas)) + 40 * (given + len(sizes)) + 40 * variables, "the clauses and lemmas")
+    both = np.concatenate([literals, np.where(lemmas > 0, 2 * lemmas - 2, -2 * lemmas - 1).astype(np.int32)])
+    ends = np.concatenate([starts, starts[-1] + np.cumsum(sizes, dtype=np.int64)])
+    state = followed(both, ends, given, steps, variables, limit)
     if state >= 0:
-        raise CertificateError(f"lemma {state - len(clauses) + 1} of the proof does not follow.")
+        raise CertificateError(f"lemma {state - given + 1} of the proof does not follow.")
     if state == -2:
         raise CertificateError("the proof ends without a contradiction.")
-    return f"{len(clauses):,} clauses say so, by {len(lemmas):,} lemmas that follow one after another"
+    if proof["lemmas"] != len(sizes):
+        raise CertificateError(f"the proof has {len(sizes):,} lemmas, not {proof['lemmas']:,}.")
+    return f"{given:,} clauses say so, by {len(sizes):,} lemmas that follow one after another"
 
 
-def _read(data: str, given: int, variables: int) -> tuple[list[Clause], npt.NDArray[np.int64]]:
-    """Lemmas, and the order in which clauses come (their number) and go (-1 - their number)."""
-    unpacker = decompressobj()
-    raw = unpacker.decompress(b64decode(data, validate=True), _BYTES)
-    if unpacker.unconsumed_tail:
-        raise CertificateError(f"the proof is longer than {_BYTES:,} bytes.")
-    if not unpacker.eof:
-        raise CertificateError("the proof is cut off.")
-    numbers = np.frombuffer(raw, "<i4").tolist()
-    lemmas: list[Clause] = []
-    steps, place = [], 0
+def _read(data: Any, given: int, variables: int, limit: Limit) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
+    """Literals of all lemmas, their sizes, and the order in which clauses come (their number) and go (-1 - their number)."""
+    raw = bytearray()
+    for piece in unpacked(data, limit):
+        limit.take(6 * len(piece), "the lemmas of a proof")
+        raw += piece
+    if len(raw) % 4:
+        raise CertificateError("the proof is damaged: it is no row of numbers.")
+    numbers = np.frombuffer(raw, "<i4").astype(np.int32)
+    literals, sizes, steps = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int64)
+    wrong, place, count, turns, used = _split(numbers, given, variables, literals, sizes, steps)
+    if wrong == 1:
+        raise CertificateError(f"the proof drops a lemma with the number {numbers[place + 1]}, which there is not.")
+    if wrong:
+        raise CertificateError(f"lemma {count + 1} of the proof is damaged.")
+    return literals[:used].copy(), sizes[:count].astype(np.int64), steps[:turns].copy()
+
+
+@njit(nogil=True, cache=True)
+def _split(numbers, given, variables, literals, sizes, steps):
+    """Lemmas as literals and sizes, and the steps; first whether something is wrong (1: a lemma that is dropped, 2: one that comes)."""
+    place, count, turns, used = 0, 0, 0, 0
     while place < len(numbers):
         size = numbers[place]
         if size == -1:
-            gone = numbers[place + 1]
-            if not given <= gone < given + len(lemmas):
-                raise CertificateError(f"the proof drops a lemma with the number {gone}, which there is not.")
-            steps.append(-1 - gone)
+            if place + 1 >= len(numbers):
+                return 2, place, count, turns, used
+            if not given <= numbers[place + 1] < given + count:
+                return 1, place, count, turns, used
+            steps[turns] = -1 - numbers[place + 1]
+            turns += 1
             place += 2
             continue
-        lemma = tuple(numbers[place + 1 : place + 1 + size])
-        if size < 0 or len(lemma) < size or not all(1 <= abs(literal) <= variables for literal in lemma):
-            raise CertificateError(f"lemma {len(lemmas) + 1} of the proof is damaged.")
-        steps.append(given + len(lemmas))
-        lemmas.append(lemma)
+        if size < 0 or size > variables or place + size >= len(numbers):
+            return 2, place, count, turns, used
+        for k in range(place + 1, place + 1 + size):
+            if numbers[k] == 0 or not -variables <= numbers[k] <= variables:
+                return 2, place, count, turns, used
+            literals[used] = numbers[k]
+            used += 1
+        sizes[count] = size
+        steps[turns] = given + count
+        count += 1
+        turns += 1
         place += 1 + size
-    return lemmas, np.array(steps, np.int64)
+    return 0, place, count, turns, used
+
+
+def written(clauses: Sequence[Clause], limit: Limit) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], str]:
+    """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; where each begins; and the digest of them as numbers."""
+    starts = np.zeros(len(clauses) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, clauses), np.int64, len(clauses)), out=starts[1:])
+    limit.take(4 * int(starts[-1]) + 16 * len(clauses), "the clauses of the question")
+    literals, digest = np.empty(int(starts[-1]), np.int32), sha256()
+    for first in range(0, len(clauses), _BLOCK):
+        limit.look()
+        block = clauses[first : first + _BLOCK]
+        begin, end = int(starts[first]), int(starts[first + len(block)])
+        numbers = np.fromiter(chain.from_iterable((*clause, 0) for clause in block), "<i4", end - begin + len(block))
+        digest.update(numbers.tobytes())
+        plain = numbers[numbers != 0]
+        literals[begin:end] = np.where(plain > 0, 2 * plain - 2, -2 * plain - 1)
+    return literals, starts, digest.hexdigest()
 
 
 # -- the clauses, once more ----------------------------------------------------------------------------------------------------
@@ -102,9 +146,23 @@ class _Clauses(list[Clause]):
 
     last = 0
     most = _CLAUSES
+    counted = 0
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def make_room(self, more: int, names: int = 0) -> None:
+        """See that so many clauses more are not too many, and that there is memory for them."""
+        if len(self) + more > self.most:
+            raise CertificateError(f"the proof is of other clauses: the question takes more than {self.most:,}.")
+        self.limit.take(_CLAUSE * (len(self) - self.counted), "the clauses of the question")
+        self.counted = len(self)
+        self.limit.fits(2 * _CLAUSE * more + 150 * names, "the clauses of the question")
 
     def threshold(self, root: int, start: int, gains: list[list[int]], avoid: list[list[Clause]], most: int | None) -> int:
         """`root` is true iff start plus one gain of each group is 0 or more. 1 or 0: it always or never is; -1: it depends."""
+        self.limit.look()
         rows = [(row, literals) for row, literals in zip(gains, avoid, strict=True) if set(row) != {0}]
         largest = _best([max(row) for row, _ in rows], most)
         smallest = [-loss for loss in _best([-min(row) for row, _ in rows], most)]
@@ -113,6 +171,7 @@ class _Clauses(list[Clause]):
             return int(start + smallest[0] >= 0)
         here = [(start, root)]
         for k, (row, literals) in enumerate(rows):
+            self.make_room(len(here) * len(row), len(here) * len(row))  # at least one clause for each below
             totals = sorted({total + gain for total, _ in here for gain in row})
             names: dict[int, int] = {}
             for total in totals:
@@ -136,15 +195,17 @@ class _Clauses(list[Clause]):
             here = list(names.items())
             for (_, low), (_, high) in pairwise(here):
                 self.append((-low, high))
-            if len(self) > self.most:
-                raise CertificateError(f"the proof is of other clauses: the question takes more than {self.most:,}.")
+        self.make_room(0)
         return -1
 
 
 def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     """Number of variables and the canonical clauses of a question, which must not be too many."""
-    out = _Clauses()
+    limit = plain.limit
+    out = _Clauses(limit)
     out.most = min(room, _CLAUSES)
+    limit.take(60 * len(plain.base) * sum(map(len, plain.features)), "what each change adds, as Python integers")
+    limit.take(60 * sum(weights.size for weights, _ in plain.layers), "the weights, as Python integers")
     avoid: list[list[Clause]] = []
     offered = []  # price and gain of every option of a feature, staying as it is among them
     for options, stay in zip(plain.features, plain.stays, strict=True):
@@ -201,28 +262,53 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
 def _best(values: list[int], most: int | None) -> list[int]:
     """From each place on, the sum of the `most` largest values."""
     kept: list[int] = []
-    sums = [0]
+    total, sums = 0, [0]
     for value in reversed(values):
-        insort(kept, -value)
-        del kept[len(kept) if most is None else most :]
-        sums.append(-sum(kept))
+        total += value
+        if most is not None:
+            insort(kept, -value)
+            total += sum(kept[most:])  # these are negative
+            del kept[most:]
+        sums.append(total)
     return sums[::-1]
 
 
 # -- following the lemmas ------------------------------------------------------------------------------------------------------
 
 
-def flat(clauses: Sequence[Clause]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; and where each begins."""
-    starts = np.zeros(len(clauses) + 1, np.int64)
-    np.cumsum([len(clause) for clause in clauses], out=starts[1:])
-    literals = np.fromiter((2 * abs(v) - 2 + (v < 0) for clause in clauses for v in clause), np.int32, int(starts[-1]))
-    return literals, starts
+def followed(
+    literals: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    given: int,
+    steps: npt.NDArray[np.int64],
+    variables: int,
+    limit: Limit | None = None,
+) -> int:
+    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation, one that goes is forgotten.
+
+    -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow.
+    """
+    limit = limit or Limit(None, None)
+    total = len(starts) - 1
+    place = (
+        np.zeros(2 * variables, np.int8),  # 1: the literal is true, -1: false
+        np.full(2 * variables, -1, np.int64),  # first watch of a literal: 2 * clause + side
+        np.full(2 * total, -1, np.int64),  # the next watch
+        np.zeros(total, np.bool_),  # gone
+        np.zeros(variables + 1, np.int32),  # literals that are true, in order
+        np.zeros(2, np.int64),  # how many are true for good; the next turn
+    )
+    state = -3
+    while state == -3:
+        limit.look()
+        state = int(_follow(literals, starts, given, steps, place, _WORK))
+    return state
 
 
 @njit(nogil=True, cache=True)
-def _propagate(done, trail, count, value, reason, heads, following, dead, literals, starts):
-    """Propagate units from the trail's place `done`; give the new length of the trail and a clause that is false, or -1."""
+def _propagate(done, count, value, heads, following, dead, trail, literals, starts):
+    """Propagate units from the trail's place `done`; the new length of the trail, whether a clause is false, and the work."""
+    work = 0
     while done < count:
         false = trail[done] ^ 1
         done += 1
@@ -232,10 +318,12 @@ def _propagate(done, trail, count, value, reason, heads, following, dead, litera
             clause, side = node >> 1, node & 1
             begin, end = starts[clause], starts[clause + 1]
             moved = dead[clause]
+            work += 1
             if not moved:
                 other = literals[begin + 1 - side]
                 if value[other] != 1:
                     for place in range(begin + 2, end):
+                        work += 1
                         literal = literals[place]
                         if value[literal] >= 0:
                             literals[place], literals[begin + side] = false, literal
@@ -245,8 +333,8 @@ def _propagate(done, trail, count, value, reason, heads, following, dead, litera
                             break
                     if not moved:
                         if value[other] == -1:
-                            return count, clause
-                        value[other], value[other ^ 1], reason[other >> 1] = 1, -1, clause
+                            return count, True, work
+                        value[other], value[other ^ 1] = 1, -1
                         trail[count] = other
                         count += 1
             if moved:
@@ -257,82 +345,46 @@ def _propagate(done, trail, count, value, reason, heads, following, dead, litera
             else:
                 previous = node
             node = after
-    return count, -1
+    return count, False, work
 
 
 @njit(nogil=True, cache=True)
-def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged):
-    """Write down the clauses that made a clause false, or a literal true."""
-    if logged + count + 1 > len(log):
-        log = np.concatenate((log, np.zeros(len(log) + count + 1, np.int64)))
-    if met >= 0:
-        seen[met >> 1] = True
-    clause, place = conflict, count
-    while place >= 0:
-        if clause >= 0:
-            log[logged] = clause
-            logged += 1
-            for k in range(starts[clause], starts[clause + 1]):
-                seen[literals[k] >> 1] = True
-        place -= 1
-        clause = -1
-        if place >= 0 and seen[trail[place] >> 1]:
-            seen[trail[place] >> 1] = False
-            clause = reason[trail[place] >> 1]
-    return log, logged
-
-
-@njit(nogil=True, cache=True)
-def propagate_all(literals, starts, given, steps, variables, keep):
-    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation, one that goes is forgotten.
-
-    Returns -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow; with `keep` also which clauses
-    the contradiction needs, and for each the last clause that needs it.
-    """
-    total = len(starts) - 1
-    value = np.zeros(2 * variables, np.int8)
-    reason = np.full(variables, -1, np.int64)
-    heads = np.full(2 * variables, -1, np.int64)
-    following = np.full(2 * total, -1, np.int64)
-    dead = np.zeros(total, np.bool_)
-    trail = np.zeros(variables + 1, np.int32)
-    seen = np.zeros(variables, np.bool_)
-    log = np.zeros(1024, np.int64)
-    log_starts = np.zeros(total + 2, np.int64)
-    logged, root, state, last, conflict = 0, 0, -2, -1, -1
-    for turn in range(given + len(steps)):
+def _follow(literals, starts, given, steps, place, room):
+    """Go on for a while: -3 when there is more to do, else as `followed` says."""
+    value, heads, following, dead, trail, counts = place
+    while counts[1] < given + len(steps):
+        if room < 0:
+            return -3
+        turn = counts[1]
+        counts[1] += 1
         clause = turn if turn < given else steps[turn - given]
         if clause < 0:
             dead[-1 - clause] = True
             continue
-        begin, end = starts[clause], starts[clause + 1]
-        log_starts[clause] = logged
+        begin, end, root = starts[clause], starts[clause + 1], counts[0]
+        room -= end - begin + 1
         if turn >= given:
-            count, conflict, met = root, -1, -1
-            for place in range(begin, end):
-                literal = literals[place]
+            count, follows = root, False
+            for k in range(begin, end):
+                literal = literals[k]
                 if value[literal] == 1:
-                    met = literal
+                    follows = True
                     break
                 if value[literal] == 0:
-                    value[literal], value[literal ^ 1], reason[literal >> 1] = -1, 1, -1
+                    value[literal], value[literal ^ 1] = -1, 1
                     trail[count] = literal ^ 1
                     count += 1
-            if met < 0:
-                count, conflict = _propagate(root, trail, count, value, reason, heads, following, dead, literals, starts)
-            if met < 0 and conflict < 0:
-                state = clause
-                break
-            if keep:
-                log, logged = _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged)
-            for place in range(root, count):
-                value[trail[place]], value[trail[place] ^ 1] = 0, 0
-            count = root
-        log_starts[clause + 1] = logged
+            if not follows:
+                count, follows, work = _propagate(root, count, value, heads, following, dead, trail, literals, starts)
+                room -= work
+            if not follows:
+                return clause
+            for k in range(root, count):
+                value[trail[k]], value[trail[k] ^ 1] = 0, 0
         free = begin
-        for place in range(begin, end):
-            if free < begin + 2 and value[literals[place]] >= 0:
-                literals[place], literals[free] = literals[free], literals[place]
+        for k in range(begin, end):
+            if free < begin + 2 and value[literals[k]] >= 0:
+                literals[k], literals[free] = literals[free], literals[k]
                 free += 1
         if free >= begin + 2:
             for side in range(2):
@@ -340,24 +392,14 @@ def propagate_all(literals, starts, given, steps, variables, keep):
                 following[2 * clause + side] = heads[literal]
                 heads[literal] = 2 * clause + side
             continue
-        conflict = clause
-        if free == begin + 1:
-            literal = literals[begin]
-            conflict = -1
-            if value[literal] == 0:
-                value[literal], value[literal ^ 1], reason[literal >> 1] = 1, -1, clause
-                trail[root] = literal
-                root, conflict = _propagate(root, trail, root + 1, value, reason, heads, following, dead, literals, starts)
-        if conflict >= 0:
-            state, last = -1, clause
-            break
-    used, uses = np.zeros(total, np.bool_), np.full(total, -1, np.int64)
-    if keep and state == -1:
-        log, end = _needed(conflict, -1, trail, root, reason, seen, literals, starts, log, logged)
-        for place in range(logged, end):
-            used[log[place]], uses[log[place]] = True, last
-        for clause in range(last, given - 1, -1):
-            if used[clause]:
-                for place in range(log_starts[clause], log_starts[clause + 1]):
-                    used[log[place]], uses[log[place]] = True, max(uses[log[place]], clause)
-    return state, used, uses
+        if free == begin:
+            return -1
+        literal = literals[begin]
+        if value[literal] == 0:
+            value[literal], value[literal ^ 1] = 1, -1
+            trail[root] = literal
+            counts[0], wrong, work = _propagate(root, root + 1, value, heads, following, dead, trail, literals, starts)
+            room -= work
+            if wrong:
+                return -1
+    return -2

@@ -1,4 +1,4 @@
-"""For the checker: whether a certificate's question has exactly the fields and kinds of values that it must have.
+"""For the checker: whether a certificate, its question and its proof have exactly the fields and kinds of values that they must have.
 
 A field that nobody expects could narrow what is checked without anybody noticing, so there must be none; and numbers must be spelled
 out, so that reading one takes no longer than its text.
@@ -15,7 +15,7 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import CertificateError
 
-__all__ = ["check_form", "exact"]
+__all__ = ["check_form", "check_outside", "check_proof_form", "exact"]
 
 _LONGEST = 9000
 """Characters of a number."""
@@ -32,6 +32,70 @@ def exact(value: Any, *, least: int | None = None) -> Fraction:
     if least is not None and number < least:
         raise CertificateError(f"{value!r} must not be below {least}.")
     return number
+
+
+_TOP = ("format", "version", "network", "question", "answer", "witness", "proof")
+_VERDICTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "proved": ((), ("witness",)),
+    "refuted": ((), ("proof",)),
+    "undecided": (("proved_up_to",), ("witness",)),
+}
+_ANSWERS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "whatif": {"counterfactual": (("value", "lower"), ()), "open": (("lower",), ("witness",)), "none": ((), ("witness",))},
+    "reason": {
+        "unknown": ((), ("proof",)),
+        "sufficient": ((), ("witness",)),
+        "minimal": ((), ()),
+        "minimum": (("contrasts",), ()),
+    },
+    "count": {"counted": (("counts", "total", "method"), ())},
+}
+"""For each answer the fields that it has besides, and those of the others that must be null."""
+_PROOFS: dict[str, tuple[str, ...]] = {
+    "bounds": (),
+    "walk": ("sets", "patterns", "digest"),
+    "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
+    "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),
+    "patches": ("cases",),
+    "parts": ("parts",),
+    "partition": ("order", "parts"),
+}
+
+
+def check_outside(certificate: dict[str, Any], kind: str) -> None:
+    """See that a certificate has the fields of its answer and no others, and says nothing where it claims nothing."""
+    answer = certificate.get("answer")
+    known = _ANSWERS.get(kind, _VERDICTS)
+    if not isinstance(answer, str) or answer not in known:
+        raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
+    more, null = known[answer]
+    names = {*_TOP, *more} - ({"witness"} if kind == "count" else set())
+    _only(certificate, names, "the certificate")
+    for name in null:
+        if certificate[name] is not None:
+            raise CertificateError(f"the field {name!r} must be null where the answer is {answer!r}.")
+
+
+def check_proof_form(proof: Any) -> str:
+    """See that a proof has the fields of its kind and no others; its kind. Which values they may have is seen where they are used."""
+    if not isinstance(proof, dict):
+        raise CertificateError("the proof must be a JSON object.")
+    kind = proof.get("kind")
+    if kind == "trust":
+        raise CertificateError(f"there is no proof to check: the answer trusts {str(proof.get('solver'))[:80]}.")
+    if not isinstance(kind, str) or kind not in _PROOFS:
+        raise CertificateError(f"unknown kind of proof {str(kind)[:40]!r}.")
+    _only(proof, {"kind", *_PROOFS[kind]} - ({"encoding"} - set(proof)), "the proof")
+    return kind
+
+
+def _only(data: dict[str, Any], names: Collection[str], what: str) -> None:
+    for name in sorted(names):
+        if name not in data:
+            raise CertificateError(f"{what} has no field {name!r}.")
+    for name in data:
+        if name not in names:
+            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")
 
 
 def check_form(question: dict[str, Any], network: Network) -> None:

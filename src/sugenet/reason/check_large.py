@@ -6,7 +6,7 @@ are products of float matrices that hold them exactly, and a convolution is work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -19,6 +19,7 @@ from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.conv import Layer, tops_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
 from sugenet.reason.check_question import Option, Setting, rows_of, unit_of, whole_of
 
 __all__ = ["Large", "is_large"]
@@ -57,9 +58,9 @@ class _Feature:
 class Large:
     """A question about one network, checked without writing out its neurons."""
 
-    def __init__(self, setting: Setting, *, strict: bool = False, look: Callable[[], None] = lambda: None) -> None:
-        self.network, self.look = setting.networks[0], look
-        unit = unit_of(setting.options)
+    def __init__(self, setting: Setting, limit: Limit, *, strict: bool = False) -> None:
+        self.network, self.limit = setting.networks[0], limit
+        unit = unit_of(setting.options, limit)
         self.budget = None
         if setting.budget is not None:
             self.budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
@@ -75,6 +76,8 @@ class Large:
         self.start = self.network.inputs(rows_of([setting.samples[0]]))[0]
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
         self.cases = [[whole_of(*part) for part in case] for case in setting.cases]
+        widest = max(layer.outputs for layer in self.network.layers)
+        limit.take(64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest, "the neurons of a large network")
         self.states = _states(self.network, self.base >= 0)
 
     # -- the first layer ---------------------------------------------------------------------------------------------------------
@@ -82,7 +85,7 @@ class Large:
     def features(self) -> Iterator[_Feature]:
         """The features that can change, one after another."""
         for feature, (options, prices) in self.options.items():
-            self.look()
+            self.limit.look()
             yield self._feature(feature, options, prices)
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
@@ -116,7 +119,7 @@ class Large:
         """See that bounds alone exclude every violation."""
         loose, limit = self._loose()
         for number, layer in enumerate(self.network.layers[1:]):
-            self.look()
+            self.limit.look()
             state, counts = self.states[number], self.states.counts[number]
             falls, rises = _swing(layer, state, loose, limit)
             loose = (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
@@ -157,8 +160,8 @@ class Large:
 
     def check_walk(self, proof: dict[str, Any]) -> str:
         """Go through every set of changes once more, and judge every different set of neurons that they turn."""
-        if type(proof["sets"]) is not int or proof["sets"] < 1 or type(proof["patterns"]) is not int:
-            raise CertificateError("a walk goes through a number of sets and patterns.")
+        if type(proof["sets"]) is not int or type(proof["patterns"]) is not int or not 0 < proof["patterns"] <= proof["sets"]:
+            raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
         walk = _Walk(self, proof["sets"], proof["patterns"])
         walk.run()
         claimed = (proof["sets"], proof["patterns"], proof["digest"])
@@ -200,7 +203,9 @@ class _Walk:
             for feature in question.features():
                 self._last(feature, 0, np.zeros(0, np.int64))
         else:
-            self.features = list(question.features())
+            for feature in question.features():
+                question.limit.take(feature.columns.nbytes + feature.change.nbytes + 500, "what each input adds to the neurons")
+                self.features.append(feature)
             lightest = [int(feature.prices.min()) for feature in self.features]
             self.lightest = list(accumulate(reversed(lightest), min))[::-1]
             self._visit(0, 0, np.zeros(0, np.int64))
@@ -223,7 +228,7 @@ class _Walk:
 
     def _last(self, feature: _Feature, spent: int, touched: Ints) -> None:
         """The sets that end with one more feature."""
-        self.question.look()
+        self.question.limit.look()
         budget = self.question.budget
         gains = feature.gains[[budget is None or spent + price <= budget for price in feature.prices.tolist()]]
         self.sets += len(gains)
@@ -236,6 +241,7 @@ class _Walk:
             neurons = np.sort(np.concatenate([others, feature.neurons[turned]]))
             key = neurons.tobytes()
             if key not in self.known:
+                self.question.limit.take(200 + 2 * len(key), "the patterns of a walk")
                 self.known[key] = int(np.bitwise_xor.reduce(self.marks[neurons]))
                 self.waiting.append(neurons)
                 if len(self.known) > self.patterns:
@@ -245,7 +251,7 @@ class _Walk:
 
     def _judge(self) -> None:
         for start in range(0, len(self.waiting), _BLOCK):
-            self.question.look()
+            self.question.limit.look()
             block = self.waiting[start : start + _BLOCK]
             bits = np.repeat(self.active[None], len(block), axis=0)
             for row, neurons in zip(bits, block, strict=True):

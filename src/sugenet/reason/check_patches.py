@@ -18,15 +18,17 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
 from sugenet.bnn.layers import Bits, Ints, Theta
 from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
 from sugenet.reason.query import Box, Case, Inequality, Query
 
 __all__ = ["check_patches", "check_patches_witness"]
 
+_CLOSURES = {"bounds": ("mix",), "multipliers": ("mix", "shares"), "split": ("neuron", "on", "off"), "impossible": ("shares",)}
 _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
 
 
-def check_patches(proof: dict[str, Any], network: Network, query: Query) -> str:
+def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: Limit | None = None) -> str:
     """Check a proof that no input of the query violates its property; say what was checked.
 
     Raises
@@ -39,19 +41,16 @@ def check_patches(proof: dict[str, Any], network: Network, query: Query) -> str:
             raise CertificateError(f"the proof is of kind {proof['kind']!r}, not 'patches'.")
         if len(proof["cases"]) != len(query.cases):
             raise CertificateError(f"the proof has {len(proof['cases'])} cases, the query {len(query.cases)}.")
-        checked = [_Case(network, case, part) for case, part in zip(query.cases, proof["cases"], strict=True)]
-        for case in checked:
-            case.run()
+        whole = limit or Limit(None, None)
+        found = [_Case(network, case, part, whole.part()).run() for case, part in zip(query.cases, proof["cases"], strict=True)]
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
-        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
+        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+    bounds, patterns, seen, patches = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
     ways = sum(len(case.condition) for case in query.cases)
-    return (
-        f"none of {ways} ways to violate the property can occur: {sum(c.by_bounds for c in checked)} by bounds, "
-        f"{sum(c.by_patterns for c in checked)} by {sum(c.seen for c in checked):,} sign patterns of "
-        f"{sum(len(c.enumerated) for c in checked)} patches"
-    )
+    said = f"{bounds} by bounds, {patterns} by {seen:,} sign patterns of {patches} patches"
+    return f"none of {ways} ways to violate the property can occur: {said}"
 
 
 def check_patches_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
@@ -138,11 +137,17 @@ def _sums(layer: Layer, weights: Ints, values: Ints) -> Ints:
     return np.asarray(weights @ values)
 
 
+def _only(data: Any, names: Sequence[str], what: str) -> None:
+    if not isinstance(data, dict) or set(data) != set(names):
+        raise CertificateError(f"{what} must have the fields {', '.join(names)} and no others.")
+
+
 class _Case:
     """One box of the query, with the part of the proof for it."""
 
-    def __init__(self, network: Network, case: Case, part: dict[str, Any]) -> None:
-        self.network, self.case, self.part = network, case, part
+    def __init__(self, network: Network, case: Case, part: dict[str, Any], limit: Limit) -> None:
+        self.network, self.case, self.part, self.limit = network, case, part, limit
+        _only(part, ("grid", "patches", "closures"), "a case of the proof")
         self.layer, self.grid = _first(network), part["grid"]
         if type(self.grid) is not int or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58:
             raise CertificateError(f"the grid {str(self.grid)[:40]} is no whole number that sums fit on.")
@@ -188,20 +193,24 @@ class _Case:
                 states.append(np.where(surely, 1, np.where(maybe, 0, -1)))
                 continue
             middle, reach = _sums(layer, layer.weights, before), _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64))
-            twice = layer.sizes - 2 * layer.tau  # active iff the bipolar sum plus this is 0 or more
+            twice = layer.sizes - 2 * np.clip(layer.tau, 0, layer.sizes + 1)  # active iff the bipolar sum plus this is 0 or more
             states.append(np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0)))
         return states
 
     # -- closures --------------------------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """Check the closure of every conjunction."""
+    def run(self) -> tuple[int, int, int, int]:
+        """Check the closure of every conjunction; how many by bounds and by patterns, and how many patterns of how many patches."""
         if len(self.part["closures"]) != len(self.case.condition):
             raise CertificateError(f"{len(self.part['closures'])} closures for {len(self.case.condition)} conjunctions.")
         for conjunction, closure in zip(self.case.condition, self.part["closures"], strict=True):
             stack: list[tuple[dict[str, Any], dict[int, bool]]] = [(closure, {})]
             while stack:
+                self.limit.look()
                 part, fixed = stack.pop()
+                if not isinstance(part["by"], str) or part["by"] not in _CLOSURES:
+                    raise CertificateError(f"a conjunction is closed by {str(part['by'])[:40]!r}, which is unknown.")
+                _only(part, ("by", *_CLOSURES[part["by"]]), f"a closure by {part['by']}")
                 if part["by"] == "split":
                     neuron = int(part["neuron"])
                     if not 0 <= neuron < self.layer.outputs:
@@ -213,6 +222,7 @@ class _Case:
                     self._check_bound(conjunction, part, fixed)
             self.by_bounds += closure["by"] == "bounds"
             self.by_patterns += closure["by"] != "bounds"
+        return self.by_bounds, self.by_patterns, self.seen, len(self.enumerated)
 
     def _check_impossible(self, shares: list[list[int]], fixed: Mapping[int, bool]) -> None:
         """The margins of neurons with fixed signs, weighted and added up, stay below what they need."""
@@ -236,8 +246,6 @@ class _Case:
         mix = part["mix"]
         if len(mix) != len(conjunction) or not all(type(value) is int and value >= 0 for value in mix):
             raise CertificateError(f"weights {str(mix)[:80]} do not fit {len(conjunction)} inequalities.")
-        if part["by"] not in ("bounds", "multipliers"):
-            raise CertificateError(f"a conjunction is closed by {part['by']!r}, which is unknown.")
         votes, constant, unit = self._votes(conjunction, mix)
         settled = constant + sum(int(v) * int(s) for v, s in zip(votes, self.states[-1], strict=True) if s)
         patches = self.patches if part["by"] == "multipliers" else []
@@ -302,6 +310,7 @@ class _Case:
         last = len(self.states) - 1
         cone = sorted(set().union(*(self._behind(last, j) for j in outs)))
         patterns = self._patterns(cone)
+        self.limit.take(len(patterns) * (len(cone) + 8 * (len(cone) + len(outs))), "the sign patterns of a patch")
         memo: dict[tuple[int, int], npt.NDArray[np.int64]] = {(0, neuron): np.where(patterns[:, k], 1, -1) for k, neuron in enumerate(cone)}
         columns = [self._column(last, j, memo, len(patterns)) for j in outs]
         return cone, patterns, np.stack(columns, axis=1) if columns else np.zeros((len(patterns), 0), np.int64)
@@ -341,6 +350,8 @@ class _Case:
         two, three = self._contradictions(cone)
         held = np.zeros((1, 2 * len(cone)), np.float32)
         for k in range(len(cone)):
+            self.limit.look()
+            self.limit.fits(48 * len(held) * len(cone), "the sign patterns of a patch")
             parts = []
             for literal in (2 * k, 2 * k + 1):
                 clash = held @ two[:, literal]
@@ -360,6 +371,7 @@ class _Case:
         Twice the largest sum over a box is its value at twice the middle plus the sizes of its coefficients times the widths.
         """
         count = len(cone)
+        self.limit.fits(64 * count * len(self.lower) + 32 * count**2, "the neurons of a patch")
         rows = np.zeros((count, len(self.lower)), np.int64)
         for row, neuron in zip(rows, cone, strict=True):
             inputs, weights = _reads(self.layer, neuron)
@@ -375,6 +387,7 @@ class _Case:
         two = np.zeros((2 * count, 2 * count), np.float32)
         three = np.zeros((2 * count,) * 3, np.float32) if count <= _TRIPLES else None
         for a in range(2 * count):
+            self.limit.look()
             pair = signed[a] + signed
             most = rest[a] + rest + np.abs(pair) @ width
             two[a] = (most < 0) | ((most == 0) & (strict[a] | strict))

@@ -6,22 +6,24 @@ question about two inputs or two networks has two *sides*, whose neurons are wri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import islice, pairwise, product
 from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, Network, OneHot, Steps
+from sugenet.bnn import DenseLayer, Layer, Network, OneHot, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_form import exact
+from sugenet.reason.check_limit import Limit
 
 __all__ = [
     "Option",
@@ -29,18 +31,26 @@ __all__ = [
     "Setting",
     "as_steps",
     "meets",
-    "plain_problems",
+    "parts_of",
+    "plain_of",
     "raw",
     "rows_of",
     "scores",
-    "settings_of",
+    "see_other",
+    "setting_of",
     "unit_of",
-    "violates",
     "whole_of",
 ]
 
+_OPTION = 500
+"""Bytes that a change takes as Python objects."""
+_CELLS = 1 << 18
+"""Values, bits and match counts that are worked out at a time."""
+_DIGITS = 1 << 14
+"""Bits of a common denominator."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """A state that a feature may take instead of its own."""
 
@@ -76,17 +86,33 @@ class Plain:
     stays: list[int]
     """For each of these features, how many of its options stand before its own state."""
     budget: int | None
-    layers: list[tuple[Ints, Ints]]
-    """Weights and tau of the layers behind the first."""
+    behind: list[Layer | tuple[Ints, Ints]]
+    """The layers behind the first, as the network has them or as weights and tau."""
     head: Ints
     cases: list[list[tuple[list[int], int]]]
     """Inequalities ``sum(factor * match count) >= least`` over the classes."""
+    limit: Limit
+
+    @cached_property
+    def layers(self) -> list[tuple[Ints, Ints]]:
+        """Weights and tau of the layers behind the first."""
+        found = []
+        for layer in self.behind:
+            if isinstance(layer, tuple):
+                found.append(layer)
+                continue
+            if not isinstance(layer, DenseLayer):
+                self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
+            dense = dense_of(layer)
+            found.append((dense.weights, dense.tau))
+        return found
 
     def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Whether match counts of the classes, one row each, are a violation."""
         bad = np.zeros(len(counts), bool)
-        large = max((abs(f) for case in self.cases for factors, least in case for f in (*factors, least)), default=0) >= 1 << 40
-        rows = counts.astype(object if large else np.int64)
+        sizes = [sum(map(abs, row)) for row in self.head.tolist()]  # no match count is larger
+        sums = (abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for case in self.cases for row, least in case)
+        rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
         for case in self.cases:
             good = np.ones(len(counts), bool)
             for factors, least in case:
@@ -140,21 +166,25 @@ def meets(coding: Coding, value: Any, limit: Any) -> bool:
     return (low is None or number >= Fraction(low)) and (high is None or number <= Fraction(high))
 
 
-def _allowed(coding: Coding, limit: Any) -> list[tuple[int, Any]]:
-    """States that have a value within a limit, each with such a value."""
-    found: list[tuple[int, Any]] = []
+def _allowed(coding: Coding, bounds: Any, limit: Limit) -> list[tuple[int, Any]]:
+    """States that have a value within bounds, each with such a value."""
+    found: dict[int, Any] = {}
+    if isinstance(coding, Steps) and isinstance(bounds, dict):
+        for value in bounds["one of"]:
+            limit.take(_OPTION, _CHANGES)
+            number = Fraction(value) if isinstance(value, str) else value
+            found.setdefault(coding.state(number), number)
+        return sorted(found.items(), key=lambda pair: pair[0])
     for state in range(coding.states):
-        if isinstance(coding, OneHot):
-            candidates = [coding.categories[state]]
-        elif isinstance(limit, dict):
-            candidates = [Fraction(v) if isinstance(v, str) else v for v in limit["one of"]]
-            candidates = [v for v in candidates if coding.state(v) == state]
-        else:
-            candidates = _some_inside(coding, state, limit)
-        good = [value for value in candidates if meets(coding, value, limit)]
+        limit.take(_OPTION, _CHANGES)
+        candidates = [coding.categories[state]] if isinstance(coding, OneHot) else _some_inside(coding, state, bounds)
+        good = [value for value in candidates if meets(coding, value, bounds)]
         if good:
-            found.append((state, good[0]))
-    return found
+            found[state] = good[0]
+    return list(found.items())
+
+
+_CHANGES = "the list of all changes that the question allows"
 
 
 def _some_inside(coding: Steps, state: int, limit: Any) -> list[Any]:
@@ -173,7 +203,9 @@ def _some_inside(coding: Steps, state: int, limit: Any) -> list[Any]:
 # -- settings ------------------------------------------------------------------------------------------------------------------
 
 
-def _around(network: Network, sample: tuple[Any, ...], claim: dict[str, Any]) -> tuple[dict[int, list[Option]], Fraction | None]:
+def _around(
+    network: Network, sample: tuple[Any, ...], claim: dict[str, Any], limit: Limit
+) -> tuple[dict[int, list[Option]], Fraction | None]:
     """Options and budget of a region around a sample, or of a cost with a bound."""
     kind = claim["kind"]
     bound = None if claim.get("radius") is None else Fraction(claim["radius"]) ** (2 if kind == "L2" else 1)
@@ -192,16 +224,18 @@ def _around(network: Network, sample: tuple[Any, ...], claim: dict[str, Any]) ->
     known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike have the same ways to go
     for feature in sorted(movable):
         coding = network.encoder.codings[feature]
+        limit.look()
         if kind == "Box":
             here = coding.state(sample[feature])
-            within = _allowed(coding, limits[feature]) if feature in limits else []
+            within = _allowed(coding, limits[feature], limit) if feature in limits else []
             found = [Option(state, (value,), Fraction(0)) for state, value in within if state != here]
         elif kind == "Prices" and feature not in prices:
             continue
         else:
             key = (id(coding), type(sample[feature]), sample[feature])
             if key not in known:
-                known[key] = _ways(coding, sample[feature], kind)
+                known[key] = _ways(coding, sample[feature], kind, limit)
+            limit.take(_OPTION * len(known[key]), _CHANGES)
             found = []
             for state, value, distance, price in known[key]:
                 if kind == "Prices":
@@ -215,10 +249,11 @@ def _around(network: Network, sample: tuple[Any, ...], claim: dict[str, Any]) ->
     return options, total
 
 
-def _ways(coding: Coding, value: Any, kind: str) -> list[tuple[int, Any, Fraction, Fraction]]:
+def _ways(coding: Coding, value: Any, kind: str, limit: Limit) -> list[tuple[int, Any, Fraction, Fraction]]:
     """Every other state, the nearest raw value that has it, how far that is, and what a ball of this kind counts for it."""
     here, found = coding.state(value), []
     for state in range(coding.states):
+        limit.look()
         move = None if state == here else coding.move(value, state)
         if move is None:
             continue
@@ -250,10 +285,10 @@ def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, 
     raise CertificateError(f"unknown region {region!r}.")
 
 
-def _boxed(network: Network, where: list[Any]) -> dict[int, list[tuple[int, Any]]]:
+def _boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[tuple[int, Any]]]:
     """For each feature the states within limits, each with a value; features without limits are free."""
-    limits = {int(feature): limit for feature, limit in where}
-    found = {f: _allowed(coding, limits.get(f, [None, None])) for f, coding in enumerate(network.encoder.codings)}
+    limits = {int(feature): bounds for feature, bounds in where}
+    found = {f: _allowed(coding, limits.get(f, [None, None]), limit) for f, coding in enumerate(network.encoder.codings)}
     for feature, states in found.items():
         if not states:
             raise CertificateError(f"nothing that can occur meets the limits of feature {feature}.")
@@ -283,8 +318,13 @@ def _loses(network: Network, label: int, ties: str) -> list[list[tuple[list[Frac
     return [[_over(network, j, label, strictly=ties == "lowest" and j > label)] for j in others]
 
 
-def settings_of(question: dict[str, Any], network: Network, other: Network | None) -> list[Setting]:
-    """What a question asks, as settings none of which may have a violation."""
+def parts_of(question: dict[str, Any]) -> int:
+    """How many settings a question has, none of which may have a violation."""
+    return len(question["cases"]) if question["kind"] == "query" else 1
+
+
+def setting_of(question: dict[str, Any], network: Network, other: Network | None, limit: Limit, part: int = 0) -> Setting:
+    """What a question asks, or the part of it with a number from 0."""
     kind = question["kind"]
     if kind in ("robust", "whatif", "reason"):
         sample = raw(network, question["sample"])
@@ -294,21 +334,23 @@ def settings_of(question: dict[str, Any], network: Network, other: Network | Non
         found = scores(network, sample)
         if found.index(max(found)) != label:
             raise CertificateError(f"the sample has class {found.index(max(found))}, not {label}.")
-        options, budget = _around(network, sample, question["within"] if kind == "whatif" else question["region"])
+        options, budget = _around(network, sample, question["within"] if kind == "whatif" else question["region"], limit)
         if kind == "reason":  # these stay as they are
-            options = {feature: row for feature, row in options.items() if feature not in question["fixed"]}
+            fixed = set(question["fixed"])
+            options = {feature: row for feature, row in options.items() if feature not in fixed}
         cases = _loses(network, label, ties) if target is None else [_wins(network, int(target), ties)]
-        return [_setting((network,), (sample,), options, budget, cases)]
+        return _setting((network,), (sample,), options, budget, cases)
     if kind in ("always", "never"):
         label = int(question["label"])
         cases = _loses(network, label, "lowest") if kind == "always" else [_wins(network, label, "lowest")]
-        return [_free((network,), {f: [(s, (v,)) for s, v in row] for f, row in _boxed(network, question["where"]).items()}, cases)]
+        boxed = _boxed(network, question["where"], limit)
+        return _free((network,), {f: [(s, (v,)) for s, v in row] for f, row in boxed.items()}, cases)
     if kind in ("monotone", "fair"):
-        return [_pairs(question, network)]
+        return _pairs(question, network, limit)
     if kind == "agree":
-        return [_two_networks(question, network, other)]
+        return _two_networks(question, network, other, limit)
     if kind == "query":
-        return [_query_case(network, case) for case in question["cases"]]
+        return _query_case(network, question["cases"][part], limit)
     raise CertificateError(f"unknown question {kind!r}.")
 
 
@@ -324,9 +366,10 @@ def _free(networks: tuple[Network, ...], states: dict[int, list[tuple[int, tuple
     return Setting(networks, samples, (0,) * len(states), {f: row for f, row in options.items() if row}, None, cases)
 
 
-def _pairs(question: dict[str, Any], network: Network) -> Setting:
-    boxed = _boxed(network, question["where"])
+def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
+    boxed = _boxed(network, question["where"], limit)
     classes = range(network.head.outputs)
+    limit.take(800 * len(classes) ** 3, "the list of all pairs of classes")
     special = [int(question["feature"])] if question["kind"] == "monotone" else [int(f) for f in question["protected"]]
     states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {f: [(s, (v, v)) for s, v in row] for f, row in boxed.items()}
     for feature in special:
@@ -336,6 +379,7 @@ def _pairs(question: dict[str, Any], network: Network) -> Setting:
                 raise CertificateError("a category cannot be raised.")
             chosen = [(a, b) if question["rising"] else (b, a) for a, b in pairwise(values)]
         else:
+            limit.take(_OPTION * len(values) ** 2, "the list of all pairs of values")
             chosen = [(a, b) for (i, a), (j, b) in product(enumerate(values), repeat=2) if len(special) > 1 or i < j]
         if not chosen:
             raise CertificateError(f"feature {feature} takes one value only, so there is nothing to compare.")
@@ -350,24 +394,33 @@ def _pairs(question: dict[str, Any], network: Network) -> Setting:
     return _free((network, network), states, _both(network, network, wrong))
 
 
-def _two_networks(question: dict[str, Any], network: Network, other: Network | None) -> Setting:
+def see_other(question: dict[str, Any], network: Network, other: Network | None) -> Network:
+    """The other network, when it is the one that the certificate is about and reads and says the same things."""
     if other is None:
         raise CertificateError("the certificate is about two networks: give the other one too.")
     if question["other"] != other.fingerprint:
         raise CertificateError("the other network is not the one that the certificate is about.")
     if network.encoder.names != other.encoder.names or network.classes != other.classes:
         raise CertificateError("the two networks do not have the same features and classes.")
-    limits = {int(feature): limit for feature, limit in question["where"]}
-    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {}
     for f, (a, b) in enumerate(zip(network.encoder.codings, other.encoder.codings, strict=True)):
         if isinstance(a, OneHot) or isinstance(b, OneHot):
             if a != b:
                 raise CertificateError(f"feature {f} is coded differently in the two networks.")
-            found = _allowed(a, limits.get(f, [None, None]))
-        else:
-            if (a.low, a.high, a.whole, a.bipolar) != (b.low, b.high, b.whole, b.bipolar):
-                raise CertificateError(f"feature {f} can take other values in one network than in the other.")
-            found = _allowed(Steps(tuple(sorted({*a.cuts, *b.cuts})), a.low, a.high, a.whole, a.bipolar), limits.get(f, [None, None]))
+        elif (a.low, a.high, a.whole, a.bipolar) != (b.low, b.high, b.whole, b.bipolar):
+            raise CertificateError(f"feature {f} can take other values in one network than in the other.")
+    return other
+
+
+def _two_networks(question: dict[str, Any], network: Network, other: Network | None, limit: Limit) -> Setting:
+    other = see_other(question, network, other)
+    limits = {int(feature): bounds for feature, bounds in question["where"]}
+    limit.take(800 * network.head.outputs**3, "the list of all pairs of classes")
+    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {}
+    for f, (a, b) in enumerate(zip(network.encoder.codings, other.encoder.codings, strict=True)):
+        both = a
+        if isinstance(a, Steps) and isinstance(b, Steps):
+            both = Steps(tuple(sorted({*a.cuts, *b.cuts})), a.low, a.high, a.whole, a.bipolar)
+        found = _allowed(both, limits.get(f, [None, None]), limit)
         if not found:
             raise CertificateError(f"nothing that can occur meets the limits of feature {f}.")
         states[f] = [(s, (v, v)) for s, v in found]
@@ -381,7 +434,7 @@ def _both(left: Network, right: Network, wrong: list[tuple[int, int]]) -> list[l
     return [[*_wins(left, p, "lowest", 0, total), *_wins(right, q, "lowest", k, total)] for p, q in wrong]
 
 
-def _query_case(network: Network, case: dict[str, Any]) -> Setting:
+def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting:
     where = [[f, [low, high]] for f, (low, high) in enumerate(zip(case["lower"], case["upper"], strict=True))]
     head = network.head
     if len(where) != network.encoder.features:
@@ -396,85 +449,110 @@ def _query_case(network: Network, case: dict[str, Any]) -> Setting:
                 least -= Fraction(value) * (head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()))
             rows.append((factors, least))
         cases.append(rows)
-    return _free((network,), {f: [(s, (v,)) for s, v in row] for f, row in _boxed(network, where).items()}, cases)
+    return _free((network,), {f: [(s, (v,)) for s, v in row] for f, row in _boxed(network, where, limit).items()}, cases)
 
 
 # -- in whole numbers ----------------------------------------------------------------------------------------------------------
 
 
-def plain_problems(settings: Sequence[Setting], *, strict: bool = False) -> list[Plain]:
-    """Settings in whole numbers; `strict`: what costs exactly the budget is not asked about."""
-    return [_plain(setting, strict) for setting in settings]
-
-
-def _plain(setting: Setting, strict: bool) -> Plain:
-    unit = unit_of(setting.options)
+def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:
+    """A setting in whole numbers; `strict`: what costs exactly the budget is not asked about."""
+    unit = unit_of(setting.options, limit)
     budget = None
     if setting.budget is not None:
         budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
     options = {f: [o for o in row if budget is None or (o.price * unit).__floor__() <= budget] for f, row in setting.options.items()}
     options = {feature: row for feature, row in options.items() if row}
     moving = sorted(options)
-    sides = []
+    changes = sum(len(options[feature]) for feature in moving)
+    wide = sum(_width(network) for network in setting.networks)
+    limit.take((changes + 1) * (8 * wide + 200), "what each change adds to the neurons")
+    base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)
+    start = 0
     for side, network in enumerate(setting.networks):
-        sample = list(setting.samples[side])
-        rows = [sample]
-        for feature in moving:
-            for option in options[feature]:
-                row = list(sample)
-                row[feature] = option.values[side]
-                rows.append(row)
-        sides.append(_first(network, rows_of(rows)))
-    counts = np.concatenate(sides, axis=1)
-    features, stays, place = [], [], 1
+        stop = start + _width(network)
+        sample = rows_of([setting.samples[side]])
+        base[start:stop] = _first(network, sample)[0]
+        single = ((feature, option.values[side]) for feature in moving for option in options[feature])
+        _changed(network, sample, single, gains[:, start:stop], limit)
+        start = stop
+    gains -= base
+    features, stays, place = [], [], 0
     for feature in moving:
-        row = sorted(zip(options[feature], counts[place : place + len(options[feature])], strict=True), key=_order)
+        row = sorted(zip(options[feature], gains[place : place + len(options[feature])], strict=True), key=_order)
         place += len(row)
-        features.append([((option.price * unit).__floor__(), count - counts[0]) for option, count in row])
+        features.append([((option.price * unit).__floor__(), gain) for option, gain in row])
         stays.append(sum(option.order < setting.own[feature] for option, _ in row))
-    depth = max(1, *(len(network.layers) for network in setting.networks))
-    layers = [
-        _beside([(layer.weights, layer.tau) for layer in row]) for row in zip(*(_later(n, depth) for n in setting.networks), strict=True)
-    ]
-    head = _beside([(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in setting.networks])[0]
-    plain = Plain(counts[0], features, stays, budget, layers, head, [[whole_of(*part) for part in case] for case in setting.cases])
-    return plain if len(setting.networks) == 1 else _merged(plain)
+    cases = [[whole_of(*part) for part in case] for case in setting.cases]
+    if len(setting.networks) == 1:
+        network = setting.networks[0]
+        return Plain(base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit)
+    return _merged(base, features, stays, setting.networks, cases, limit)
 
 
-def _merged(plain: Plain) -> Plain:
+def _width(network: Network) -> int:
+    """Neurons of the first layer; the bits themselves where there is no hidden layer."""
+    return network.layers[0].outputs if network.layers else network.encoder.width
+
+
+def _changed(network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit) -> None:
+    """Write M - tau of the first layer after each single change of a sample."""
+    read = network.encoder.features if network.reads_levels else network.encoder.width
+    step = max(1, _CELLS // max(1, read + _width(network)))
+    place, left = 0, iter(single)
+    while block := list(islice(left, step)):
+        limit.look()
+        rows = np.repeat(sample, len(block), axis=0)
+        for row, (feature, value) in zip(rows, block, strict=True):
+            row[feature] = value
+        out[place : place + len(block)] = _first(network, rows)
+        place += len(block)
+
+
+def _merged(
+    base: Ints,
+    features: list[list[tuple[int, Ints]]],
+    stays: list[int],
+    networks: tuple[Network, ...],
+    cases: list[list[tuple[list[int], int]]],
+    limit: Limit,
+) -> Plain:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what follows; the first ones are kept.
 
     All is done on sums of true inputs, ``weights @ v >= least``, and written back as match counts.
     """
-    low = plain.base + sum((np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in plain.features for g in [row[0][1]]), 0)
-    high = plain.base + sum((np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in plain.features for g in [row[0][1]]), 0)
-    gains = np.array([gain for row in plain.features for _, gain in row]).reshape(sum(map(len, plain.features)), len(plain.base))
-    looks = [(-int(plain.base[j]), *gains[:, j].tolist()) for j in range(len(plain.base))]
+    depth = max(1, *(len(network.layers) for network in networks))
+    low = base + sum((np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0)
+    high = base + sum((np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0)
+    gains = np.array([gain for row in features for _, gain in row]).reshape(sum(map(len, features)), len(base))
+    limit.take(60 * gains.size, "neurons of both sides that are compared")  # Python integers
+    looks = [(-int(base[j]), *gains[:, j].tolist()) for j in range(len(base))]
     values: list[bool | None] = [True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))]
-    firsts, place = _first_of_each(looks, values)
-    base, features = plain.base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in plain.features]
-    layers = []
-    for weights, tau in plain.layers:
+    firsts, place = _first_of_each(looks, values, limit)
+    base, features = base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in features]
+    layers: list[Layer | tuple[Ints, Ints]] = []
+    for weights, tau in (_beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)):
+        limit.take(120 * weights.size, "neurons of both sides that are compared")
         sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, place, len(firsts))
         least_sum, most_sum = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
         looks = [(int(b), *row.tolist()) for b, row in zip(least, sums, strict=True)]
         values = [True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)]
-        firsts, place = _first_of_each(looks, values)
+        firsts, place = _first_of_each(looks, values, limit)
         layers.append((sums[firsts], (least - least_sum)[firsts]))
-    head, gone = _fewer(plain.head, np.minimum(plain.head, 0).sum(axis=1), values, place, len(firsts))
+    both = _beside([(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in networks])[0]
+    head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, place, len(firsts))
     gone = gone - np.minimum(head, 0).sum(axis=1)
-    cases = [
-        [(factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True))) for factors, least in case] for case in plain.cases
-    ]
-    return Plain(base, features, plain.stays, plain.budget, layers, head, cases)
+    folded = [[(factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True))) for factors, least in case] for case in cases]
+    return Plain(base, features, stays, None, layers, head, folded, limit)
 
 
-def _first_of_each(looks: list[Any], values: list[bool | None]) -> tuple[list[int], list[tuple[int, int]]]:
+def _first_of_each(looks: list[Any], values: list[bool | None], limit: Limit) -> tuple[list[int], list[tuple[int, int]]]:
     """First neuron of each look (bound, weights...); for every neuron its place among them, and sign -1 where it is the opposite."""
     firsts: list[int] = []
     seen: dict[Any, int] = {}
     place = []
     for number, (look, value) in enumerate(zip(looks, values, strict=True)):
+        limit.look()
         contrary = (1 - look[0], *(-weight for weight in look[1:]))
         if value is not None:
             place.append((-1, 0))
@@ -499,7 +577,7 @@ def _fewer(weights: Ints, least: Ints, values: list[bool | None], place: list[tu
     return out, bound
 
 
-def unit_of(options: dict[int, list[Option]]) -> int:
+def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
     """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two, and prices are rounded down.
 
     Rounding down asks about more changes than the question does, so what is shown of them holds for the question.
@@ -509,7 +587,12 @@ def unit_of(options: dict[int, list[Option]]) -> int:
         for option in row:
             price = option.price.as_integer_ratio()
             many[price] = many.get(price, 0) + 1
-    unit = lcm(1, *(below for _, below in many))
+    unit = 1
+    for divisor in {below for _, below in many}:
+        limit.look()
+        unit = lcm(unit, divisor)
+        if unit.bit_length() > _DIGITS:
+            raise CertificateError("the costs are too finely divided: they have no common denominator of a sane size.")
     total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
     return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
@@ -523,16 +606,23 @@ def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
     if not network.layers:
         return np.where(network.encoder.encode(X), 0, -1).astype(np.int64)
     layer = network.layers[0]
-    return np.concatenate([layer.match_counts(network.inputs(X[k : k + 4096])) - layer.tau for k in range(0, len(X), 4096)])
+    return np.asarray(layer.match_counts(network.inputs(X)) - layer.tau)
 
 
-def _later(network: Network, depth: int) -> list[DenseLayer]:
-    found = [dense_of(layer) for layer in network.layers[1:]]
-    passing = DenseLayer(np.eye(network.head.inputs, dtype=np.int64), np.ones(network.head.inputs, np.int64))
-    return found + [passing] * (depth - 1 - len(found))
+def _later(network: Network, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
+    found = []
+    for layer in network.layers[1:]:
+        limit.take(40 * layer.outputs * layer.inputs, "a layer of two networks side by side")
+        dense = dense_of(layer)
+        found.append((dense.weights, dense.tau))
+    inputs = network.head.inputs
+    if len(found) < depth - 1:
+        limit.take(40 * inputs**2, "a layer of two networks side by side")
+        found += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(found))
+    return found
 
 
-def _beside(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     weights = np.zeros((sum(w.shape[0] for w, _ in parts), sum(w.shape[1] for w, _ in parts)), np.int64)
     i = j = 0
     for w, _ in parts:
@@ -557,6 +647,7 @@ def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
     Each feature's options, its own state among them, stand in order; step k is true iff the option is the k-th or a later one.
     """
     chains, columns, prices, start, spent, count = [], [], [], plain.base.copy(), 0, 0
+    plain.limit.take(24 * len(plain.base) * sum(map(len, plain.features)), "the steps of all features")
     for options, stay in zip(plain.features, plain.stays, strict=True):
         row = [*options[:stay], (0, np.zeros(len(plain.base), np.int64)), *options[stay:]]
         start, spent = start + row[0][1], spent + row[0][0]
@@ -574,11 +665,3 @@ def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
     layers.append((weights.astype(np.int64), np.array(least, dtype=np.int64)))
     cases = tuple(tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in plain.cases)
     return tuple(chains), None if plain.budget is None else (tuple(prices), plain.budget - spent), tuple(layers), cases
-
-
-def violates(setting: Setting, samples: Sequence[Sequence[Any]]) -> bool:
-    """Whether raw samples, one a side, are a violation; by the definition, in exact fractions."""
-    counts: list[int] = []
-    for network, sample in zip(setting.networks, samples, strict=True):
-        counts += network.match_counts(rows_of([sample]), engine="definition")[0].tolist()
-    return any(all(sum(f * m for f, m in zip(factors, counts, strict=True)) >= least for factors, least in case) for case in setting.cases)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
 from sugenet.reason.check_question import raw, scores
 
 __all__ = ["check_reason", "hitting_set_within"]
@@ -16,7 +17,7 @@ _MANY = 3000
 """Sets up to which those that contain another are left out first."""
 
 
-def check_reason(certificate: dict[str, Any], network: Network, proved: str) -> str:
+def check_reason(certificate: dict[str, Any], network: Network, proved: str, limit: Limit) -> str:
     """Check the claims of a reason beyond its being sufficient; say what was checked."""
     from sugenet.reason.certificate import changed_as_claimed, lies_inside
 
@@ -26,18 +27,17 @@ def check_reason(certificate: dict[str, Any], network: Network, proved: str) -> 
 
     def violating(row: list[Any]) -> set[int]:
         """Features that a counterexample changes, after it is replayed."""
+        limit.look()
         witness = raw(network, row)
         lies_inside(network, question["region"], sample, witness)
         if not changed_as_claimed(question, scores(network, witness)):
             raise CertificateError("a counterexample does not change the answer.")
         return {f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b}
 
-    if status not in ("sufficient", "minimal", "minimum"):
-        raise CertificateError(f"a reason that is {status!r} claims nothing that can be checked.")
     if status == "minimal" or (status == "minimum" and certificate["witness"] is not None):
         left = set(fixed)
         for feature, row in certificate["witness"]:
-            if violating(row) & fixed != {feature}:
+            if type(feature) is not int or violating(row) & fixed != {feature}:
                 raise CertificateError(f"the counterexample for feature {feature} changes another one of the reason, or not this one.")
             left.discard(int(feature))
         if left:
@@ -48,15 +48,17 @@ def check_reason(certificate: dict[str, Any], network: Network, proved: str) -> 
         for changes in certificate["contrasts"]:
             row = list(question["sample"])
             for feature, value in changes:
-                row[int(feature)] = value
+                if type(feature) is not int or not 0 <= feature < len(row):
+                    raise CertificateError(f"a counterexample changes the feature {str(feature)[:40]}, which there is not.")
+                row[feature] = value
             sets.append(violating(row))
-        if fixed and hitting_set_within(sets, len(fixed) - 1):
+        if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
             raise CertificateError("the counterexamples leave room for a smaller reason.")
         said.append(f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples" if fixed else "none is smaller than nothing")
     return "; ".join(said)
 
 
-def hitting_set_within(sets: list[set[int]], size: int) -> bool:
+def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = None) -> bool:
     """Whether some set of at most so many elements meets all sets; by branching on a smallest set that is not met.
 
     Examples
@@ -68,6 +70,8 @@ def hitting_set_within(sets: list[set[int]], size: int) -> bool:
 
     def search(left: list[frozenset[int]], room: int, banned: frozenset[int]) -> bool:
         nonlocal work
+        if limit is not None:
+            limit.look()
         work += len(left) + 1
         if work > _WORK:
             raise CertificateError("there are too many counterexamples to see again that no smaller reason exists.")

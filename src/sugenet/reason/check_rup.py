@@ -10,24 +10,27 @@ is shared with the solver.
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
-from zlib import decompressobj
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
+from sugenet.reason.check_unpack import unpacked
 
 __all__ = ["Plain", "check_rup"]
 
-_TEXT = 1 << 30
 _LARGE = 1 << 61
-_CHUNK = 200
+"""For sizes of all weights and bounds of an implication together: sums of two such stay within 63 bits."""
+_WORK = 1 << 26  # weights that clauses are propagated over before the clock is looked at
+_MOST = 200  # clauses likewise
+_BLOCK = 1 << 12  # clauses that are read at a time
+_WORD = 20  # letters of a literal
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Plain:
     """Rows of the last layer; in some case all are true."""
 
 
-def check_rup(proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = ()) -> str:
+def check_rup(proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = (), limit: Limit | None = None) -> str:
     """Check that a cascade has no solution (in which the assumed literals hold); say how many clauses were followed.
 
     Parameters
@@ -56,6 +59,8 @@ def check_rup(proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = ()) 
         The cascade.
     assumed
         Signed variable numbers.
+    limit
+        Of time and memory.
 
     Raises
     ------
@@ -63,39 +68,49 @@ def check_rup(proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = ()) 
         Naming the first clause, fact or cut that does not follow.
     """
     try:
-        return _check(proof, plain, assumed)
+        return _check(proof, plain, assumed, limit or Limit(None, None))
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, OSError) as error:
-        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {error}") from error
-    except Exception as error:
-        if type(error).__module__ == "zlib":
-            raise CertificateError(f"the proof is damaged: {error}") from error
-        raise
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {str(error)[:200]}") from error
 
 
-def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int]) -> str:
+def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int], limit: Limit) -> str:
     sizes = [sum(map(len, plain.chains)), *(len(least) for _, least in plain.layers), len(plain.cases)]
     starts = list(accumulate(sizes, initial=0))
     total = starts[-1]
-    if proof["kind"] != "rup" or proof["variables"] != total:
+    if proof["kind"] != "rup" or type(proof["variables"]) is not int or proof["variables"] != total:
         raise CertificateError(f"the proof is no propagation proof over {total} variables.")
     if [step for chain in plain.chains for step in chain] != list(range(starts[1])):
         raise CertificateError("the chains must hold the steps in order.")
     facts = [_literal(fact, total) for fact in proof["facts"]]
-    _check_facts(facts, plain, starts)
-    clauses = _clauses(proof, total)
-    if not clauses or clauses[-1]:
-        raise CertificateError("the proof does not end with the empty clause.")
+    _check_facts(facts, plain, starts, limit)
     given = [[starts[-2] + c + 1 for c in range(len(plain.cases))]]
     given += [[-(starts[-2] + c + 1), starts[-3] + row + 1] for c, case in enumerate(plain.cases) for row in case]
     given += [[-(b + 1), a + 1] for chain in plain.chains for a, b in pairwise(chain)]
     given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
-    judge = _Judge(_implications(plain, starts, proof.get("cuts", [])), starts, [*given, *clauses])
-    bad = judge.first_that_fails(len(given))
-    if bad is not None:
-        raise CertificateError(f"clause {bad + 1} of {len(clauses)}, {clauses[bad] or 'the empty one'}, does not follow.")
-    return f"{len(clauses)} clauses follow one after the other, the last one empty"
+    judge = _Judge(_implications(plain, starts, proof.get("cuts", []), limit), starts, limit)
+    judge.take(_flat(given))
+    count, last = 0, 1
+    for block in _clauses(proof, total, limit):
+        bad = judge.first_that_fails(block)
+        if bad is not None:
+            clause = np.split(block[0], np.cumsum(block[1]))[bad].tolist()
+            of = "" if "encoding" in proof else f" of {len(proof['clauses'])}"
+            raise CertificateError(f"clause {count + bad + 1}{of}, {str(clause)[:80] if clause else 'the empty one'}, does not follow.")
+        count, last = count + len(block[1]), int(block[1][-1])
+    if not count or last:
+        raise CertificateError("the proof does not end with the empty clause.")
+    return f"{count} clauses follow one after the other, the last one empty"
+
+
+_Flat = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
+"""Clauses one after another, and the size of each."""
+
+
+def _flat(clauses: Sequence[Sequence[int]]) -> _Flat:
+    sizes = np.fromiter(map(len, clauses), np.int64, len(clauses))
+    return np.fromiter((x for clause in clauses for x in clause), np.int32, int(sizes.sum())), sizes
 
 
 def _literal(value: Any, total: int) -> int:
@@ -104,32 +119,54 @@ def _literal(value: Any, total: int) -> int:
     return value
 
 
-def _clauses(proof: dict[str, Any], total: int) -> list[list[int]]:
-    if proof.get("encoding") is None:
-        return [[_literal(x, total) for x in clause] for clause in proof["clauses"]]
+def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[_Flat]:
+    """The clauses of a proof in blocks."""
+    clauses = proof["clauses"]
+    if "encoding" not in proof:
+        if not isinstance(clauses, list) or not all(isinstance(clause, list) for clause in clauses):
+            raise CertificateError("the proof is damaged: its clauses must be lists.")
+        if not clauses or clauses[-1]:
+            raise CertificateError("the proof does not end with the empty clause.")
+        for start in range(0, len(clauses), _BLOCK):
+            yield _flat([[_literal(x, total) for x in clause] for clause in clauses[start : start + _BLOCK]])
+        return
     if proof["encoding"] != "zlib+base64":
-        raise CertificateError(f"unknown encoding {proof['encoding']!r}.")
-    reader = decompressobj()
-    text = reader.decompress(b64decode(proof["clauses"], validate=True), _TEXT)
-    if not reader.eof:
-        raise CertificateError("the clauses are cut off or too long.")
-    clauses: list[list[int]] = [[]]
-    for word in text.split():
-        literal = int(word)
-        if literal == 0:
-            clauses.append([])
-        else:
-            clauses[-1].append(_literal(literal, total))
-    if clauses.pop():
+        raise CertificateError(f"unknown encoding {str(proof['encoding'])[:40]!r}.")
+    words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
+    for piece in _then(unpacked(clauses, limit), b"\n"):
+        text = words + piece
+        if text.translate(None, b"0123456789- \n"):
+            raise CertificateError("the proof is damaged: clauses are signed numbers.")
+        cut = max(text.rfind(b" "), text.rfind(b"\n")) + 1
+        text, words = text[:cut], text[cut:]
+        if len(words) > _WORD:
+            raise CertificateError("the proof is damaged: a number of a clause is too long.")
+        numbers = np.concatenate([rest, np.fromiter(map(int, text.split()), np.int64)])
+        if len(numbers) and int(np.abs(numbers).max()) > total:
+            _literal(int(numbers[np.argmax(np.abs(numbers))]), total)
+        ends = np.flatnonzero(numbers == 0)
+        done, rest = (numbers[: ends[-1] + 1], numbers[ends[-1] + 1 :]) if len(ends) else (numbers[:0], numbers)
+        sizes = np.diff(ends, prepend=-1) - 1
+        if max(int(sizes.max(initial=0)), len(rest)) > total:
+            raise CertificateError("a clause has more literals than there are variables.")
+        if len(sizes):
+            yield done[done != 0].astype(np.int32), sizes
+    if len(rest):
         raise CertificateError("the last clause does not end.")
-    return clauses
+
+
+def _then(pieces: Iterator[bytes], last: bytes) -> Iterator[bytes]:
+    yield from pieces
+    yield last
 
 
 # -- facts -----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_facts(facts: Iterable[int], plain: Plain, starts: Sequence[int]) -> None:
+def _check_facts(facts: Iterable[int], plain: Plain, starts: Sequence[int], limit: Limit) -> None:
     """A fact must hold for all sums of a first-layer row between the smallest and the largest that the budget allows."""
+    rows, steps = plain.layers[0][0].shape
+    limit.fits(8 * rows * (4 * steps + 8 * len(plain.chains)), "the sums of all features")
     low, high = _reach(plain)
     least = plain.layers[0][1]
     for fact in facts:
@@ -175,9 +212,10 @@ class _Implication:
     least: int
 
 
-def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[int]]) -> list[list[_Implication]]:
+def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[int]], limit: Limit) -> list[list[_Implication]]:
     """For each layer the implications over its inputs."""
     layers = []
+    limit.take(sum(50 * weights.size + 400 * len(least) for weights, least in plain.layers), "the implications of all neurons")
     for number, (weights, least) in enumerate(plain.layers):
         if weights.shape != (len(least), starts[number + 1] - starts[number]):
             raise CertificateError(f"the weights of layer {number + 1} do not fit.")
@@ -187,13 +225,14 @@ def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[i
         layers.append(found)
     of = {implication.guard: implication for implication in layers[0]}
     if plain.budget is not None:
-        prices, limit = np.array(plain.budget[0], dtype=object), int(plain.budget[1])
-        layers[0].append(_Implication(0, -prices, -limit))
+        prices, most = np.array(plain.budget[0], dtype=object), int(plain.budget[1])
+        layers[0].append(_Implication(0, -prices, -most))
         for guard, q, p in cuts:
-            if type(q) is not int or type(p) is not int or guard not in of or q < 0 or p < 0:
+            limit.take(120 * len(prices), "the cuts of a proof")
+            if any(type(value) is not int for value in (guard, q, p)) or guard not in of or q < 0 or p < 0:
                 raise CertificateError(f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more.")
             row = of[guard]
-            layers[0].append(_Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * limit))
+            layers[0].append(_Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * most))
     elif any(True for _ in cuts):
         raise CertificateError("there are cuts, but no budget.")
     return layers
@@ -202,14 +241,15 @@ def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[i
 class _Judge:
     """The arrays that the propagation works on."""
 
-    def __init__(self, layers: list[list[_Implication]], starts: Sequence[int], clauses: list[list[int]]) -> None:
+    def __init__(self, layers: list[list[_Implication]], starts: Sequence[int], limit: Limit) -> None:
         total = starts[-1]
+        self.limit = limit
         flat = [implication for layer in layers for implication in layer]
         if any(float(np.abs(i.weights.astype(float)).sum()) + abs(i.least) >= _LARGE for i in flat):
             raise CertificateError("the weights, prices or factors are too large to check.")
         tables = [np.array([i.weights for i in layer], dtype=np.int64) for layer in layers]
-        self.size = len(clauses)
-        ends = np.cumsum([0, *map(len, clauses)])
+        self.step = max(1, min(_MOST, _WORK // (1 + sum(table.size for table in tables))))
+        self.size = 0
         self.problem = (
             np.concatenate([table.T.ravel() for table in tables]),
             np.cumsum([0, *(table.size for table in tables)]),
@@ -221,24 +261,52 @@ class _Judge:
             np.searchsorted(starts, np.arange(total), side="right") - 1,
             *_by_guard(np.array([i.guard for i in flat], np.int64), total),
         )
-        self.clauses = (np.array([x for clause in clauses for x in clause], np.int64), ends)
-        self.state = (
+        self.clauses = np.zeros(1 << 10, np.int32), np.zeros(1 << 10, np.int64)
+        limit.take(60 * total, "the variables of a proof")
+        self.state: tuple[npt.NDArray[Any], ...] = (
             np.zeros(2 * total + 1, np.int8),  # truth of a literal, at total + literal
             np.zeros(total, np.int64),  # literals set, in order
             np.array([int(np.maximum(i.weights, 0).sum()) for i in flat], np.int64),
             np.full(2 * total + 1, -1, np.int64),  # first clause that watches a literal
-            np.full(2 * self.size, -1, np.int64),  # next clause, for the two watches of each
+            np.full(1 << 11, -1, np.int64),  # next clause, for the two watches of each
             np.zeros(3, np.int64),  # literals set, literals handled, whether there is a contradiction for good
         )
 
-    def first_that_fails(self, given: int) -> int | None:
-        """Number of the first clause behind the given ones that does not follow."""
-        _add_given(self.problem, self.clauses, self.state, given)
-        for start in range(given, self.size, _CHUNK):
-            bad = _follow(self.problem, self.clauses, self.state, start, min(start + _CHUNK, self.size))
+    def take(self, given: _Flat) -> None:
+        """Draw the conclusions of the implications alone, and of clauses that are given."""
+        self._write(given)
+        _add_given(self.problem, self.clauses, self.state, self.size)
+
+    def first_that_fails(self, clauses: _Flat) -> int | None:
+        """Number of the first of more clauses that does not follow; all are taken in, unless there is a contradiction for good."""
+        if self.state[-1][2]:
+            return None
+        before = self.size
+        self._write(clauses)
+        for start in range(before, self.size, self.step):
+            self.limit.look()
+            bad = _follow(self.problem, self.clauses, self.state, start, min(start + self.step, self.size))
             if bad >= 0:
-                return int(bad) - given
+                return int(bad) - before
         return None
+
+    def _write(self, clauses: _Flat) -> None:
+        """Write clauses behind those that are known."""
+        (literals, ends), (more, sizes) = self.clauses, clauses
+        used, size = int(ends[self.size]), self.size + len(sizes)
+        self.limit.take(8 * len(more) + 48 * len(sizes), "the clauses of a proof")  # arrays that double
+        self.clauses = _grown(literals, used + len(more), 0), _grown(ends, size + 1, 0)
+        self.state = (*self.state[:4], _grown(self.state[4], 2 * size, -1), self.state[5])
+        self.clauses[0][used : used + len(more)] = more
+        self.clauses[1][self.size + 1 : size + 1] = used + np.cumsum(sizes)
+        self.size = size
+
+
+def _grown(array: npt.NDArray[Any], size: int, fill: int) -> npt.NDArray[Any]:
+    """The array, twice as large where it is too small."""
+    if size <= len(array):
+        return array
+    return np.concatenate([array, np.full(max(size, 2 * len(array)) - len(array), fill, array.dtype)])
 
 
 def _by_guard(guards: npt.NDArray[np.int64], total: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

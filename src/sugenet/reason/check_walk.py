@@ -17,16 +17,18 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.layers import Ints, match_counts
 from sugenet.errors import TooLargeError
+from sugenet.reason.check_limit import Limit
 
 __all__ = ["MOST_SETS", "Walked", "walk"]
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
+_STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
 _BATCH = 1 << 14
 _TOO_HEAVY = 1 << 60
 MOST_SETS = 10**13
-_RECENT = 1 << 16  # patterns that a thread remembers before it looks them up
+_RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
 
 _Patterns = npt.NDArray[np.uint64]
@@ -50,11 +52,13 @@ def walk(
     base: Ints,
     features: Sequence[Sequence[tuple[int, Ints]]],
     budget: int | None,
-    layers: Iterable[tuple[Ints, Ints]],
+    layers: Iterable[Any],
     head: Ints,
     violates: Callable[[Ints], npt.NDArray[np.bool_]],
     threads: int | None = None,
     most: int = MOST_SETS,
+    patterns: int = MOST_SETS,
+    limit: Limit | None = None,
 ) -> Walked:
     """Walk every set with at most one option a feature, weights summing to at most the budget, and judge every pattern.
 
@@ -67,41 +71,97 @@ def walk(
     budget
         For the sum of the weights; None allows every set.
     layers
-        Weights and tau of the layers behind the first.
+        The layers behind the first: weights and tau of all of them, or some as layers of a network.
     head
         Weights of the head, one row a class.
     violates
         From match counts of the classes, one row a pattern, to whether they are a violation; called from several threads.
     threads
         How many may work at once; one per core when None.
-    most
-        Stop once there are more sets than this.
+    most, patterns
+        Stop once there are more sets or patterns than this; they are then not judged.
+    limit
+        Of time and memory.
     """
+    limit = limit or Limit(None, None)
     used = [list(options) for options in features if len(options)]
-    weight, limit = _weights(used, budget)
+    weight, heaviest = _weights(used, budget)
+    limit.take(16 * len(weight) * len(base), "all changes of a walk")
     gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(len(weight), len(base))
-    loose = _loose(np.asarray(base, np.int64), gains, used, weight, limit)
+    loose, together = _loose(np.asarray(base, np.int64), gains, used, weight, heaviest)
     count = threads or _cores()
-    small = int(np.abs(base[loose]).max(initial=0)) + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, len(used)) < 1 << 30
+    # Sums of at most `together` gains and a base: below 2^31, so that int32 holds them and every one on the way.
+    small = int(np.abs(base[loose]).max(initial=0)) + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, together) < 1 << 31
     words = max(1, -(-len(loose) // 64))
+    limit.take(64 * words * (8 - 4 * small) * (len(gains) + 1 + count * (together + 3)), "all changes of a walk")
     lanes = np.full((len(gains) + 1, 64 * words), 0, np.int32 if small else np.int64)
     lanes[0] = -1  # neurons that never turn, behind the last
     lanes[0, : len(loose)], lanes[1:, : len(loose)] = base[loose], gains[:, loose]
+    del gains
     start, rows = lanes[0].reshape(words, 64), lanes[1:].reshape(-1, words, 64)
     sizes = [len(options) for options in used]
     behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)  # first option of the next feature
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
-    judged = _Later(np.asarray(base) >= 0, loose, [(np.asarray(w), np.asarray(t)) for w, t in layers], np.asarray(head))
-    with ThreadPoolExecutor(count) as pool:
-        shares = list(pool.map(lambda turn: _share(start, rows, weight, behind, lightest, limit, turn, count, most), range(count)))
-        _, known, size = shares[0]
-        for _, others, many in shares[1:]:
-            known, size = _with(known, size, _listed(others, many))
-        patterns = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
-        batches = [patterns[k : k + _BATCH] for k in range(0, len(patterns), _BATCH)]
-        bad = any(pool.map(lambda batch: bool(np.any(violates(judged.counts(batch)))), batches))
-        digest = sum(pool.map(lambda batch: int(_digest(batch, loose)), batches))
-    return Walked(sum(sets for sets, _, _ in shares), len(patterns), f"{digest & ((1 << 64) - 1):016x}", bad)
+    judged = _judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
+    tally = _Tally(most, patterns, count, words, limit)
+    with ThreadPoolExecutor(count) as pool, tally:
+        step = (start, rows, weight, behind, lightest, heaviest, together)
+        tables = list(pool.map(lambda turn: _share(step, turn, tally), range(count)))
+        known, size = tables[0]
+        for others, many in tables[1:]:
+            if not tally.over:
+                known, size = tally.put(0, known, size, _listed(others, many))
+        if tally.over:
+            return Walked(tally.sets, max(tally.sizes), "", False)
+        tables.clear()
+        limit.fits(16 * words * (size + 1), "all patterns of a walk")
+        found = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
+        del known
+
+        def judge(k: int) -> tuple[bool, int]:
+            limit.look()
+            batch = found[k : k + judged.batch]
+            return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, loose))
+
+        seen = list(pool.map(judge, range(0, len(found), judged.batch)))
+    return Walked(tally.sets, len(found), f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}", any(bad for bad, _ in seen))
+
+
+class _Tally:
+    """What the threads of a walk have seen together, and whether that is more than was claimed."""
+
+    def __init__(self, most: int, patterns: int, threads: int, words: int, limit: Limit) -> None:
+        self.most, self.patterns, self.threads, self.words, self.limit = most, patterns, threads, words, limit
+        self.walked, self.sizes = [0] * threads, [1] * threads  # sets, and patterns with the empty one, of each thread
+        self.room = [0] * threads  # bytes of each thread's table
+        self.stopped = False
+
+    def __enter__(self) -> _Tally:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stopped = True  # an error or an interrupt in one thread ends the others soon
+
+    @property
+    def sets(self) -> int:
+        return sum(self.walked)
+
+    @property
+    def over(self) -> bool:
+        """Whether there are more sets or patterns than was claimed: a thread's patterns are all different."""
+        return self.sets > self.most or max(self.sizes) > self.patterns
+
+    def put(self, turn: int, known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
+        """Put patterns into a thread's table, a larger one where it gets too full and there is memory for that."""
+        if 2 * (size + len(more)) > len(known):
+            room = 1 << (2 * (size + len(more))).bit_length()
+            self.room[turn] = 8 * self.words * room
+            self.limit.fits(sum(self.room) + 16 * self.words * size, "the patterns of a walk")
+            old, known = _listed(known, size), np.zeros((room, self.words), np.uint64)
+            _put(known, old)
+        size += int(_put(known, more))
+        self.sizes[turn] = size + 1
+        return known, size
 
 
 def _cores() -> int:
@@ -120,39 +180,34 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
     return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
 
 
-def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int) -> npt.NDArray[np.int64]:
-    """Neurons that may turn: the largest steps of as many features as fit together would do it."""
+def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Neurons that may turn: the largest steps of as many features as fit together would do it; and how many fit together."""
     if not used:
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), 0
     starts = np.cumsum([0, *(len(options) for options in used)])[:-1]
     fit = int((np.cumsum(np.sort(np.minimum.reduceat(weight, starts))) <= limit).sum())
     up = np.sort(np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0), axis=0)[::-1][:fit].sum(axis=0)
     down = np.sort(np.minimum(np.minimum.reduceat(gains, starts, axis=0), 0), axis=0)[:fit].sum(axis=0)
-    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64)
+    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64), fit
 
 
-def _share(
-    start: Ints, rows: Ints, weight: Ints, behind: Ints, lightest: Ints, limit: int, turn: int, turns: int, most: int
-) -> tuple[int, _Patterns, int]:
-    """One thread's share of the sets: how many, a table of their different patterns but the empty one, and its size."""
-    words = len(start)
-    chosen = np.full(len(set(behind.tolist())) + 1, -1, np.int64)
+def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[_Patterns, int]:
+    """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a free place), and its size."""
+    start, rows, weight, behind, lightest, heaviest, together = step
+    words = tally.words
+    chosen = np.full(together + 2, -1, np.int64)
     state = np.zeros(3, np.int64)  # depth, sets of `_SHARED` options met, sets walked
-    chunk, recent, known = np.zeros((_CHUNK, words), np.uint64), np.zeros((_RECENT, words), np.uint64), np.zeros((64, words), np.uint64)
-    size, more = 0, True
-    while more:
-        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, most)
-        known, size = _with(known, size, chunk[:found])
-    return int(state[2]), known, size
-
-
-def _with(known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
-    """A set of patterns, an open hash table in which 0 stands for a free place, with more patterns put in."""
-    if 2 * (size + len(more)) > len(known):
-        room = 1 << (2 * (size + len(more))).bit_length()
-        old, known = _listed(known, size), np.zeros((room, known.shape[1]), np.uint64)
-        _put(known, old)
-    return known, size + int(_put(known, more))
+    chunk = np.zeros((max(64, _CHUNK // words), words), np.uint64)
+    recent = np.zeros((1 << max(6, (_RECENT // words).bit_length() - 1), words), np.uint64)
+    known, size, more = np.zeros((64, words), np.uint64), 0, True
+    steps = max(1, _STEPS // words)
+    while more and not (tally.over or tally.stopped):
+        tally.limit.look()
+        here = min(steps, tally.most + 1)
+        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, heaviest, turn, tally.threads, recent, chunk, here)
+        tally.walked[turn] = int(state[2])
+        known, size = tally.put(turn, known, size, chunk[:found])
+    return known, size
 
 
 @nb.njit(nogil=True, cache=True)
@@ -211,10 +266,10 @@ def _mix(patterns, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, most):  # type: ignore[no-untyped-def]
+def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, steps):  # type: ignore[no-untyped-def]
     """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns, until the chunk is full.
 
-    It ends early once there are more than `most` sets.
+    It also ends after so many steps. Whether there are more sets, and how many patterns were written down.
 
     A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED` options and what they begin
     belong to the threads in turn, smaller ones to the first.
@@ -234,18 +289,20 @@ def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, tu
         spent[d + 1] = spent[d] + weight[chosen[d]]
     if depth == 0 and chosen[0] == -1 and turn == 0:
         state[2] = 1  # the empty set
+    went_on = False
     while depth >= 0:
         deeper = False
         k = chosen[depth] + 1  # chosen[depth] is the option tried last at this depth
         while k < options:
             if spent[depth] + weight[k] > limit:
+                steps -= 1
                 k = options if spent[depth] + lightest[k] > limit else k + 1
                 continue
-            if size == len(chunk):
+            steps -= 1
+            if size == len(chunk) or (steps < 0 and went_on):
                 state[0], chosen[depth] = depth, k - 1
                 return True, size
-            if state[2] > most:
-                return False, size
+            went_on = True
             if depth + 1 == _SHARED:
                 state[1] += 1
             mine = (state[1] % turns if depth + 1 >= _SHARED else 0) == turn
@@ -256,7 +313,7 @@ def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, tu
                     for j in range(64):
                         key ^= nb.uint64(sums[depth, w, j] + rows[k, w, j] >= 0) << nb.uint64(j)
                     chunk[size, w] = key
-                place, fresh = _mix(chunk, size) & nb.uint64(_RECENT - 1), False
+                place, fresh = _mix(chunk, size) & nb.uint64(len(recent) - 1), False
                 for w in range(words):
                     fresh |= recent[place, w] != chunk[size, w]
                     recent[place, w] = chunk[size, w]
@@ -296,14 +353,42 @@ def _splitmix64(value):  # type: ignore[no-untyped-def]
     return z ^ (z >> nb.uint64(31))
 
 
+def _judge_of(active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints, limit: Limit) -> _Later | _Defined:
+    written = all(isinstance(layer, tuple) and len(layer[1]) for layer in layers) and len(active) > 0
+    return _Later(active, loose, layers, head, limit) if written else _Defined(active, loose, layers, head)
+
+
+class _Defined:
+    """The layers behind the first as the definition has them, for those that would be large as bits of their literals."""
+
+    batch = 1 << 6
+
+    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints) -> None:
+        self.active, self.loose, self.layers, self.head = active, loose, layers, head
+
+    def counts(self, patterns: _Patterns) -> Ints:
+        """Match counts of the classes, one row a pattern."""
+        bits = np.repeat(self.active[None], len(patterns), axis=0)
+        turned = np.unpackbits(patterns.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, : len(self.loose)]
+        bits[:, self.loose] ^= turned.astype(bool)
+        for layer in self.layers:
+            bits = match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
+        return match_counts(self.head, bits)
+
+
 class _Later:
     """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds 2^b where it holds."""
 
-    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints) -> None:
-        layers, head = list(layers), np.asarray(head)
+    batch = _BATCH
+
+    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints, limit: Limit) -> None:
+        layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
         every = [weights for weights, _ in layers] + [head]
         self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
         widest = int(self.sizes.max()) + 63
+        digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
+        inside = sum(max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True))
+        limit.take(64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits")
         self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
         for number, (_, tau) in enumerate(layers):
             self.tau[number, : len(tau)] = tau

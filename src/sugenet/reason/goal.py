@@ -71,9 +71,13 @@ class Goal:
 
     @cached_property
     def factors(self) -> npt.NDArray[Any]:
-        """One row an inequality: int64 where sums of match counts fit, else Python integers."""
+        """One row an inequality: int64 where sums of match counts fit, else Python integers.
+
+        A match count is below 2^31 (`sugenet.bnn.layers.check_size`), so no sum or difference on the way, in any order, exceeds
+        ``|least| + 2^31 * sum(|factors|)``.
+        """
         rows = [vote.factors for vote in self.votes]
-        large = any(abs(value) >= 1 << 40 for row in rows for value in row) or any(abs(vote.least) >= 1 << 61 for vote in self.votes)
+        large = any(abs(vote.least) + (sum(map(abs, vote.factors)) << 31) >= 1 << 63 for vote in self.votes)
         return np.array(rows, dtype=object if large else np.int64).reshape(len(rows), -1 if rows else 0)
 
     @cached_property

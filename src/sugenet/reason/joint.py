@@ -127,7 +127,7 @@ def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]])
     make_sure(32 * outputs * encoder.width, f"{outputs:,} neurons over {encoder.width:,} bits of two sides", _SMALLER)
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
-    tau = first.tau.copy()
+    tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows
     for feature, (coding, own) in enumerate(zip(encoder.codings, states, strict=True)):
         gains = _gains(network, first, feature)[:, list(own)]
         group = encoder.group(feature)

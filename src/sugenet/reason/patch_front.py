@@ -41,7 +41,8 @@ class Block:
     @cached_property
     def sums(self) -> Ints:
         """Least bipolar sum that activates each neuron."""
-        return np.asarray(2 * self.tau - np.abs(self.weights).sum(axis=1))
+        sizes = np.abs(self.weights).sum(axis=1)
+        return np.asarray(2 * np.clip(self.tau, 0, sizes + 1) - sizes)  # no other tau decides otherwise, and none overflows
 
 
 def blocks_of(layer: Layer) -> list[Block]:

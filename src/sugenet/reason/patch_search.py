@@ -186,7 +186,7 @@ class Search:
         last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
         ptr = np.concatenate([[0], np.cumsum(np.concatenate([*counts, last]))])
         least = [np.zeros(layers[0].inputs, np.int64), front.high]
-        least += [2 * layer.tau - layer.sizes for layer in layers[1:]]
+        least += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]  # no other tau decides otherwise
         return cls(
             front, inside, ptr, np.concatenate([*where, last]), np.concatenate(targets), np.concatenate(weights), np.concatenate(least)
         )

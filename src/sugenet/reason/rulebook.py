@@ -7,7 +7,7 @@ large one the rules say what they say, and are silent elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,10 +21,11 @@ from sugenet.capacity import PossibilisticBase
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason.answers import Proved
-from sugenet.reason.certificate import check
+from sugenet.reason.check_limit import SECONDS, Limit
 from sugenet.reason.decide import Clock
 from sugenet.reason.questions import Always, class_of
 from sugenet.reason.rule import NetworkRule
+from sugenet.reason.rulebook_check import LEFT_OUT, check_book, check_data, masks_in
 from sugenet.reason.rulebook_grid import Grid, Masks, Share, places_of
 from sugenet.reason.rulebook_small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verify import verify
@@ -123,28 +124,12 @@ class Rulebook(Drawn):
             return Share(Fraction(int(marked(self._grid, boxes).sum()), self._grid.total), True)
         return self._grid.union(boxes)
 
-    def check(self, network: Network | None = None) -> str:
-        """Check the certificate of every rule by the definition, and where the book is complete, that; say what was checked."""
-        judge = self.network if network is None else network
-        for number, rule in enumerate(self.rules, start=1):
-            claim = Always(rule.label, rule.box).data(judge)
-            if rule.certificate.get("question") != claim or rule.certificate.get("answer") != "proved":
-                raise CertificateError(f"the certificate of rule {number} is not about the rule {rule}.")
-            check(rule.certificate, judge)
-        said = f"{len(self.rules)} rules hold"
-        if self.complete:
-            self._check_complete(judge)
-            said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in self.classes)}"
-        return said
+    def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
+        """Check every claim by the definition: the certificate of each rule, that it is prime, and where the book is complete, that.
 
-    def _check_complete(self, judge: Network) -> None:
-        grid = Grid(judge)
-        if grid.total > CODEWORDS:
-            raise CertificateError(f"that the rules say everything cannot be checked: there are {grid.total:,} codewords.")
-        truth = grid.table("definition")
-        for label in self.classes:
-            if not np.array_equal(marked(grid, (rule.masks for rule in self.of(label))), truth == label):
-                raise CertificateError(f"the rules do not cover exactly the inputs of {judge.classes[label]}.")
+        Raises `CertificateError` where a claim is not so, and `CheckLimitError` when the time ends first.
+        """
+        return check_book(self, self.network if network is None else network, Limit(time_limit))
 
     # -- in other forms ------------------------------------------------------------------------------------------------------------
 
@@ -187,26 +172,27 @@ class Rulebook(Drawn):
         }
 
     @classmethod
-    def from_data(cls, network: Network, data: Mapping[str, Any]) -> Rulebook:
-        """Read a book from what `data` gave. What it claims is not believed before `check`."""
+    def from_data(cls, network: Network, data: Mapping[str, Any], *, time_limit: float | None = SECONDS) -> Rulebook:
+        """Read a book from what `data` gave, and check all that it claims, as `check` does; nothing is believed."""
+        check_data(data, network)
         try:
-            if (data["format"], data["version"]) != ("sugenet rulebook", 1):
-                raise CertificateError("this is no sugenet rulebook of version 1.")
-            if data["network"] != network.fingerprint:
-                raise CertificateError(f"the rulebook is for the network {data['network'][:12]}, not for {network.fingerprint[:12]}.")
             grid = Grid(network)
             rules = []
-            for row in data["rules"]:
-                states = tuple((int(feature), tuple(map(int, kept))) for feature, kept in row["states"])
-                masks = grid.check_box(_masks(grid, states))
-                rules.append(_rule(grid, masks, class_of(network, row["then"]), bool(row["prime"]), dict(row["certificate"])))
-            classes = tuple(class_of(network, name) for name in data["classes"])
-            left = {str(why): int(count) for why, count in data["left_out"].items()}
-            return cls(network, tuple(rules), classes, bool(data["complete"]), str(data["kind"]), left, float(data["seconds"]))
+            for number, row in enumerate(data["rules"], start=1):
+                rule = _rule(grid, masks_in(grid, row, number), network.classes.index(row["then"]), row["prime"], row["certificate"])
+                if row["if"] != rule.conditions() or row["coverage"] != str(rule.coverage):
+                    raise CertificateError(f"the words or the coverage of rule {number} are not about the rule {rule}.")
+                rules.append(rule)
+            classes = tuple(network.classes.index(name) for name in data["classes"])
+            book = cls(network, tuple(rules), classes, data["complete"], data["kind"], dict(data["left_out"]), float(data["seconds"]))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, CertificateError):
                 raise
-            raise CertificateError(f"the rulebook is damaged: {type(error).__name__}: {error}") from error
+            raise CertificateError(f"the rulebook is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        book.check(time_limit=time_limit)
+        if data["covered"] != book.data()["covered"]:
+            raise CertificateError("the rules do not cover exactly the shares of all codewords that the book says.")
+        return book
 
     def to_python(self) -> str:
         """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample, None where no rule speaks."""
@@ -327,7 +313,7 @@ class _Work:
     def __init__(self, grid: Grid, classes: tuple[int, ...], most: int | None, longest: int | None, clock: Clock) -> None:
         self.grid, self.classes, self.most, self.longest, self.clock = grid, classes, most, longest, clock
         self.rules: list[ProvedRule] = []
-        self.left_out = {"too long": 0, "beyond most": 0, "not proved in time": 0}
+        self.left_out = dict.fromkeys(LEFT_OUT, 0)
 
     def small(self, every: bool) -> Rulebook:
         """Rules of a network whose codewords can all be looked at."""
@@ -424,13 +410,6 @@ def _rank(grid: Grid, label: int, masks: Masks) -> tuple[Any, ...]:
 
 def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[str, Any]) -> ProvedRule:
     return ProvedRule(grid.network, grid.limits(masks), label, grid, masks, prime, certificate)
-
-
-def _masks(grid: Grid, states: Iterable[tuple[int, tuple[int, ...]]]) -> Masks:
-    masks = list(grid.full)
-    for feature, kept in states:
-        masks[feature] = sum(1 << grid.states[feature].index(state) for state in set(kept))
-    return tuple(masks)
 
 
 def _percent(share: Fraction) -> str:

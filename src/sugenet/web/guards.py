@@ -12,9 +12,10 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from sugenet.errors import SugenetError
+from sugenet.io.strict import strict_json
 
 __all__ = ["HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
 
@@ -75,7 +76,7 @@ def _address(host: str) -> Any:
 
 
 def parse_json(body: bytes) -> Any:
-    """Read JSON as strictly as it is defined: UTF-8, no NaN, no Infinity.
+    """Read JSON as strictly as it is defined: UTF-8, no NaN, no Infinity, no key twice.
 
     Examples
     --------
@@ -83,24 +84,14 @@ def parse_json(body: bytes) -> Any:
     {'n': 3}
     >>> parse_json(b"[NaN]")
     Traceback (most recent call last):
-    sugenet.errors.SugenetError: the body is not JSON: NaN is no number there.
+    sugenet.errors.SugenetError: the body is not JSON: NaN is no number of JSON.
     """
-
-    def refuse(word: str) -> NoReturn:
-        raise SugenetError(f"the body is not JSON: {word} is no number there.")
-
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=refuse)
+        return strict_json(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise SugenetError(f"the body is not UTF-8: byte {error.start} is wrong.") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise SugenetError(f"the body is not JSON: {error}.") from None
-    except SugenetError:
-        raise
-    except ValueError:
-        raise SugenetError("the body holds a number with too many digits.") from None
-    except RecursionError:
-        raise SugenetError("the body is nested too deeply.") from None
 
 
 class Guard:

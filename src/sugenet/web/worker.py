@@ -21,16 +21,18 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from sugenet.bnn import Network
-from sugenet.errors import CertificateError, SugenetError
+from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 from sugenet.io import load
 from sugenet.reason import check
 from sugenet.web.guards import parse_json
 from sugenet.web.questions import ask
 
-__all__ = ["CHECK_SECONDS", "MODEL", "work"]
+__all__ = ["CHECK_MEMORY", "CHECK_SECONDS", "MODEL", "work"]
 
 CHECK_SECONDS = 60.0
 """For checking a certificate."""
+CHECK_MEMORY = 1 << 30
+"""Bytes for that."""
 MODEL = "model.sugenet"
 """The copy of the network, in the folder that a worker is told."""
 _MOST_BYTES = 16 << 20
@@ -189,7 +191,9 @@ def _check(network: Network, body: bytes) -> dict[str, Any]:
     if not isinstance(data, dict) or set(data) != {"certificate"} or not isinstance(data["certificate"], dict):
         return {"status": 422, "error": 'the body must be {"certificate": {...}}.'}
     try:
-        return {"holds": True, "said": check(data["certificate"], network)}
+        return {"holds": True, "said": check(data["certificate"], network, time_limit=CHECK_SECONDS, memory_limit=CHECK_MEMORY)}
+    except CheckLimitError as error:
+        return {"holds": None, "said": f"{error} Use `sugenet check`, which takes other limits."}
     except CertificateError as error:
         return {"holds": False, "said": str(error)}
     except KeyboardInterrupt:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from math import isfinite, prod
+from math import prod
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.strict import strict_json
 
 __all__ = ["Document", "Tensors", "canonical", "seal", "unseal"]
 
@@ -146,29 +147,9 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
 
 def _parse(text: str, what: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
-    except RecursionError:
-        raise FileError(f"{what} is nested too deeply. {_FOREIGN}") from None
+        return strict_json(text)
     except ValueError as error:
         raise FileError(f"{what} is not JSON as sugenet writes it: {error}. {_DAMAGED}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    known: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in known:
-            raise ValueError(f"the key {key[:80]!r} stands twice")
-        known[key] = value
-    return known
-
-
-def _refuse(number: str) -> Any:
-    raise ValueError(f"{number[:80]} is no number of JSON")
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    return value if isfinite(value) else _refuse(number)
 
 
 def _read_layout(entries: dict[str, Any], room: int) -> _Layout:

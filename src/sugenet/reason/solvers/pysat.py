@@ -69,7 +69,7 @@ def hearing_ctrl_c() -> Iterator[None]:
 
 def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
     """The lemmas that the contradiction needs, each dropped after its last use."""
-    from sugenet.reason.check_drup import flat, propagate_all
+    from sugenet.reason.solvers.trim import flat, propagate_all
 
     lemmas: list[tuple[int, ...]] = []
     known: dict[tuple[int, ...], list[int]] = {}

@@ -1,0 +1,65 @@
+"""For the checker: how long it may take and how much memory it may use, whatever a certificate claims.
+
+Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between pieces of work that are short.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sugenet.errors import CheckLimitError
+
+__all__ = ["MEMORY", "SECONDS", "Limit"]
+
+SECONDS = 600.0
+"""How long a check may take unless said otherwise."""
+MEMORY = 2 << 30
+"""Bytes that a check may use unless said otherwise."""
+
+
+class Limit:
+    """What is left of the time and of the memory.
+
+    Examples
+    --------
+    >>> limit = Limit(None, 1000)
+    >>> limit.take(800, "a table")
+    >>> limit.take(800, "another table")
+    Traceback (most recent call last):
+    sugenet.errors.CheckLimitError: not checked within the limit: another table needs more than 1,000 bytes. Allow more: memory_limit=.
+    """
+
+    def __init__(self, seconds: float | None = SECONDS, memory: int | None = MEMORY) -> None:
+        self.seconds, self.memory = seconds, memory
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._taken = 0
+
+    def look(self) -> None:
+        """Raise `CheckLimitError` when the time is up."""
+        if self._end is not None and time.monotonic() > self._end:
+            raise CheckLimitError(f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=.")
+
+    def left(self) -> float | None:
+        """Seconds that are left."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def take(self, size: int, what: str) -> None:
+        """Count memory that is about to be used for good; raise `CheckLimitError` when it is too much."""
+        self.look()
+        self._taken += size
+        self.fits(0, what)
+
+    def fits(self, size: int, what: str) -> None:
+        """Raise `CheckLimitError` when so much more, used for a moment, is too much."""
+        if self.memory is not None and self._taken + size > self.memory:
+            raise CheckLimitError(f"not checked within the limit: {what} needs more than {self.memory:,} bytes. Allow more: memory_limit=.")
+
+    def room(self) -> int | None:
+        """Bytes that are left."""
+        return None if self.memory is None else self.memory - self._taken
+
+    def part(self) -> Limit:
+        """For a piece of the work: the same time, and what is left of the memory; what it takes is given back with it."""
+        part = Limit(self.seconds, self.memory)
+        part._end, part._taken = self._end, self._taken
+        return part

@@ -1,0 +1,150 @@
+"""What a rulebook claims, seen again: the form of its data, the proof of every rule, that rules are prime, and what they cover together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.reason.answers import Proved, Refuted
+from sugenet.reason.certificate import check
+from sugenet.reason.check_limit import Limit
+from sugenet.reason.questions import Always
+from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+from sugenet.reason.rulebook_small import CODEWORDS, all_primes, marked
+
+if TYPE_CHECKING:
+    from sugenet.reason.rulebook import ProvedRule, Rulebook
+
+__all__ = ["KINDS", "LEFT_OUT", "check_book", "check_data", "masks_in", "only"]
+
+KINDS = ("cover", "every", "some")
+LEFT_OUT = ("too long", "beyond most", "not proved in time")
+_FIELDS = ("format", "version", "network", "classes", "complete", "kind", "left_out", "covered", "rules", "seconds")
+_RULE = ("if", "then", "states", "coverage", "prime", "certificate")
+
+
+def only(data: Any, names: tuple[str, ...], what: str) -> None:
+    """See that an object has these fields and no others."""
+    if not isinstance(data, Mapping):
+        raise CertificateError(f"the rulebook is damaged: {what} must be a JSON object.")
+    for name in names:
+        if name not in data:
+            raise CertificateError(f"the rulebook is damaged: {what} has no field {name!r}.")
+    for name in data:
+        if name not in names:
+            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")
+
+
+def check_data(data: Any, network: Network) -> None:
+    """See that data of a book have its form, and that what it says of itself does not contradict itself."""
+    if not isinstance(data, Mapping) or data.get("format") != "sugenet rulebook" or type(data.get("version")) is not int:
+        raise CertificateError("this is no sugenet rulebook of version 1.")
+    if data["version"] != 1:
+        raise CertificateError("this is no sugenet rulebook of version 1.")
+    only(data, _FIELDS, "the rulebook")
+    if data["network"] != network.fingerprint:
+        raise CertificateError(f"the rulebook is for the network {str(data['network'])[:12]}, not for {network.fingerprint[:12]}.")
+    classes, left = data["classes"], data["left_out"]
+    if not isinstance(classes, list) or not all(name in network.classes for name in classes) or len(set(classes)) < len(classes):
+        raise CertificateError("the rulebook is damaged: its classes must be names of the network's, each once.")
+    if not isinstance(data["complete"], bool) or data["kind"] not in KINDS:
+        raise CertificateError(f"the rulebook is damaged: complete is true or false, and kind one of {', '.join(KINDS)}.")
+    only(left, LEFT_OUT, "what was left out")
+    if not all(type(many) is int and many >= 0 for many in left.values()):
+        raise CertificateError("the rulebook is damaged: what was left out is counted in whole numbers.")
+    if type(data["seconds"]) not in (int, float) or not isfinite(data["seconds"]) or data["seconds"] < 0:
+        raise CertificateError("the rulebook is damaged: its seconds are no time.")
+    if data["complete"] and (data["kind"] == "some" or any(left.values())):
+        raise CertificateError("the rulebook says that it is complete, and that rules are missing.")
+    if not isinstance(data["rules"], list):
+        raise CertificateError("the rulebook is damaged: its rules must be a list.")
+    for number, row in enumerate(data["rules"], start=1):
+        only(row, _RULE, f"rule {number}")
+        if not isinstance(row["prime"], bool) or row["then"] not in classes or not isinstance(row["certificate"], dict):
+            raise CertificateError(f"the rulebook is damaged: rule {number} has a class of the book, a certificate, and is prime or not.")
+
+
+def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
+    """The box of a rule's data."""
+    masks = list(grid.full)
+    for feature, kept in row["states"]:
+        known = type(feature) is int and 0 <= feature < len(masks) and masks[feature] == grid.full[feature]
+        if not known or not all(type(state) is int and state in grid.states[feature] for state in kept) or len(set(kept)) < len(kept):
+            raise CertificateError(f"the rulebook is damaged: rule {number} has states of feature {str(feature)[:40]} that there are not.")
+        masks[feature] = sum(1 << grid.states[feature].index(state) for state in kept)
+    return grid.check_box(tuple(masks))
+
+
+def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
+    """Check every claim of a book by the definition; say what was checked."""
+    for number, rule in enumerate(book.rules, start=1):
+        limit.look()
+        claim = Always(rule.label, rule.box).data(judge)
+        if rule.certificate.get("question") != claim or rule.certificate.get("answer") != "proved":
+            raise CertificateError(f"the certificate of rule {number} is not about the rule {rule}.")
+        check(rule.certificate, judge, time_limit=limit.left(), memory_limit=limit.memory)
+    said = f"{len(book.rules)} rules hold"
+    grid = Grid(judge)
+    table = grid.table("definition") if grid.total <= CODEWORDS else None
+    prime = [(number, rule) for number, rule in enumerate(book.rules, start=1) if rule.prime]
+    for number, rule in prime:
+        for wider in _widened(grid, rule.masks):
+            limit.look()
+            if _holds(grid, table, rule, wider, limit):
+                raise CertificateError(f"rule {number} is not prime: {' and '.join(grid.words(wider)) or 'any input'} is enough.")
+    if prime:
+        said += f", {'all' if len(prime) == len(book.rules) else len(prime)} of them prime"
+    if book.complete:
+        if table is None:
+            raise CertificateError(f"that the rules say everything cannot be checked: there are {grid.total:,} codewords.")
+        for label in book.classes:
+            _check_class(book, grid, table == label, label)
+        said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in book.classes)}"
+    return said
+
+
+def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> None:
+    """See that the rules of a class hold exactly its codewords, and are what their kind says."""
+    boxes, name = [rule.masks for rule in book.of(label)], grid.network.classes[label]
+    if not np.array_equal(marked(grid, boxes), has_class):
+        raise CertificateError(f"the rules do not cover exactly the inputs of {name}.")
+    if book.kind == "every" and set(boxes) != set(all_primes(grid, has_class)):
+        raise CertificateError(f"these are not all prime rules of {name}.")
+    if book.kind == "cover":
+        times = np.zeros(has_class.shape, np.int64)
+        alone = [marked(grid, [box]) for box in boxes]
+        for part in alone:
+            times += part
+        if any(not (times[part] == 1).any() for part in alone):
+            raise CertificateError(f"a rule of {name} is needless, against what the book says.")
+
+
+def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
+    """Every box that allows one state more: a neighbouring one of a number, any of a category."""
+    for feature in grid.conditions(masks):
+        mask, places = masks[feature], places_of(masks[feature])
+        more = [places[0] - 1, places[-1] + 1] if grid.is_number(feature) else range(grid.sizes[feature])
+        for place in more:
+            if 0 <= place < grid.sizes[feature] and not mask >> place & 1:
+                yield (*masks[:feature], mask | 1 << place, *masks[feature + 1 :])
+
+
+def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit) -> bool:
+    """Whether every codeword of a box has a class; a large network is asked, and a counterexample is replayed by the definition."""
+    if table is not None:
+        return bool((table[marked(grid, [masks])] == rule.label).all())
+    from sugenet.reason.rule import NetworkRule
+    from sugenet.reason.verify import verify
+
+    answer = verify(
+        grid.network, Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box), time_limit=limit.left()
+    )
+    if not isinstance(answer, Proved | Refuted):
+        raise CheckLimitError("not checked within the limit: that a rule is prime takes more time. Allow more: time_limit=.")
+    check(answer.certificate, grid.network, time_limit=limit.left())
+    return isinstance(answer, Proved)
