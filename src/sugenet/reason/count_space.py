@@ -24,7 +24,7 @@ from sugenet.errors import TooLargeError
 from sugenet.reason.front import first_layer, move_gains, reach
 from sugenet.reason.neighbourhood import Neighbourhood
 
-__all__ = ["Space", "Tail", "ways"]
+__all__ = ["Space", "Tail", "combinations_within", "ways"]
 
 _LARGE = 1 << 61
 
@@ -122,6 +122,13 @@ class Space:
         kept = tuple(self.features[place] for place in chosen)
         weights, gains = (tuple(row[place] for place in chosen) for row in (self.weights, self.gains))
         return Space(self.near, kept, weights, gains, self.start, budget, self.tail)
+
+
+def combinations_within(near: Neighbourhood) -> int:
+    """Number of allowed combinations of moves, exactly."""
+    if near.budget is None:
+        return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
+    return sum(ways((near.columns.weights[moves].tolist() for moves in near.places.values()), near.budget).values())
 
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:

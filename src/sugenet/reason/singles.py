@@ -6,7 +6,7 @@ judgement, by packed inference in blocks. A ball of radius 1 over a whole image 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from sugenet.bnn.layers import Ints
 from sugenet.reason.neighbourhood import Move, Neighbourhood
 from sugenet.reason.problem import Problem
 
-__all__ = ["Singles", "violating_singles", "walk_singles"]
+__all__ = ["Singles", "inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 
 _ROW_BYTES = 1 << 25  # of the inputs of one block
 _BLOCK = 1 << 11  # inputs, at most
@@ -65,7 +65,7 @@ def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False
     """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they turn; until stopped."""
     near, active = problem.near, problem.front.margins >= 0
     packed = near.network.packed("auto")
-    block = _rows_at_once(near)
+    block = rows_at_once(near)
     waiting: list[int] = []
     for part in problem.front.parts():
         if stop():
@@ -75,7 +75,7 @@ def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False
         if len(waiting) >= block or part.moves.stop == len(near.moves):
             for start in range(0, len(waiting), block):
                 chosen = waiting[start : start + block]
-                bad = problem.goal.violates(packed.match_counts(_inputs(near, chosen)))
+                bad = problem.goal.violates(packed.match_counts(inputs_after(near, chosen)))
                 yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
                 if stop():
                     return
@@ -87,7 +87,8 @@ def _changes(turned: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return np.append(True, (turned[1:] != turned[:-1]).any(axis=1))[: len(turned)]
 
 
-def _rows_at_once(near: Neighbourhood) -> int:
+def rows_at_once(near: Neighbourhood) -> int:
+    """How many inputs make a block."""
     return max(1, min(_BLOCK, _ROW_BYTES // max(1, int(near.inputs.nbytes))))
 
 
@@ -99,7 +100,7 @@ class _Walk:
         """Neurons that turn together, and the part that they have in the digest."""
         self.waiting: list[int] = []
         self.violation: Move | None = None
-        self.block = _rows_at_once(problem.near)
+        self.block = rows_at_once(problem.near)
         self.marks = _splitmix(problem.front.fragile.astype(np.uint64) + np.uint64(1))
 
     def turned(self, neurons: Ints, gains: Ints) -> npt.NDArray[np.bool_]:
@@ -124,7 +125,7 @@ class _Walk:
         packed = near.network.packed("auto")
         for start in range(0, len(self.waiting), self.block):
             chosen = self.waiting[start : start + self.block]
-            bad = goal.violates(packed.match_counts(_inputs(near, chosen), self.threads))
+            bad = goal.violates(packed.match_counts(inputs_after(near, chosen), self.threads))
             if bad.any():
                 self.violation = near.moves[chosen[int(np.argmax(bad))]]
                 break
@@ -139,17 +140,17 @@ class _Walk:
         return Singles(sets, len(self.known), f"{int(total):016x}", None)
 
 
-def _inputs(near: Neighbourhood, moves: list[int]) -> Any:
-    """What the first layer reads after each of some moves, one row each."""
-    rows = np.repeat(near.inputs, len(moves), axis=0)
-    encoder = near.network.encoder
-    for row, number in zip(rows, moves, strict=True):
-        move = near.moves[number]
-        if near.network.reads_levels:
-            row[move.feature] = move.state
-        else:
-            group = encoder.group(move.feature)
-            row[group.start : group.stop] = encoder.codings[move.feature].bits(move.state)
+def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:
+    """What the first layer reads after each of some moves, one row each; from the sample, or from what it reads after others."""
+    rows = np.repeat(near.inputs if start is None else start, len(moves), axis=0)
+    encoder, columns = near.network.encoder, near.columns
+    features, states = columns.features[list(moves)], columns.states[list(moves)]
+    if near.network.reads_levels:
+        rows[np.arange(len(moves)), features] = states
+        return rows
+    for row, feature, state in zip(rows, features.tolist(), states.tolist(), strict=True):
+        group = encoder.group(feature)
+        row[group.start : group.stop] = encoder.codings[feature].bits(state)
     return rows
 
 
