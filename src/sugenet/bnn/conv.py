@@ -13,8 +13,9 @@ import numpy as np
 
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, Theta, check_size, check_tau, exact_thetas, integer_array
+from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, TooLargeError
 
 __all__ = ["ConvLayer", "Layer", "PoolLayer", "dense_of", "tops_of"]
 
@@ -182,6 +183,16 @@ class ConvLayer:
         row[group * per_in : (group + 1) * per_in, pixels[inside]] = kernel
         return row.reshape(-1)
 
+    def column(self, place: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
+        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
+        group, inner = divmod(channel, self.window.shape[0] // self.groups)
+        per_out = len(self.weights) // self.groups
+        positions, taps = np.nonzero(self.window.taps == pixel)
+        outs = np.arange(group * per_out, (group + 1) * per_out)
+        neurons = outs[:, None] * len(self.window.taps) + positions
+        return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
+
     def neuron(self, j: int) -> Neuron:
         """Neuron j, numbered from 1, over all input values; over thermometer bits where the input is levels."""
         if not 1 <= j <= self.outputs:
@@ -192,7 +203,9 @@ class ConvLayer:
     def unrolled(self) -> DenseLayer:
         """The same neurons as a dense layer over bits."""
         _fits(self.outputs, self.inputs * (self.top or 1))
-        rows = np.array([self._row(j) for j in range(self.outputs)])
+        rows = np.empty((self.outputs, self.inputs), np.int64)
+        for j in range(self.outputs):
+            rows[j] = self._row(j)
         marks = {
             name: None if kept is None else np.repeat(kept, len(self.window.taps))
             for name, kept in (("flipped", self.flipped), ("ties", self.ties))
@@ -287,7 +300,16 @@ class PoolLayer:
     def unrolled(self) -> DenseLayer:
         """The same neurons as a dense layer."""
         _fits(self.outputs, self.inputs)
-        return DenseLayer(np.array([self._row(j) for j in range(self.outputs)]), self.tau)
+        rows = np.empty((self.outputs, self.inputs), np.int64)
+        for j in range(self.outputs):
+            rows[j] = self._row(j)
+        return DenseLayer(rows, self.tau)
+
+    def column(self, place: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input at a place, each with weight 1."""
+        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
+        positions, _ = np.nonzero(self.window.taps == pixel)
+        return channel * len(self.window.taps) + positions, np.ones(len(positions), np.int64)
 
     def _row(self, j: int) -> Ints:
         channel, position = divmod(j, len(self.window.taps))
@@ -329,7 +351,7 @@ def dense_of(layer: Layer) -> DenseLayer:
 
 
 def _fits(outputs: int, inputs: int) -> None:
+    instead = "Ask for single neurons instead: layer.neuron(j)."
     if outputs * inputs > UNROLL_LIMIT:
-        raise NetworkError(
-            f"unrolling would give {outputs:,} neurons over {inputs:,} inputs. Ask for single neurons instead: layer.neuron(j)."
-        )
+        raise TooLargeError(f"unrolling would give {outputs:,} neurons over {inputs:,} inputs. {instead}")
+    make_sure(8 * outputs * inputs, f"unrolling to {outputs:,} neurons over {inputs:,} inputs", instead)

@@ -129,6 +129,10 @@ class _Thresholds:
         """Number of neurons."""
         return len(self.tau)
 
+    def column(self, place: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them, some with weight 0."""
+        return np.arange(self.outputs), self.weights[:, place]
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented

@@ -120,7 +120,8 @@ def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tupl
                 f"{name} has {len(header)} columns and no header with the feature names, but the model reads {len(features)} features."
             )
         second = next(rows, None)
-        if second is not None and all(isinstance(c, Steps) and not _NUMBER.fullmatch(cell) for c, cell in zip(codings, header, strict=True)):
+        words = [not _NUMBER.fullmatch(cell) and isinstance(coding, Steps) for coding, cell in zip(codings, header, strict=True)]
+        if second is not None and all(words):
             raise FileError(
                 f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the features, which are {_some(features)}. "
                 "Name the columns like the features, in any order; or leave the first line out and keep their order."

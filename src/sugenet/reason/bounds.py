@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn.conv import dense_of
+from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
+from sugenet.bnn.conv import Layer
 from sugenet.bnn.layers import Bits, Ints
-from sugenet.errors import NetworkError
 from sugenet.reason.front import Front, features_that_fit
 from sugenet.reason.outcomes import Holds, Open
 from sugenet.reason.problem import Problem
@@ -32,10 +32,7 @@ class Bounded:
 
 def by_bounds(problem: Problem) -> Holds | Open:
     """Settle a problem by bounds alone, where they suffice."""
-    try:
-        found = bound(problem)
-    except NetworkError as error:
-        return Open("bounds", str(error), {})
+    found = bound(problem)
     if not found.open_cases:
         return Holds("bounds", {"kind": "bounds"})
     facts = {"unsettled": list(found.unsettled), "open_cases": len(found.open_cases), "cases": len(problem.goal.cases)}
@@ -50,11 +47,9 @@ def bound(problem: Problem) -> Bounded:
     active, most = front.active, turned_at_once(front)
     counts = [int(unknown.sum())]
     for layer in network.layers[1:]:
-        dense = dense_of(layer)
-        least = dense.tau + np.minimum(dense.weights, 0).sum(axis=1)
-        low, high = _sums(dense.weights, active, unknown, most)
-        active = dense.weights @ active >= least
-        unknown = (low >= least) != (high >= least)
+        matches, low, high = _matches(layer, active, unknown, most)
+        active = matches >= layer.tau
+        unknown = (low >= layer.tau) != (high >= layer.tau)
         most = int(unknown.sum())
         counts.append(most)
     weights, least = problem.goal.neurons(network.head)
@@ -64,6 +59,36 @@ def bound(problem: Problem) -> Bounded:
         number for number, case in enumerate(problem.goal.members) if possible[list(case)].all() and not _contradict(weights, least, case)
     )
     return Bounded(tuple(counts), cases)
+
+
+def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints, Ints]:
+    """Match counts of a layer, and the least and largest that they can be when at most `most` unknown inputs turn.
+
+    A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and those that are off. Behind
+    them no turned input counts for more than the largest weight.
+    """
+    here = layer.match_counts(active[None, :])[0]
+    if isinstance(layer, DenseLayer):
+        low, high = _sums(layer.weights, active, unknown, most)
+        at = layer.weights @ active
+        return here, here + low - at, here + high - at
+    if not unknown.any():
+        return here, here, here
+    on, off = (active & unknown).astype(np.int64)[None, :], (~active & unknown).astype(np.int64)[None, :]
+    if isinstance(layer, PoolLayer):
+        lost, won = layer.match_counts(on > 0)[0], layer.match_counts(off > 0)[0]
+        return here, here - np.minimum(lost, most), here + np.minimum(won, most)
+    assert isinstance(layer, ConvLayer)
+    shape = layer.output_shape
+    plus, minus = (ConvLayer(part, layer.tau.reshape(shape), layer.window, layer.groups) for part in _parts(layer.weights))
+    limit = most * int(np.abs(layer.weights).max(initial=0))
+    lost, won = plus.sums(on)[0] + minus.sums(off)[0], plus.sums(off)[0] + minus.sums(on)[0]
+    return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
+
+
+def _parts(weights: Ints) -> tuple[Ints, Ints]:
+    """Positive weights, and the sizes of negative ones."""
+    return np.maximum(weights, 0), np.maximum(-weights, 0)
 
 
 def _contradict(weights: Ints, least: Ints, case: tuple[int, ...]) -> bool:
@@ -94,13 +119,14 @@ def turned_at_once(front: Front) -> int:
     if near.budget is None or not fragile:
         return fragile
     fits = features_that_fit(near)
-    toward = np.where(front.active[front.fragile], -front.deltas, front.deltas)  # what a move does towards turning each neuron
     need = np.where(front.margins >= 0, front.margins + 1, -front.margins)
+    sign = np.where(front.margins >= 0, -1, 1)
+    best, brought = 0, []
+    for part in front.parts():
+        toward = part.gains * sign[part.neurons]  # what a move does towards turning each neuron
+        best = max(best, int((toward >= need[part.neurons]).sum(axis=1).max()))
+        brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
     if fits <= 1:
-        return int((toward >= need).sum(axis=1).max(initial=0))
-    brought = np.maximum(toward, 0).sum(axis=1)
-    best: dict[int, int] = {}
-    for move, gain in zip(near.moves, brought.tolist(), strict=True):
-        best[move.feature] = max(best.get(move.feature, 0), gain)
-    total = sum(sorted(best.values(), reverse=True)[:fits])
+        return best
+    total = sum(sorted(brought, reverse=True)[:fits])
     return min(fragile, int((np.cumsum(np.sort(need)) <= total).sum()))

@@ -12,7 +12,8 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
-from sugenet.reason.neighbourhood import Move, Neighbourhood, build, place_of
+from sugenet.reason.moves import Moves, Way, listed
+from sugenet.reason.neighbourhood import Neighbourhood, build, place_of
 
 __all__ = ["Box"]
 
@@ -65,23 +66,31 @@ class Box:
         allowed = self.placed(network)
         whole = {feature: allowed.get(feature, (None, None)) for feature in range(network.encoder.features)}
         values = []
+        known: dict[Any, dict[int, Any]] = {}
         for feature, (name, coding) in enumerate(zip(network.encoder.names, network.encoder.codings, strict=True)):
-            options = _options(coding, whole[feature])
-            if not options:
+            key = (id(coding), whole[feature])
+            if key not in known:
+                known[key] = _options(coding, whole[feature])
+            if not known[key]:
                 raise QuestionError(f"nothing that can occur has {_limit_words(name, whole[feature])}: the box is empty.")
-            values.append(next(iter(options.values())))
+            values.append(next(iter(known[key].values())))
         return self.among(network, values, whole)
 
     @staticmethod
     def among(network: Network, values: list[Any], allowed: Mapping[int, Any]) -> Neighbourhood:
         """Features with limits anywhere inside them, the others as they are."""
         near = build(network, values, lambda _, distance, __: distance, None, ())
-        moves = []
+        nothing = Fraction(0)
+        known: dict[Any, tuple[Way, ...]] = {}  # features alike share their ways
+        ways: dict[int, tuple[Way, ...]] = {}
         for feature, limit in sorted(allowed.items()):
-            for state, value in _options(network.encoder.codings[feature], limit, values[feature]).items():
-                if state != near.states[feature]:
-                    moves.append(Move(feature, state, value, Fraction(0), Fraction(0), 0))
-        return Neighbourhood(network, near.sample, near.states, tuple(moves), None, Fraction(1))
+            coding, value = network.encoder.codings[feature], values[feature]
+            key = (id(coding), limit, type(value), value)
+            if key not in known:
+                options = _options(coding, limit, value).items()
+                known[key] = tuple(Way(state, there, nothing, nothing, 0) for state, there in options if state != near.states[feature])
+            ways[feature] = known[key]
+        return Neighbourhood(network, near.sample, near.states, listed(Moves(ways)), None, Fraction(1))
 
     def __str__(self) -> str:
         return " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
+from sugenet.bnn.memory import make_sure
 from sugenet.reason.front import first_layer, move_gains
 from sugenet.reason.goal import Goal
 from sugenet.reason.regions import Move, Neighbourhood
@@ -69,12 +70,13 @@ class Cascade:
     def of(cls, near: Neighbourhood, goal: Goal) -> Cascade:
         """Write a problem as thresholds."""
         network = near.network
+        room = len(near.moves) * (network.layers[0].outputs if network.layers else network.encoder.width)
+        room += sum(layer.inputs * layer.outputs for layer in network.layers[1:])
+        make_sure(24 * room, "the whole network as thresholds", "Use an engine that goes through inputs: bounds, search, flips or exhaust.")
         first = first_layer(network)
         start = first.match_counts(near.inputs)[0] - first.tau
         gains = move_gains(near, first)
-        numbers: dict[int, list[int]] = {}
-        for number, move in enumerate(near.moves):
-            numbers.setdefault(move.feature, []).append(number)
+        numbers = {feature: range(moves.start, moves.stop) for feature, moves in near.places.items()}
         chains, columns, prices, count, base = [], [], [], 0, start.copy()
         used = 0
         for feature, owned in numbers.items():

@@ -14,6 +14,7 @@ from sugenet.bnn import DenseLayer, Network, OneHot, Steps
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.reason.check_bounds import check_bounds
 from sugenet.reason.check_form import check_form, check_outside, check_proof_form, exact
+from sugenet.reason.check_large import Large, is_large
 from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
 from sugenet.reason.check_question import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of
 
@@ -124,7 +125,11 @@ def _check_none(
     for number, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
         mine = limit.part()
         setting = setting_of(question, network, other, mine, number)
-        said[_check_proof(kind, part, plain_of(setting, mine, strict=strict))] = None
+        if kind in ("bounds", "walk") and is_large(setting):
+            large = Large(setting, mine, strict=strict)
+            said[large.check_bounds() if kind == "bounds" else large.check_walk(part)] = None
+        else:
+            said[_check_proof(kind, part, plain_of(setting, mine, strict=strict))] = None
     return "; ".join(said)
 
 

@@ -22,7 +22,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
+from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
@@ -351,8 +351,13 @@ def _recount(region: _Region, roots: list[_Root], *, visit: bool, share: int) ->
 def _classes(region: _Region, active: npt.NDArray[np.bool_], many: Sequence[int]) -> list[int]:
     """Counts by class of patterns of the first layer, each with how many it stands for."""
     values = active
-    for weights, tau in region.plain.layers:
-        values = np.asarray(_sums(values, weights) - np.minimum(weights, 0).sum(axis=1) >= tau)
+    for layer in region.plain.behind:
+        if isinstance(layer, tuple | DenseLayer):
+            weights, tau = layer if isinstance(layer, tuple) else (layer.weights, layer.tau)
+            values = np.asarray(_sums(values, weights) - np.minimum(weights, 0).sum(axis=1) >= tau)
+        else:  # a convolution stays one
+            region.limit.look()
+            values = np.concatenate([layer.activity(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)])
     held = _sums(values, region.plain.head) - np.minimum(region.plain.head, 0).sum(axis=1)
     counts = [0] * region.network.head.outputs
     for label, each in zip(region.network.head.classes(held).tolist(), many, strict=True):

@@ -39,6 +39,8 @@ __all__ = [
     "scores",
     "see_other",
     "setting_of",
+    "unit_of",
+    "whole_of",
 ]
 
 _OPTION = 500
@@ -220,37 +222,48 @@ def _around(
     total = bound if kind in ("Hamming", "L0", "L1", "L2", "Prices") else None
     if kind not in ("Hamming", "L0", "L1", "L2", "Linf", "Prices", "Free", "Box", "Anything"):
         raise CertificateError(f"unknown region or cost {kind!r}.")
+    known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike have the same ways to go
     for feature in sorted(movable):
         coding = network.encoder.codings[feature]
-        here = coding.state(sample[feature])
-        found = []
-        if kind == "Box" and feature in limits:
-            found = [Option(state, (v,), Fraction(0)) for state, v in _allowed(coding, limits[feature], limit) if state != here]
-        stays = kind == "Box" or (kind == "Prices" and feature not in prices)
-        for state in range(0 if stays else coding.states):
-            limit.look()
-            move = None if state == here else coding.move(sample[feature], state)
-            if move is None:
-                continue
-            limit.take(_OPTION, _CHANGES)
-            distance = Fraction(1) if isinstance(coding, OneHot) else abs(_number(coding, move.value) - _number(coding, sample[feature]))
-            bits = int((coding.bits(state) != coding.bits(here)).sum()) if kind == "Hamming" else 0
-            unit = distance if claim.get("per_unit") else Fraction(1)
-            price = {
-                "Hamming": Fraction(bits),
-                "L0": Fraction(1),
-                "L1": distance,
-                "L2": distance**2,
-                "Prices": prices.get(feature, Fraction(0)) * unit,
-            }.get(kind, Fraction(0))
-            if kind == "Linf" and bound is not None and not (distance < bound if strict else distance <= bound):
-                continue
-            if not _within_region(claim.get("region"), feature, coding, move.value, distance):
-                continue
-            found.append(Option(state, (move.value,), price))
+        limit.look()
+        if kind == "Box":
+            here = coding.state(sample[feature])
+            within = _allowed(coding, limits[feature], limit) if feature in limits else []
+            found = [Option(state, (value,), Fraction(0)) for state, value in within if state != here]
+        elif kind == "Prices" and feature not in prices:
+            continue
+        else:
+            key = (id(coding), type(sample[feature]), sample[feature])
+            if key not in known:
+                known[key] = _ways(coding, sample[feature], kind, limit)
+            limit.take(_OPTION * len(known[key]), _CHANGES)
+            found = []
+            for state, value, distance, price in known[key]:
+                if kind == "Prices":
+                    price = prices[feature] * (distance if claim.get("per_unit") else 1)
+                if kind == "Linf" and bound is not None and not (distance < bound if strict else distance <= bound):
+                    continue
+                if _within_region(claim.get("region"), feature, coding, value, distance):
+                    found.append(Option(state, (value,), price))
         if found:
             options[feature] = found
     return options, total
+
+
+def _ways(coding: Coding, value: Any, kind: str, limit: Limit) -> list[tuple[int, Any, Fraction, Fraction]]:
+    """Every other state, the nearest raw value that has it, how far that is, and what a ball of this kind counts for it."""
+    here, found = coding.state(value), []
+    for state in range(coding.states):
+        limit.look()
+        move = None if state == here else coding.move(value, state)
+        if move is None:
+            continue
+        distance = Fraction(1) if isinstance(coding, OneHot) else abs(_number(coding, move.value) - _number(coding, value))
+        price = {"L0": Fraction(1), "L1": distance, "L2": distance**2}.get(kind, Fraction(0))
+        if kind == "Hamming":
+            price = Fraction(int((coding.bits(state) != coding.bits(here)).sum()))
+        found.append((state, move.value, distance, price))
+    return found
 
 
 def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, value: Any, distance: Fraction) -> bool:
@@ -445,7 +458,7 @@ def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting
 
 def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:
     """A setting in whole numbers; `strict`: what costs exactly the budget is not asked about."""
-    unit = _unit(setting.options, limit)
+    unit = unit_of(setting.options, limit)
     budget = None
     if setting.budget is not None:
         budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
@@ -471,7 +484,7 @@ def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:
         place += len(row)
         features.append([((option.price * unit).__floor__(), gain) for option, gain in row])
         stays.append(sum(option.order < setting.own[feature] for option, _ in row))
-    cases = [[_whole(*part) for part in case] for case in setting.cases]
+    cases = [[whole_of(*part) for part in case] for case in setting.cases]
     if len(setting.networks) == 1:
         network = setting.networks[0]
         return Plain(base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit)
@@ -565,18 +578,23 @@ def _fewer(weights: Ints, least: Ints, values: list[bool | None], place: list[tu
     return out, bound
 
 
-def _unit(options: dict[int, list[Option]], limit: Limit) -> int:
+def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
     """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two, and prices are rounded down.
 
     Rounding down asks about more changes than the question does, so what is shown of them holds for the question.
     """
+    many: dict[tuple[int, int], int] = {}  # prices are few, options can be very many
+    for row in options.values():
+        for option in row:
+            price = option.price.as_integer_ratio()
+            many[price] = many.get(price, 0) + 1
     unit = 1
-    for divisor in {option.price.denominator for row in options.values() for option in row}:
+    for divisor in {below for _, below in many}:
         limit.look()
         unit = lcm(unit, divisor)
         if unit.bit_length() > _DIGITS:
             raise CertificateError("the costs are too finely divided: they have no common denominator of a sane size.")
-    total = sum((option.price for row in options.values() for option in row), Fraction(0))
+    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
     return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
 
@@ -614,7 +632,7 @@ def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return weights, np.concatenate([tau for _, tau in parts])
 
 
-def _whole(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
+def whole_of(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
     """An inequality over whole numbers in whole numbers, without a common factor."""
     if not any(factors):
         return [0] * len(factors), int(least > 0)

@@ -20,11 +20,12 @@ from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.reason.boxes import Box
 from sugenet.reason.count_answers import Counted, CountOpen, CountSampled
+from sugenet.reason.count_points import count_points, is_for_points
 from sugenet.reason.count_sample import interval, sample_classes
-from sugenet.reason.count_space import Space, ways
+from sugenet.reason.count_space import Space, combinations_within, ways
 from sugenet.reason.count_sums import count_sums
 from sugenet.reason.count_walk import Part, Walked, count_walk
-from sugenet.reason.decide import Clock
+from sugenet.reason.decide import Clock, sets_within
 from sugenet.reason.neighbourhood import Neighbourhood, row_of
 from sugenet.reason.questions import plain, region_data
 from sugenet.reason.regions import Region, place_of
@@ -97,15 +98,28 @@ def count(
     if near is None:
         raise QuestionError(f"nothing in the region meets the limits: {words}.")
     label = None if sample is None else int(network.predict(row_of(sample))[0])
-    space = Space.of(near)
-    if method == "sample":
-        drawn = _SAMPLES if samples is None else samples
-        hits = sample_classes(space, drawn, seed)
-        ends = tuple(interval(many, drawn, confidence) for many in hits)
-        return CountSampled(network, words, hits, ends, confidence, space.total, seed, time.perf_counter() - begin)
-    clock = _Clock(time_limit, notify, space.total)
+    if method in ("auto", "walk") and is_for_points(near, sets_within(near)):
+        total = combinations_within(near)
+        clock = _Clock(time_limit, notify, total, begin)
+
+        def run() -> tuple[str, Walked]:
+            return "walk", count_points(near, threads, clock.is_up, lambda many: clock.step(many / total))
+
+    else:
+        space = Space.of(near)
+        total = space.total
+        if method == "sample":
+            drawn = _SAMPLES if samples is None else samples
+            hits = sample_classes(space, drawn, seed)
+            ends = tuple(interval(many, drawn, confidence) for many in hits)
+            return CountSampled(network, words, hits, ends, confidence, total, seed, time.perf_counter() - begin)
+        clock = _Clock(time_limit, notify, total, begin)
+
+        def run() -> tuple[str, Walked]:
+            return _counted(space, method, threads, clock)
+
     try:
-        used, walked = _prepared(notify, lambda: _interruptible(lambda: _counted(space, method, threads, clock), clock))
+        used, walked = _prepared(notify, lambda: _interruptible(run, clock))
     finally:
         clock.end()
     lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [0] * network.head.outputs
@@ -113,8 +127,8 @@ def count(
     if not walked.is_whole:
         stopped = "interrupted" if clock.is_interrupted else "stopped"
         reason = f"{stopped} after {seconds:.1f} s" if clock.stop[0] else "too many to go through, and too many different sums"
-        return CountOpen(network, words, tuple(lower), space.total, reason, seconds)
-    assert sum(lower) == space.total, f"{sum(lower)} counted of {space.total}: a bug in sugenet, please report it"
+        return CountOpen(network, words, tuple(lower), total, reason, seconds)
+    assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
     certificate = {
         "format": "sugenet certificate",
         "version": 2,
@@ -122,7 +136,7 @@ def count(
         "question": question,
         "answer": "counted",
         "counts": lower,
-        "total": space.total,
+        "total": total,
         "method": used,
         "proof": {"kind": "partition", "order": list(walked.order), "parts": [[what, list(row)] for what, row in walked.parts]},
     }
@@ -156,7 +170,7 @@ def _asked(network: Network, x: Any, region: Any, where: Any) -> tuple[Neighbour
         words = [str(region), *words]
     else:
         raise QuestionError(f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), Free([...]) or Anything().")
-    if near.budget is not None and any(move.weight * near.unit != move.price for move in near.moves):
+    if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
         raise TooLargeError("the costs are too finely divided to count exactly: as whole numbers they leave 60 bits.")
     question = {"kind": "count", "sample": [plain(value) for value in near.sample], "region": data, "where": limits}
     return within(near, box), near.sample, question, " and ".join(words)
@@ -208,16 +222,22 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
 class _Clock:
     """Tells when to stop, and how far it is."""
 
-    def __init__(self, limit: float | None, notify: Callable[[str], None] | None, total: int) -> None:
+    def __init__(self, limit: float | None, notify: Callable[[str], None] | None, total: int, begin: float) -> None:
         self.stop, self.notify, self.total, self.told = np.zeros(1, np.uint8), notify, total, time.perf_counter()
         self.is_interrupted = False
-        self.timer = None if limit is None else Timer(max(0.0, limit), self._ring)
-        if self.timer is not None:
+        left = None if limit is None else begin + limit - time.perf_counter()  # what came before counts
+        self.timer = None if left is None else Timer(max(0.0, left), self._ring)
+        if left is not None and left <= 0:
+            self._ring()
+        elif self.timer is not None:
             self.timer.daemon = True
             self.timer.start()
 
     def _ring(self) -> None:
         self.stop[0] = 1
+
+    def is_up(self) -> bool:
+        return bool(self.stop[0])
 
     def interrupt(self) -> None:
         self.is_interrupted = True

@@ -24,7 +24,7 @@ from sugenet.errors import TooLargeError
 from sugenet.reason.front import first_layer, move_gains, reach
 from sugenet.reason.neighbourhood import Neighbourhood
 
-__all__ = ["Space", "Tail", "ways"]
+__all__ = ["Space", "Tail", "combinations_within", "ways"]
 
 _LARGE = 1 << 61
 
@@ -85,11 +85,9 @@ class Space:
         tail = _tail(behind, active, fragile)
         sign = np.where(active, -1, 1)
         start = np.where(active, -1 - margins, margins)[fragile]
-        rows: dict[int, list[int]] = {}
-        for number, move in enumerate(near.moves):
-            rows.setdefault(move.feature, []).append(number)
-        lanes = (deltas * sign)[:, fragile]
-        weights = [np.array([near.moves[k].weight for k in row], np.int64) for row in rows.values()]
+        lanes = deltas[:, fragile] * sign[fragile]
+        rows = near.places
+        weights = [near.columns.weights[row] for row in rows.values()]
         budget = near.budget
         if budget is not None and budget >= sum(int(row.max()) for row in weights):
             budget = None
@@ -124,6 +122,13 @@ class Space:
         kept = tuple(self.features[place] for place in chosen)
         weights, gains = (tuple(row[place] for place in chosen) for row in (self.weights, self.gains))
         return Space(self.near, kept, weights, gains, self.start, budget, self.tail)
+
+
+def combinations_within(near: Neighbourhood) -> int:
+    """Number of allowed combinations of moves, exactly."""
+    if near.budget is None:
+        return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
+    return sum(ways((near.columns.weights[moves].tolist() for moves in near.places.values()), near.budget).values())
 
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:

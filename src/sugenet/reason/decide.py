@@ -6,12 +6,15 @@ combinations of few free features), ``cdcl`` (our own solver with proof), and th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, prod
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any
+
+import numpy as np
 
 from sugenet.errors import NetworkError, QuestionError, SoundnessError, TooLargeError
 from sugenet.reason.bounds import by_bounds
@@ -34,6 +37,8 @@ _WALK_LATE = 1e11
 """Sets of moves that are walked through when the solvers have given up."""
 _EXHAUST = 2**26
 _EXHAUST_LATE = 2**34
+_EXACT_SUMS = 4_000_000
+"""Steps after which sets are counted by rounded weights."""
 _FIRST_TRY = 10.0
 """Seconds that our solver gets before longer walks are tried."""
 
@@ -185,7 +190,7 @@ def _levels(near: Neighbourhood) -> list[int]:
     assert near.budget is not None
     levels: list[int] = []
     done = 0.0
-    lightest = min((move.weight for move in near.moves), default=0)
+    lightest = near.lightest
     for parts in range(1, 8):
         level = lightest * parts
         if level >= near.budget or lightest == 0:
@@ -240,10 +245,7 @@ ENGINES: dict[str, Any] = {
 
 def combinations_of(near: Neighbourhood) -> float:
     """Number of ways to choose at most one move a feature, the budget aside; infinite where it is beyond floats."""
-    counts: dict[int, int] = {}
-    for move in near.moves:
-        counts[move.feature] = counts.get(move.feature, 1) + 1
-    total = prod(counts.values())
+    total = prod(moves.stop - moves.start + 1 for moves in near.places.values())
     return float(total) if total < 10**300 else inf
 
 
@@ -252,33 +254,36 @@ def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
     limit = near.budget if budget is None else budget
     if limit is None:
         return combinations_of(near)
-    by_feature: dict[int, list[int]] = {}
-    for move in near.moves:
-        by_feature.setdefault(move.feature, []).append(move.weight)
+    by_feature = [Counter(near.columns.weights[moves].tolist()) for moves in near.places.values()]
+    if limit >= sum(max(weights) for weights in by_feature):
+        return combinations_of(near)
     totals = {0: 1}
-    for weights in by_feature.values():
+    work = 0
+    for weights in by_feature:
+        work += len(totals) * len(weights)
+        if work > _EXACT_SUMS:
+            return _about(by_feature, limit)
         after = dict(totals)
         for used, count in totals.items():
-            for weight in weights:
+            for weight, many in weights.items():
                 if used + weight <= limit:
-                    after[used + weight] = after.get(used + weight, 0) + count
+                    after[used + weight] = after.get(used + weight, 0) + count * many
         totals = after
-        if len(totals) > 20_000:
-            return _about(by_feature, limit)
     total = sum(totals.values())
     return float(total) if total < 10**300 else inf
 
 
-def _about(by_feature: dict[int, list[int]], limit: int) -> float:
+def _about(by_feature: list[Counter[int]], limit: int) -> float:
     """Number of sets with weights rounded down to a thousandth of the limit."""
     grain = max(1, limit // 1000)
-    counts = [0.0] * (limit // grain + 1)
+    counts = np.zeros(limit // grain + 1)
     counts[0] = 1.0
-    for weights in by_feature.values():
-        after = list(counts)
-        for weight in weights:
-            step = weight // grain
-            for place in range(step, len(counts)):
-                after[place] += counts[place - step]
-        counts = after
-    return sum(counts)
+    with np.errstate(over="ignore"):  # beyond floats it is infinite
+        for weights in by_feature:
+            after = counts.copy()
+            for weight, many in weights.items():
+                step = weight // grain
+                if step < len(counts):
+                    after[step:] += many * counts[: len(counts) - step]
+            counts = after
+        return float(counts.sum())

@@ -42,12 +42,9 @@ class Exhausted:
 
 def combinations(near: Neighbourhood) -> int | None:
     """Number of combinations of moves, none included; None where the budget does not allow them all."""
-    options: dict[int, list[Move]] = {}
-    for move in near.moves:
-        options.setdefault(move.feature, []).append(move)
-    if near.budget is not None and sum(max(move.weight for move in moves) for moves in options.values()) > near.budget:
+    if near.budget is not None and sum(int(near.columns.weights[moves].max()) for moves in near.places.values()) > near.budget:
         return None
-    return prod(len(moves) + 1 for moves in options.values())
+    return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
 
 
 def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], bool] = lambda: False) -> Exhausted | None:
@@ -103,10 +100,8 @@ def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], 
 
 def _features(near: Neighbourhood, rows: Any) -> list[list[int | None]]:
     """The options of every feature that may move, to stay (None) first; features that change the lanes most come first."""
-    found: dict[int, list[int | None]] = {}
-    for number, move in enumerate(near.moves):
-        found.setdefault(move.feature, [None]).append(number)
-    return sorted(found.values(), key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum()))
+    found: list[list[int | None]] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
+    return sorted(found, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum()))
 
 
 def _sums(gains: list[Any], start: Any) -> Any:

@@ -1,13 +1,14 @@
 """Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns (DESIGN section 4).
 
-Sets with one pattern share one judgement, so the network behind the first layer runs once for each different pattern. A level that is
+Sets with one pattern share one judgement, so the network behind the first layer runs once for each different pattern. Where no two
+features fit into the budget together, `singles` does it without a table of what every move does to every neuron. A level that is
 walked through without a violation is proved; a violation is of least cost when all levels below have been.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import comb
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import TooLargeError
+from sugenet.reason.front import features_that_fit
 from sugenet.reason.goal import Goal
 from sugenet.reason.judge import Judge
 from sugenet.reason.problem import Problem
 from sugenet.reason.regions import Move, Neighbourhood
+from sugenet.reason.singles import walk_singles
 from sugenet.reason.walks import WALKERS, lanes_for, sweep
 
 __all__ = ["FlipLevel", "flip_level", "prepare_flips"]
@@ -66,8 +69,13 @@ def flip_level(
 
     near = problem.near
     assert near.budget is None or budget <= near.budget, "other moves could be needed, and other neurons fragile"
-    if sum(move.weight for move in near.moves) >= _HEAVY:
+    if sum(near.columns.weights.tolist()) >= _HEAVY:
         raise TooLargeError("the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits.")
+    if features_that_fit(replace(near, budget=budget)) <= 1:
+        if floor == 0 and problem.replays(()):
+            return FlipLevel(floor, budget, 1, 1, "", ())
+        found = walk_singles(problem, floor if floor > 0 else -1, budget, empty=floor == 0, threads=threads, stop=stop)
+        return None if found is None else FlipLevel(floor, budget, found.sets, found.patterns, found.digest, found.violation)
     judge = Judge(problem.front, problem.goal)
     if floor == 0 and judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return FlipLevel(floor, budget, 1, 1, "", ())
@@ -109,12 +117,9 @@ def _order(near: Neighbourhood, short: Any) -> list[int]:
 
 def _sizes(near: Neighbourhood, budget: int) -> tuple[int, int]:
     """How many features can move together within a budget, and the largest number of moves of one feature."""
-    lightest: dict[int, int] = {}
-    many: dict[int, int] = {}
-    for move in near.moves:
-        lightest[move.feature] = min(lightest.get(move.feature, move.weight), move.weight)
-        many[move.feature] = many.get(move.feature, 0) + 1
-    return sum(1 for used in accumulate(sorted(lightest.values())) if used <= budget), max(many.values(), default=0)
+    lightest = sorted(int(near.columns.weights[moves].min()) for moves in near.places.values())
+    many = (moves.stop - moves.start for moves in near.places.values())
+    return sum(1 for used in accumulate(lightest) if used <= budget), max(many, default=0)
 
 
 def prepare_flips(notify: Callable[[str], None] | None = None) -> None:

@@ -6,7 +6,8 @@ its *signature*: their new activity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -15,12 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, LevelLayer, Network
-from sugenet.bnn.conv import ConvLayer, dense_of
+from sugenet.bnn.conv import ConvLayer, Layer, dense_of, tops_of
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed
-from sugenet.reason.regions import Neighbourhood
+from sugenet.reason.regions import Move, Neighbourhood
 
-__all__ = ["Front", "features_that_fit", "first_layer", "move_gains", "reach"]
+__all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
+
+_BLOCK = 1 << 26  # activities at a time
+_SMALLER = "Ask about fewer features or smaller changes."
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGains:
+    """What the moves of one feature add to the match counts of the neurons that read it."""
+
+    moves: slice
+    """Places of the moves."""
+    neurons: Ints
+    gains: Ints
+    """One row a move, one column a neuron."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +50,34 @@ class Front:
     """Neurons that some allowed set of moves may turn; all others are as they are throughout the neighbourhood."""
     margins: Ints
     """M - tau of the fragile neurons; 0 or more is active."""
-    deltas: Ints
-    """One row a move, one column a fragile neuron."""
 
     @classmethod
     def of(cls, neighbourhood: Neighbourhood) -> Front:
-        """Look at a neighbourhood from the first layer."""
-        network = neighbourhood.network
-        first = first_layer(network)
+        """Look at a neighbourhood from the first layer, which stays a convolution where it is one."""
+        first = _first(neighbourhood.network)
         margins = first.match_counts(neighbourhood.inputs)[0] - first.tau
-        deltas = move_gains(neighbourhood, first)
-        up, down = reach(neighbourhood, deltas), reach(neighbourhood, -deltas)
+        up, down = _reaches(neighbourhood, first.outputs)
         active = margins >= 0
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
-        return cls(neighbourhood, active, fragile, margins[fragile], deltas[:, fragile])
+        return cls(neighbourhood, active, fragile, margins[fragile])
+
+    @cached_property
+    def deltas(self) -> Ints:
+        """One row a move, one column a fragile neuron."""
+        rows, columns = len(self.neighbourhood.moves), len(self.fragile)
+        make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)  # walks and searches copy it
+        out = np.zeros((rows, columns), np.int64)
+        for part in self.parts():
+            out[part.moves, part.neurons] = part.gains
+        return out
+
+    def parts(self) -> Iterator[FeatureGains]:
+        """What the moves add, feature by feature; neurons are numbered by their place among the fragile ones."""
+        place = np.full(len(self.active), -1)
+        place[self.fragile] = np.arange(len(self.fragile))
+        for part in gains_by_feature(self.neighbourhood):
+            columns = place[part.neurons]
+            yield FeatureGains(part.moves, columns[columns >= 0], part.gains[:, columns >= 0])
 
     @cached_property
     def tail(self) -> Packed:
@@ -58,9 +88,91 @@ class Front:
     def scores(self, signatures: Any) -> Ints:
         """Match counts of the classes for given activities of the fragile neurons, one row each."""
         rows = np.asarray(signatures, dtype=bool)
+        step = max(1, _BLOCK // max(1, len(self.active)))
+        return np.concatenate([self._scores(rows[k : k + step]) for k in range(0, max(len(rows), 1), step)])
+
+    def _scores(self, rows: Bits) -> Ints:
         activity = np.repeat(self.active[None, :], len(rows), axis=0)
         activity[:, self.fragile] = rows
         return self.tail.match_counts(activity)
+
+    def rows(self, moves: Sequence[Move]) -> Ints:
+        """What some moves of different features add, one row each in their order, one column a fragile neuron."""
+        order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
+        some = Front(replace(self.neighbourhood, moves=tuple(moves[k] for k in order)), self.active, self.fragile, self.margins)
+        out = np.empty((len(moves), len(self.fragile)), np.int64)
+        out[order] = some.deltas
+        return out
+
+    def importance(self) -> dict[int, float]:
+        """For each feature that can move, what it can bring to first-layer neurons near their threshold; for the order of searches."""
+        nearness = 1.0 / (1.0 + np.abs(self.margins))
+        best = ((np.abs(part.gains) * nearness[part.neurons]).sum(axis=1).max() for part in self.parts())
+        return dict(zip(self.neighbourhood.places, map(float, best), strict=True))
+
+
+def _first(network: Network) -> Layer:
+    """The first layer as it is; the bits themselves where the head reads them."""
+    return network.layers[0] if network.layers else first_layer(network)
+
+
+def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
+    """What the moves of each feature add, in the order of the moves, for those neurons alone that read the feature."""
+    network = neighbourhood.network
+    first, encoder = _first(network), network.encoder
+    levels = tops_of(first) is not None
+    for feature, moves in neighbourhood.places.items():
+        before, after = neighbourhood.states[feature], neighbourhood.columns.states[moves]
+        if levels:
+            neurons, weights = first.column(feature)
+            yield FeatureGains(moves, neurons, (after - before)[:, None] * weights)
+            continue
+        coding, group = encoder.codings[feature], encoder.group(feature)
+        here = coding.bits(before).astype(np.int64)
+        change = np.array([coding.bits(int(state)) - here for state in after]).reshape(len(after), len(group))  # on: +w, off: -w
+        if isinstance(first, DenseLayer):
+            yield FeatureGains(moves, np.arange(first.outputs), change @ first.weights[:, group.start : group.stop].T)
+            continue
+        columns = [first.column(place) for place in group]
+        neurons = np.unique(np.concatenate([np.zeros(0, np.int64), *(reading for reading, _ in columns)]))
+        rows = np.zeros((len(group), len(neurons)), np.int64)
+        for row, (reading, weights) in zip(rows, columns, strict=True):
+            row[np.searchsorted(neurons, reading)] = weights
+        yield FeatureGains(moves, neurons, change @ rows)
+
+
+def _reaches(neighbourhood: Neighbourhood, outputs: int) -> tuple[Ints, Ints]:
+    """The most that allowed sets of moves can raise and lower each match count; never too little, sometimes too much.
+
+    Of every feature the best gain counts; with a budget, as many features as could ever move together, those with the best gains.
+    """
+    fits = features_that_fit(neighbourhood)
+    kept: list[tuple[Ints, Ints, Ints]] = []
+    up, down = np.zeros(outputs, np.int64), np.zeros(outputs, np.int64)
+    for part in gains_by_feature(neighbourhood):
+        rises, falls = np.maximum(part.gains.max(axis=0), 0), np.maximum(-part.gains.min(axis=0), 0)
+        if fits >= len(neighbourhood.places):
+            up[part.neurons] += rises
+            down[part.neurons] += falls
+        elif fits == 1:
+            up[part.neurons] = np.maximum(up[part.neurons], rises)
+            down[part.neurons] = np.maximum(down[part.neurons], falls)
+        elif fits:
+            kept.append((part.neurons, rises, falls))
+    if kept:
+        neurons, rises, falls = (np.concatenate(rows) for rows in zip(*kept, strict=True))
+        return _largest(neurons, rises, fits, outputs), _largest(neurons, falls, fits, outputs)
+    return up, down
+
+
+def _largest(neurons: Ints, values: Ints, many: int, outputs: int) -> Ints:
+    """For each neuron the sum of its largest values, so many of them."""
+    order = np.lexsort((-values, neurons))
+    ordered = neurons[order]
+    rank = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    out = np.zeros(outputs, np.int64)
+    np.add.at(out, ordered[rank < many], values[order][rank < many])
+    return out
 
 
 def first_layer(network: Network) -> DenseLayer | LevelLayer:
@@ -77,7 +189,9 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
 
 def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
     """What each move adds to the match count of each neuron."""
-    rows = np.zeros((len(neighbourhood.moves), first.outputs), np.int64)
+    many = len(neighbourhood.moves)
+    make_sure(24 * many * first.outputs, f"what {many:,} changes do to {first.outputs:,} neurons", _SMALLER)
+    rows = np.zeros((many, first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):
         before = neighbourhood.states[move.feature]
@@ -109,9 +223,7 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
 
 def features_that_fit(neighbourhood: Neighbourhood) -> int:
     """No allowed set of moves changes more features than this."""
-    lightest: dict[int, int] = {}
-    for move in neighbourhood.moves:
-        lightest[move.feature] = min(lightest.get(move.feature, move.weight), move.weight)
     if neighbourhood.budget is None:
-        return len(lightest)
-    return sum(1 for used in accumulate(sorted(lightest.values())) if used <= neighbourhood.budget)
+        return len(neighbourhood.places)
+    lightest = sorted(int(neighbourhood.columns.weights[moves].min()) for moves in neighbourhood.places.values())
+    return sum(1 for used in accumulate(lightest) if used <= neighbourhood.budget)

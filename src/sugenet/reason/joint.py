@@ -16,11 +16,14 @@ from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, 
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
+from sugenet.bnn.memory import make_sure
 from sugenet.errors import QuestionError
 from sugenet.reason.front import first_layer
 from sugenet.reason.goal import Goal, Votes, wins
 
 __all__ = ["Joint", "Pair", "Placed", "Side", "abreast", "twins"]
+
+_SMALLER = "Questions about two sides are for smaller networks."
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
 
 def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]]) -> DenseLayer:
     """The first layer over the bits of a joint encoder, from what each state of a feature adds to the match counts."""
+    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    make_sure(32 * outputs * encoder.width, f"{outputs:,} neurons over {encoder.width:,} bits of two sides", _SMALLER)
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
     tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows
@@ -157,6 +162,8 @@ def _later(network: Network, depth: int) -> list[DenseLayer]:
 
 
 def _blocks(a: Ints, b: Ints) -> Ints:
-    out = np.zeros((a.shape[0] + b.shape[0], a.shape[1] + b.shape[1]), np.int64)
+    shape = (a.shape[0] + b.shape[0], a.shape[1] + b.shape[1])
+    make_sure(16 * shape[0] * shape[1], "a layer of two networks side by side", _SMALLER)
+    out = np.zeros(shape, np.int64)
     out[: a.shape[0], : a.shape[1]], out[a.shape[0] :, a.shape[1] :] = a, b
     return out

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
+from sugenet.errors import TooLargeError
 from sugenet.reason.decide import sets_within
 from sugenet.reason.neighbourhood import Move
 from sugenet.reason.problem import Problem
@@ -38,8 +39,12 @@ def needed_changes(problem: Problem, budget: int, stop: Callable[[], bool] = lam
     if sets_within(problem.near, budget) > MOST_SETS:
         return None
     moves = problem.near.moves
-    feature = np.array([move.feature for move in moves], np.int64)
-    weight = np.array([move.weight for move in moves], np.int64)
+    feature, _, weight = problem.near.columns
+    try:
+        _ = problem.front.deltas
+    except TooLargeError:
+        return None
+    chunk = max(1 << 8, _CHUNK // (1 + len(problem.front.fragile) // 1024))
     after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
     found: list[frozenset[int]] = []
     listed: list[tuple[Move, ...]] = []
@@ -49,12 +54,14 @@ def needed_changes(problem: Problem, budget: int, stop: Callable[[], bool] = lam
         spent: list[Ints] = []
         bad: list[frozenset[int]] = []
         for rows, used in _extended(sets, sums, weight, after, budget):
-            if stop():
-                return None
-            wrong = _violating(problem, rows)
-            bad += [frozenset(row) for row in rows[wrong].tolist()]
-            grown.append(rows[~wrong])
-            spent.append(used[~wrong])
+            for low in range(0, len(rows), chunk):
+                if stop():
+                    return None
+                part, spends = rows[low : low + chunk], used[low : low + chunk]
+                wrong = _violating(problem, part)
+                bad += [frozenset(row) for row in part[wrong].tolist()]
+                grown.append(part[~wrong])
+                spent.append(spends[~wrong])
         for chosen in bad:
             picked = tuple(moves[number] for number in sorted(chosen))
             if not any(smaller <= chosen for smaller in found) and problem.near.admits(picked):
@@ -90,11 +97,9 @@ def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.
     if not len(rows):
         return np.zeros(0, bool)
     front = problem.front
-    # A fragile neuron has 0 < tau <= size, so M - tau stays within +-2^31 whatever the moves are.
-    deltas = front.deltas.astype(np.int32)
-    margins = np.repeat(front.margins.astype(np.int32)[None, :], len(rows), axis=0)
+    margins = np.repeat(front.margins[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):
-        margins += deltas[rows[:, column]]
+        margins += front.deltas[rows[:, column]]
     octets = np.packbits(margins >= 0, axis=1)
     words = np.zeros((len(octets), -(-max(octets.shape[1], 1) // 8) * 8), np.uint8)
     words[:, : octets.shape[1]] = octets

@@ -7,36 +7,24 @@ neighbourhood holds for the exact one; a violation counts only when its exact co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import floor, lcm
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sugenet.bnn import Network, Steps
+from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
+from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of, listed
 
 __all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
 
 _BITS = 60
-
-
-@dataclass(frozen=True)
-class Move:
-    """A feature taken to another state, at the nearest raw value that has it."""
-
-    feature: int
-    state: int
-    value: Any
-    distance: Fraction
-    """Size of the raw change."""
-    price: Fraction
-    """What it costs, exactly."""
-    weight: int
-    """What it uses of the budget, in whole units of the neighbourhood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +34,7 @@ class Neighbourhood:
     network: Network
     sample: tuple[Any, ...]
     states: tuple[int, ...]
-    moves: tuple[Move, ...]
+    moves: Sequence[Move]
     """Ordered by feature."""
     budget: int | None
     """None: any set of moves."""
@@ -61,6 +49,40 @@ class Neighbourhood:
         if len({move.feature for move in chosen}) < len(chosen):
             return False
         return self.limit is None or sum((move.price for move in chosen), Fraction(0)) <= self.limit
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The moves as arrays."""
+        return columns_of(self.moves)
+
+    def only(self, keep: Callable[[Move | Way], bool]) -> Neighbourhood:
+        """The same with some of the moves, chosen by anything but their feature."""
+        moves = self.moves
+        kept = moves.where(lambda _, way: keep(way)) if isinstance(moves, Moves) else tuple(move for move in moves if keep(move))
+        return self if len(kept) == len(moves) else replace(self, moves=kept)
+
+    def fixing(self, features: Collection[int]) -> Neighbourhood:
+        """The same with some features that stay as they are."""
+        moves = self.moves
+        if isinstance(moves, Moves):
+            return replace(self, moves=Moves({feature: ways for feature, ways in moves.ways.items() if feature not in features}))
+        return replace(self, moves=tuple(move for move in moves if move.feature not in features))
+
+    def move_to(self, feature: int, value: Any) -> Move | None:
+        """The move of a feature to a raw value."""
+        return next((move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None)
+
+    @cached_property
+    def lightest(self) -> int:
+        """The least weight of a move; 0 without moves."""
+        return int(self.columns.weights.min()) if len(self.moves) else 0
+
+    @cached_property
+    def places(self) -> dict[int, slice]:
+        """For each feature that can move, where its moves are."""
+        features = self.columns.features
+        ends = [*np.flatnonzero(np.diff(features, prepend=-1)).tolist(), len(features)]
+        return {int(features[start]): slice(start, stop) for start, stop in pairwise(ends)}
 
     @cached_property
     def inputs(self) -> Any:
@@ -100,35 +122,66 @@ def place_of(network: Network, feature: Any) -> int:
     return int(place)
 
 
-def build(network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget."""
+def build(
+    network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None, *, by_feature: bool = False
+) -> Neighbourhood:
+    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at the feature, too."""
     encoder = network.encoder
     values = encoder.values(x)
     states = [int(state) for state in encoder.levels(row_of(values))[0]]
     allowed = set(range(encoder.features)) if movable is None else set(movable)
-    found: list[tuple[int, int, Any, Fraction, Fraction]] = []
+    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}  # features alike share their ways
+    owners: dict[int, Any] = {}
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
-        for state in range(coding.states):
-            move = coding.move(values[feature], state) if state != states[feature] else None
-            if move is None:
-                continue
-            here = values[feature]  # a fraction that no float is, or a large number, is taken exactly
-            exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
-            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            weight = weigh(feature, distance, coding.flips(states[feature], state))
-            if weight is not None:
-                found.append((feature, state, move.value, distance, weight))
-    scale = whole_weights([weight for *_, weight in found])
+        owners[feature] = key = (id(coding), type(values[feature]), values[feature], feature if by_feature else -1)
+        if key not in groups:
+            priced = ((way, weigh(feature, way.distance, way.flips)) for way in _reached(coding, values[feature], states[feature]))
+            groups[key] = [(way, price) for way, price in priced if price is not None]
+    sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
+    prices = {price for group in groups.values() for _, price in group}
+    scale = _scale(prices, sum((sums[key] for key in owners.values()), Fraction(0)))
     limit = None if budget is None else floor(Fraction(budget) * scale)
-    moves = (Move(f, s, v, d, w, floor(w * scale)) for f, s, v, d, w in found)
-    kept = tuple(move for move in moves if limit is None or move.weight <= limit)
-    return Neighbourhood(network, tuple(values), tuple(states), kept, limit, Fraction(1, scale), budget)
+    ways = {
+        key: tuple(
+            Way(way.state, way.value, way.distance, price, floor(price * scale))
+            for way, price in group
+            if limit is None or floor(price * scale) <= limit
+        )
+        for key, group in groups.items()
+    }
+    moves = listed(Moves({feature: ways[key] for feature, key in owners.items()}))
+    return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
+
+
+class _Reached(NamedTuple):
+    """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
+
+    state: int
+    value: Any
+    distance: Fraction
+    flips: int
+
+
+def _reached(coding: Coding, here: Any, own: int) -> list[_Reached]:
+    # a fraction that no float is, or a large number, is taken exactly
+    exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
+    found = []
+    for state in range(coding.states):
+        move = coding.move(here, state) if state != own else None
+        if move is not None:
+            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
+            found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
+    return found
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:
     """How many units make one: a common denominator of all prices, or a power of two where their sum would leave 60 bits."""
     listed = list(prices)
-    scale, total = lcm(1, *(price.denominator for price in listed)), sum(listed, Fraction(0))
+    return _scale(set(listed), sum(listed, Fraction(0)))
+
+
+def _scale(prices: set[Fraction], total: Fraction) -> int:
+    scale = lcm(1, *(price.denominator for price in prices))
     return scale if total * scale < 1 << _BITS else 1 << max(0, _BITS - 1 - floor(total).bit_length())

@@ -8,7 +8,7 @@ all sets that contain it; and our solver keeps its clauses from question to ques
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -57,13 +57,11 @@ class Oracle:
     @cached_property
     def features(self) -> Features:
         """Features that can change at all inside the region; all others matter to no reason."""
-        return frozenset(move.feature for move in self.problem.near.moves)
+        return frozenset(self.problem.near.places)
 
     def freed(self, fixed: Iterable[int]) -> Problem:
         """The problem with some features fixed and all others free within the region."""
-        kept = set(fixed)
-        near = self.problem.near
-        return Problem(replace(near, moves=tuple(move for move in near.moves if move.feature not in kept)), self.problem.goal)
+        return Problem(self.problem.near.fixing(set(fixed)), self.problem.goal)
 
     def known(self, fixed: Features) -> bool | None:
         """What is known already."""
@@ -93,7 +91,8 @@ class Oracle:
         if isinstance(outcome, Fails):
             sample = self.problem.near.sample
             changed = {f: b for f, (a, b) in enumerate(zip(sample, outcome.witness, strict=True)) if a != b}
-            self.learn(tuple(move for move in problem.near.moves if changed.get(move.feature, sample) == move.value))
+            found = (problem.near.move_to(feature, value) for feature, value in changed.items())
+            self.learn(tuple(move for move in found if move is not None))
             return False
         return None
 
@@ -146,15 +145,15 @@ class Oracle:
     def _thinned(self, moves: list[Move]) -> list[Move]:
         """Drop changes one after another as long as the rest still changes the class."""
         front, goal = self.problem.front, self.problem.goal
-        number = {(move.feature, move.state): place for place, move in enumerate(self.problem.near.moves)}
-        places = [number[move.feature, move.state] for move in moves]
-        while len(places) > 1:
-            total = front.margins + front.deltas[places].sum(axis=0)
-            bad = goal.violates(front.scores(total - front.deltas[places] >= 0))
+        kept, rows = list(moves), front.rows(moves)
+        while len(kept) > 1:
+            bad = goal.violates(front.scores(front.margins + rows.sum(axis=0) - rows >= 0))
             if not bad.any():
                 break
-            places.pop(int(np.argmax(bad)))
-        return [self.problem.near.moves[place] for place in places]
+            place = int(np.argmax(bad))
+            kept.pop(place)
+            rows = np.delete(rows, place, axis=0)
+        return kept
 
     def enough(self, fixed: Features) -> Features:
         """The smallest set known to be sufficient inside a sufficient one."""

@@ -35,7 +35,8 @@ class Problem:
         """Whether moves are allowed and reach the goal, by the definition."""
         chosen = list(moves)
         near = self.near
-        if not set(chosen) <= set(near.moves) or not near.admits(chosen):
+        there = (near.moves[near.places.get(move.feature, slice(0))] for move in chosen)
+        if not all(move in moves for move, moves in zip(chosen, there, strict=True)) or not near.admits(chosen):
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False

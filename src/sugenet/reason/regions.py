@@ -40,7 +40,9 @@ def surroundings(
     network: Network, x: Any, cost: type[Cost] | Prices, budget: Fraction | None, movable: Iterable[int] | None = None
 ) -> Neighbourhood:
     """All moves around a sample, weighed by a cost, with or without a budget."""
-    return build(network, x, cost.weigher(network) if isinstance(cost, Prices) else cost.weigh, budget, movable)
+    if isinstance(cost, Prices):
+        return build(network, x, cost.weigher(network), budget, movable, by_feature=True)
+    return build(network, x, cost.weigh, budget, movable)
 
 
 def _radius(value: Any, what: str) -> Fraction:

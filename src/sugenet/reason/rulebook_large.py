@@ -86,11 +86,7 @@ class Grower:
     def _order(self, places: Sequence[int]) -> list[int]:
         """Features from the least to the most important here: by what they can bring to first-layer neurons near their threshold."""
         problem = Problem(Anything().around(self.grid.network, self.grid.values(places)), loses(self.grid.network.head, self.label))
-        front = problem.front
-        nearness = 1.0 / (1.0 + np.abs(front.margins))
-        weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0)
-        for move, brought in zip(problem.near.moves, (np.abs(front.deltas) * nearness).sum(axis=1).tolist(), strict=True):
-            weight[move.feature] = max(weight[move.feature], brought)
+        weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.front.importance()
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _widened(self, box: list[int], feature: int) -> int:

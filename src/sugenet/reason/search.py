@@ -58,7 +58,7 @@ def search(
             continue
         best = annealer.thinned(found)
         budget = sum(near.moves[k].weight for k in best) - 1
-        if not light or budget < min(move.weight for move in near.moves):
+        if not light or budget < near.lightest:
             break
     return None if best is None else tuple(near.moves[k] for k in sorted(best))
 
@@ -69,21 +69,20 @@ class _Annealer:
     def __init__(self, front: Front, goal: Goal) -> None:
         self.front, self.judge = front, Judge(front, goal)
         near = front.neighbourhood
-        self.options: dict[int, list[int]] = {}
-        for number, move in enumerate(near.moves):
-            self.options.setdefault(move.feature, []).append(number)
-        self.places = {feature: place for place, feature in enumerate(self.options)}
-        if sum(move.weight for move in near.moves) >= _NEVER:
+        weights = near.columns.weights.tolist()
+        if sum(weights) >= _NEVER:
             raise TooLargeError("the costs are too finely divided to search: as whole numbers they leave 60 bits.")
-        self.most = sum(max(near.moves[k].weight for k in numbers) for numbers in self.options.values())
         start, rows = lanes_for(front)
+        self.options = {feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()}
+        self.places = {feature: place for place, feature in enumerate(self.options)}
+        self.most = sum(max(weights[k] for k in numbers) for numbers in self.options.values())
         self.lanes, self.rows = start, rows
         kind = np.int16 if start.dtype != np.int32 else np.int32
         none = [np.zeros_like(start)]
         stacked = np.array([row for numbers in self.options.values() for row in (*none, *rows[numbers])], kind)
         self.start, self.stacked = start.astype(kind).reshape(-1, 64), stacked.reshape(len(stacked), -1, 64)
         self.first = np.cumsum([0, *(len(numbers) + 1 for numbers in self.options.values())]).astype(np.int64)
-        self.weight = np.array([w for numbers in self.options.values() for w in (0, *(near.moves[k].weight for k in numbers))], np.int64)
+        self.weight = np.array([w for numbers in self.options.values() for w in (0, *(weights[k] for k in numbers))], np.int64)
         self.later = None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
         work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))

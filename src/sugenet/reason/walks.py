@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bits.threads import share
 from sugenet.bnn.layers import Ints
+from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.reason.front import Front, reach
 from sugenet.reason.judge import Judge, lanes_of
@@ -90,6 +91,8 @@ class _Sweep:
         words = judge.words
         parts = 1 << max(0, min(8, (sets >> 16).bit_length()) - (words >> 3).bit_length())
         recent = max(1 << 8, min(RECENT, 1 << (sets >> 8).bit_length()) >> (words - 1).bit_length())
+        room = len(states) * (parts * _ROOM + recent) + (parts << 8)
+        make_sure(8 * words * room, "the patterns of a walk", "Ask about a smaller region.")
         self.found = np.empty((len(states), parts, _ROOM, words), np.uint64)
         self.counts = np.zeros((len(states), parts), np.int64)
         self.recent = np.zeros((len(states), recent, words), np.uint64)
@@ -145,7 +148,9 @@ class _Sweep:
             size *= 2
         if size == self.table.shape[1]:
             return
-        if len(self.table) * size * 8 * self.judge.words > _TABLES:
+        room = len(self.table) * size * 8 * self.judge.words
+        make_sure(room, "the patterns of a walk", "Use another engine, or ask about a smaller region.")
+        if room > _TABLES:
             raise TooLargeError(f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine.")
         from sugenet.reason.flip_kernels import rehash
 

@@ -15,6 +15,7 @@ from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounter
 from sugenet.reason.decide import Clock, decide, sets_within
 from sugenet.reason.flips import flip_level
 from sugenet.reason.listing import needed_changes
+from sugenet.reason.moves import Moves
 from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
 from sugenet.reason.outcomes import Fails, Holds, Outcome
 from sugenet.reason.problem import Problem
@@ -157,12 +158,11 @@ class _Hunt:
 
     def problem(self, budget: int) -> Problem:
         """The moves that a budget in whole units allows."""
-        moves = tuple(move for move in self.whole.moves if move.weight <= budget)
-        return Problem(replace(self.whole, moves=moves, budget=budget), self.prop.goal)
+        return Problem(replace(self.whole.only(lambda move: move.weight <= budget), budget=budget), self.prop.goal)
 
     def ball(self, radius: Fraction) -> Problem:
         """The moves that are no larger than a radius."""
-        return Problem(replace(self.whole, moves=tuple(move for move in self.whole.moves if move.price <= radius)), self.prop.goal)
+        return Problem(self.whole.only(lambda move: move.price <= radius), self.prop.goal)
 
     def run(self, n: int | Literal["all"]) -> Answer:
         """Search for something, then prove or find something cheaper."""
@@ -188,10 +188,7 @@ class _Hunt:
 
     def _top(self) -> int:
         """The largest weight that is asked about."""
-        heaviest: dict[int, int] = {}
-        for move in self.whole.moves:
-            heaviest[move.feature] = max(heaviest.get(move.feature, 0), move.weight)
-        total = sum(heaviest.values())
+        total = sum(int(self.whole.columns.weights[moves].max()) for moves in self.whole.places.values())
         return total if self.most is None else min(total, int(self.most / self.whole.unit // 1))
 
     def _covers_everything(self) -> bool:
@@ -202,7 +199,7 @@ class _Hunt:
 
     def _by_levels(self) -> None:
         top = self._top()
-        lightest = min((move.weight for move in self.whole.moves), default=0)
+        lightest = self.whole.lightest
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
         everything = self.problem(top)
@@ -277,18 +274,18 @@ class _Hunt:
 
     def _moves_to(self, witness: tuple[Any, ...]) -> tuple[Move, ...]:
         changed = {f: b for f, (a, b) in enumerate(zip(self.values, witness, strict=True)) if a != b}
-        return tuple(move for move in self.whole.moves if move.feature in changed and move.value == changed[move.feature])
+        found = (self.whole.move_to(feature, value) for feature, value in changed.items())
+        return tuple(move for move in found if move is not None)
 
     def _steps(self, top: int) -> list[int]:
         """Levels to walk, rising: every total that can occur while these are few, else growing steps."""
         totals = {0}
-        by_feature: dict[int, set[int]] = {}
-        for move in self.whole.moves:
-            by_feature.setdefault(move.feature, set()).add(move.weight)
-        for weights in by_feature.values():
+        every = self.whole.columns.weights
+        for moves in self.whole.places.values():
+            weights = set(every[moves].tolist())
             totals |= {total + weight for total in totals for weight in weights if total + weight <= top}
             if len(totals) > _EXACT_LEVELS:
-                step = max(1, min((move.weight for move in self.whole.moves if move.weight), default=1))
+                step = int(every[every > 0].min())
                 steps = []
                 while step < top:
                     steps.append(step)
@@ -302,7 +299,7 @@ class _Hunt:
 
     def _by_radius(self) -> None:
         """Double the radius until something is found, then close in on the least radius; what is open in between stays open."""
-        radii = sorted({move.price for move in self.whole.moves if self.most is None or move.price <= self.most})
+        radii = sorted(self._radii())
         low, high, at = -1, len(radii), 0
         self._reached(radii, low)
         while low + 1 < high and not self.clock.up():
@@ -319,6 +316,11 @@ class _Hunt:
             elif high < len(radii) or place == len(radii) - 1:
                 break
             at = min(2 * place + 2, len(radii) - 1)
+
+    def _radii(self) -> set[Fraction]:
+        moves = self.whole.moves
+        ways = {id(rows): rows for rows in moves.ways.values()}.values() if isinstance(moves, Moves) else [moves]
+        return {move.price for rows in ways for move in rows if self.most is None or move.price <= self.most}
 
     def _reached(self, radii: list[Fraction], low: int) -> None:
         """Up to this radius there is nothing."""
@@ -386,11 +388,11 @@ class _Hunt:
         assert self.best is not None
         found: list[tuple[Move, ...]] = []
         complete = True
-        radii = {move.price for move in self.whole.moves if self.most is None or move.price <= self.most}
-        for radius in [first.value] if n == "all" else sorted(radius for radius in radii if radius >= first.value):
+        for radius in [first.value] if n == "all" else sorted(radius for radius in self._radii() if radius >= first.value):
             problem = self.ball(radius)
-            everything = Problem(replace(problem.near, budget=self._weight(problem.near.moves), limit=None), problem.goal)
-            listed = needed_changes(everything, self._weight(problem.near.moves), self.clock.up)
+            total = int(problem.near.columns.weights.sum())
+            everything = Problem(replace(problem.near, budget=total, limit=None), problem.goal)
+            listed = needed_changes(everything, total, self.clock.up)
             if listed is None or self.clock.up():
                 complete = False
                 break

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-import numpy as np
-
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError
 from sugenet.reason.bounds import by_bounds
@@ -22,6 +20,7 @@ from sugenet.reason.questions import Robust, plain
 from sugenet.reason.reasons import Reason, Reasons
 from sugenet.reason.regions import Anything, Region
 from sugenet.reason.search import search
+from sugenet.reason.singles import violating_singles
 from sugenet.reason.solvers.hitting import HittingSets
 
 __all__ = ["each_reason", "why"]
@@ -189,19 +188,15 @@ class _Search:
 
     def _singles(self) -> None:
         """Features that change the class on their own: they are in every reason."""
-        front, goal, moves = self.oracle.problem.front, self.oracle.problem.goal, self.oracle.problem.near.moves
-        if not moves:
-            return
-        bad = goal.violates(front.scores(front.margins + front.deltas >= 0))
-        for number in np.flatnonzero(bad).tolist():
-            move = moves[number]
-            if self.oracle.problem.near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
+        near = self.oracle.problem.near
+        for move in violating_singles(self.oracle.problem, self.oracle.clock.up):
+            if near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
                 self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
 
     def _list_contrasts(self) -> None:
         """All contrastive sets of a small region."""
         near = self.oracle.problem.near
-        budget = near.budget if near.budget is not None else sum(move.weight for move in near.moves)
+        budget = near.budget if near.budget is not None else sum(near.columns.weights.tolist())
         listed = needed_changes(self.oracle.problem, budget, self.oracle.clock.up)
         if listed is None:
             return
@@ -217,11 +212,7 @@ class _Search:
 
     def _order(self) -> list[int]:
         """Features from the least to the most important: by what they can bring to first-layer neurons near their threshold."""
-        front, near = self.oracle.problem.front, self.oracle.problem.near
-        nearness = 1.0 / (1.0 + np.abs(front.margins))
-        weight: dict[int, float] = dict.fromkeys(sorted(self.oracle.features), 0.0)
-        for move, brought in zip(near.moves, (np.abs(front.deltas) * nearness).sum(axis=1).tolist(), strict=True):
-            weight[move.feature] = max(weight[move.feature], brought)
+        weight = self.oracle.problem.front.importance()
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:

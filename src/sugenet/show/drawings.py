@@ -10,7 +10,7 @@ from typing import Any
 
 from sugenet.bnn import Network, Steps, Trace
 from sugenet.bnn.summary import Summary, summary
-from sugenet.errors import NetworkError, SugenetError
+from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.reason.answers import (
     Counterfactual,
     NoCounterfactual,
@@ -143,7 +143,7 @@ def _bands(network: Network, sample: list[Any], data: dict[str, Any]) -> tuple[M
         return ()
     try:
         return (match_meters(network, sample, region=region, limit=_BANDS),)
-    except NetworkError:  # too large: the picture is left out, the sentence says it all
+    except (NetworkError, TooLargeError):  # too large: the picture is left out, the sentence says it all
         return ()
 
 

@@ -1,0 +1,89 @@
+"""How much memory there is, asked before much of it is taken: a question that does not fit is refused, not the machine taken down."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sugenet.errors import TooLargeError
+
+__all__ = ["available", "make_sure", "size_words"]
+
+_SHARE = 0.5
+"""Of what is there, what one step may take: numbers are often copied once on the way."""
+_SMALL = 1 << 22
+"""Bytes that are taken without asking."""
+_UNKNOWN = 1 << 32
+"""Taken to be there where the system does not say."""
+
+
+def available() -> int:
+    """Bytes that this process can still take: of the machine, its control group and its own limit the least."""
+    return max(0, min(_of_machine(), _of_group(), _of_process()))
+
+
+def make_sure(needed: int, what: str, instead: str) -> None:
+    """See that a step fits into memory before it is taken.
+
+    Raises
+    ------
+    TooLargeError
+        Saying what was to be made, how large it is, how much there is, and what to do instead.
+
+    Examples
+    --------
+    >>> make_sure(10**18, "all 10^9 rows", "Ask for fewer.")
+    Traceback (most recent call last):
+        ...
+    sugenet.errors.TooLargeError: all 10^9 rows would take 931,322,574.6 GiB of memory, ... Ask for fewer.
+    """
+    if needed <= _SMALL:
+        return
+    free = int(_SHARE * available())
+    if needed > free:
+        raise TooLargeError(f"{what} would take {size_words(needed)} of memory, and a step may take {size_words(free)} here. {instead}")
+
+
+def size_words(size: int) -> str:
+    """A number of bytes in words."""
+    return f"{size / (1 << 30):,.1f} GiB" if size >= 1 << 29 else f"{size / (1 << 20):,.0f} MiB"
+
+
+def _of_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # neither Linux nor another system that says it
+        return _UNKNOWN
+
+
+def _of_group() -> int:
+    """What a container leaves, where there is one: its limit and what is used of it, files that can be read again aside."""
+    for folder, limit, used in (("", "memory.max", "memory.current"), ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes")):
+        place = Path("/sys/fs/cgroup", folder)
+        try:
+            rows = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+            kept = int((place / used).read_text()) - int(rows.get("inactive_file", 0))
+            return int((place / limit).read_text()) - kept
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+    return 1 << 62
+
+
+def _of_process() -> int:
+    """What a limit on the address space leaves."""
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft == resource.RLIM_INFINITY:
+            return 1 << 62
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):
+        return 1 << 62
+    return soft - taken

@@ -1,0 +1,161 @@
+"""Single moves: where no two features can move together, every input of the neighbourhood is put to the network itself.
+
+The first layer is looked at feature by feature, so that a convolution is never unrolled; moves that turn the same neurons share one
+judgement, by packed inference in blocks. A ball of radius 1 over a whole image is settled so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.layers import Ints
+from sugenet.reason.neighbourhood import Move, Neighbourhood
+from sugenet.reason.problem import Problem
+
+__all__ = ["Singles", "inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
+
+_ROW_BYTES = 1 << 25  # of the inputs of one block
+_BLOCK = 1 << 11  # inputs, at most
+
+
+@dataclass(frozen=True)
+class Singles:
+    """What was found among the single moves of a level, and no move at all where the level has it."""
+
+    sets: int
+    patterns: int
+    digest: str
+    """As in `FlipLevel`; empty when there is a violation."""
+    violation: tuple[Move, ...] | None
+
+
+def walk_singles(
+    problem: Problem, low: int, high: int, *, empty: bool, threads: int | None = None, stop: Callable[[], bool] = lambda: False
+) -> Singles | None:
+    """Go through all moves that weigh more than `low` and at most `high`, until one reaches the goal; None when stopped.
+
+    With `empty`, no move at all is one of the sets; that it does not reach the goal is known.
+    """
+    near = problem.near
+    walk = _Walk(problem, threads)
+    sets = int(empty)
+    if empty:
+        walk.known[b""] = 0
+    weights = near.columns.weights
+    for part in problem.front.parts():
+        if stop():
+            return None
+        inside = np.flatnonzero((weights[part.moves] > low) & (weights[part.moves] <= high))
+        sets += len(inside)
+        turned = walk.turned(part.neurons, part.gains[inside])
+        for row in np.flatnonzero(_changes(turned)).tolist():
+            walk.add(part.neurons[turned[row]], part.moves.start + int(inside[row]))
+        if walk.full and walk.judge():
+            return walk.found(sets)
+    walk.judge()
+    return walk.found(sets)
+
+
+def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Iterator[Move]:
+    """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they turn; until stopped."""
+    near, active = problem.near, problem.front.margins >= 0
+    packed = near.network.packed("auto")
+    block = rows_at_once(near)
+    waiting: list[int] = []
+    for part in problem.front.parts():
+        if stop():
+            return
+        turned = (problem.front.margins[part.neurons] + part.gains >= 0) != active[part.neurons]
+        waiting += (part.moves.start + np.flatnonzero(_changes(turned))).tolist()
+        if len(waiting) >= block or part.moves.stop == len(near.moves):
+            for start in range(0, len(waiting), block):
+                chosen = waiting[start : start + block]
+                bad = problem.goal.violates(packed.match_counts(inputs_after(near, chosen)))
+                yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
+                if stop():
+                    return
+            waiting = []
+
+
+def _changes(turned: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which rows are not as the one before."""
+    return np.append(True, (turned[1:] != turned[:-1]).any(axis=1))[: len(turned)]
+
+
+def rows_at_once(near: Neighbourhood) -> int:
+    """How many inputs make a block."""
+    return max(1, min(_BLOCK, _ROW_BYTES // max(1, int(near.inputs.nbytes))))
+
+
+class _Walk:
+    def __init__(self, problem: Problem, threads: int | None) -> None:
+        self.problem, self.threads = problem, threads
+        self.margins, self.active = problem.front.margins, problem.front.margins >= 0
+        self.known: dict[bytes, int] = {}
+        """Neurons that turn together, and the part that they have in the digest."""
+        self.waiting: list[int] = []
+        self.violation: Move | None = None
+        self.block = rows_at_once(problem.near)
+        self.marks = _splitmix(problem.front.fragile.astype(np.uint64) + np.uint64(1))
+
+    def turned(self, neurons: Ints, gains: Ints) -> npt.NDArray[np.bool_]:
+        """Which of the fragile neurons that read a feature have turned, one row a move."""
+        return np.asarray((self.margins[neurons] + gains >= 0) != self.active[neurons])
+
+    def add(self, neurons: Ints, move: int) -> None:
+        """A move waits to be judged where the neurons that it turns have not been seen."""
+        key = np.sort(neurons).astype(np.int32).tobytes()
+        if key not in self.known:
+            self.known[key] = int(np.bitwise_xor.reduce(self.marks[neurons], initial=np.uint64(0)))
+            self.waiting.append(move)
+
+    @property
+    def full(self) -> bool:
+        """Whether as many moves wait as one block takes."""
+        return len(self.waiting) >= self.block
+
+    def judge(self) -> bool:
+        """Put the waiting moves to the network; True when one reaches the goal."""
+        near, goal = self.problem.near, self.problem.goal
+        packed = near.network.packed("auto")
+        for start in range(0, len(self.waiting), self.block):
+            chosen = self.waiting[start : start + self.block]
+            bad = goal.violates(packed.match_counts(inputs_after(near, chosen), self.threads))
+            if bad.any():
+                self.violation = near.moves[chosen[int(np.argmax(bad))]]
+                break
+        self.waiting = []
+        return self.violation is not None
+
+    def found(self, sets: int) -> Singles:
+        """What is known at the end."""
+        if self.violation is not None:
+            return Singles(sets, len(self.known), "", (self.violation,))
+        total = _splitmix(np.fromiter(self.known.values(), np.uint64, len(self.known))).sum(dtype=np.uint64)
+        return Singles(sets, len(self.known), f"{int(total):016x}", None)
+
+
+def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:
+    """What the first layer reads after each of some moves, one row each; from the sample, or from what it reads after others."""
+    rows = np.repeat(near.inputs if start is None else start, len(moves), axis=0)
+    encoder, columns = near.network.encoder, near.columns
+    features, states = columns.features[list(moves)], columns.states[list(moves)]
+    if near.network.reads_levels:
+        rows[np.arange(len(moves)), features] = states
+        return rows
+    for row, feature, state in zip(rows, features.tolist(), states.tolist(), strict=True):
+        group = encoder.group(feature)
+        row[group.start : group.stop] = encoder.codings[feature].bits(state)
+    return rows
+
+
+def _splitmix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
