@@ -615,8 +615,8 @@ def result(case: Case, count: int = 48) -> Result:
             return Result("different", f"a message that reads badly: {text}")
         return Result("refused", text)
     graph = read_graph(case.raw)
-    mine = found.network.logits(x.reshape(count, -1)[:, found.places])
-    classes = found.network.predict(x.reshape(count, -1)[:, found.places])
+    mine = found.network.logits(x.reshape(count, -1))
+    classes = found.network.predict(x.reshape(count, -1))
     try:
         program = Program(graph, graph.outputs[0].name)
         step = case.batch or count

@@ -89,7 +89,7 @@ def outcome(case: Case) -> tuple[bool, str | None]:
         size = values.reshape(len(raw), -1).abs().numpy()
         near |= ((size > 0) & (size < _NEAR)).any(axis=1)
     network = found.network
-    ours = network.head.logits(network.match_counts(raw[:, found.places]))
+    ours = network.head.logits(network.match_counts(raw))
     theirs = scores.reshape(len(raw), -1).numpy()
     if theirs.shape != ours.shape:
         return True, f"{case}\ngives {theirs.shape[1]} scores, but {ours.shape[1]} were read"
