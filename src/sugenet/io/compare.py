@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.report import Imported
+from sugenet.io.alignment import Pair, aligned
+from sugenet.io.exact.report import Imported, SignPlace
 from sugenet.io.references import Seen, Stage, reference_of
 
-__all__ = ["Agreement", "ClassDifference", "Difference", "NearTie", "verify_against"]
+__all__ = ["Agreement", "ClassDifference", "Difference", "NearTie", "ScoreDifference", "Tally", "verify_against"]
 
 _CHUNK = 256
 _SHOWN = 20
@@ -65,6 +66,16 @@ class ClassDifference:
 
     def __str__(self) -> str:
         return f"sample {self.sample}: class {self.network}, but {self.reference} in the reference"
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """A score that is another number, by more than rounding."""
+
+    sample: int
+    number: int
+    network: float
+    reference: float
 
 
 @dataclass(frozen=True)
@@ -153,66 +164,99 @@ def verify_against(
         raise FileError(f"X has shape {samples.shape}, but a batch of samples is needed: (samples, ...).")
     run, remark = reference_of(reference)
     ready = prepare or (lambda x: x.astype(np.float32))
-    tally = _Tally(exact)
+    tally = Tally(exact, network.signs if isinstance(network, Imported) else ())
     for start in range(0, len(samples), _CHUNK):
         seen = run(np.asarray(ready(samples[start : start + _CHUNK])))
-        tally.add(rows[start : start + _CHUNK], seen, start)
-    return tally.result(len(samples), remark)
+        part = rows[start : start + _CHUNK]
+        tally.add(part, exact.hidden(part), seen, start)
+        tally.add_classes(exact.match_counts(part, engine="definition"), seen.outputs, start)
+    return _agreement(tally, len(samples), remark)
 
 
-class _Tally:
-    """Counts over the chunks."""
+class Tally:
+    """Counts over the chunks: bits of hidden layers, then classes or scores.
 
-    def __init__(self, network: Network) -> None:
-        self.network = network
-        self.pairs: list[tuple[int, int, bool]] | None = None
-        """Hidden layer, stage of the reference, and whether the stage lies pixel by pixel."""
-        self.differences = self.class_differences = self.ties = self.near = 0
-        self.first: tuple[int, int, int] | None = None
+    `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding alone; a sample in which
+    that happened is not held against later layers. `declared`: what sign(0) is where the reference gives neither value was said by the
+    user, so the reference is no judge of it. `follows`: the stages of the reference are `signs`, one by one.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        signs: Sequence[SignPlace] = (),
+        *,
+        bounds: Mapping[int, float] | None = None,
+        declared: bool = False,
+        follows: bool = False,
+    ) -> None:
+        self.network, self.signs = network, signs
+        self.bounds, self.declared, self.follows = bounds or {}, declared, follows
+        self.pairs: list[Pair] | None = None
+        self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = self.rounded = self.left = 0
         self.found: Difference | None = None
         self.first_class: ClassDifference | None = None
+        self.first_score: ScoreDifference | None = None
         self.nearest: list[tuple[float, NearTie]] = []
 
-    def add(self, rows: npt.NDArray[Any], seen: Seen, start: int) -> None:
-        bits = self.network.hidden(rows)
+    def align(self, bits: Sequence[Bits], seen: Seen) -> list[Pair]:
+        """Which layers can be compared; settled once, by the first samples."""
         if self.pairs is None:
-            self.pairs = _aligned(self.network, bits, seen.stages)
-        for layer, number, last in self.pairs:
-            if number >= len(seen.stages):
-                raise FileError("the reference performs other operations for other samples. Compare it with a fixed program.")
-            stage = _ordered(self.network, layer, seen.stages[number]) if last else seen.stages[number]
-            self._layer(rows, layer, bits[layer], stage, start)
-        self._classes(rows, seen.outputs, start)
+            self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)
+        return self.pairs
 
-    def _layer(self, rows: npt.NDArray[Any], layer: int, bits: npt.NDArray[np.bool_], stage: Stage, start: int) -> None:
-        wrong = np.where(bits, ~stage.high, ~stage.low)
+    def add(self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None) -> Bits:
+        """Compare hidden layers; gives back which samples may differ from here on through rounding alone.
+
+        `since` says for each sample from which layer on it does so already.
+        """
+        doubt = np.zeros(len(rows), bool)
+        for pair in self.align(bits, seen):
+            if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != bits[pair.layer].shape:
+                raise FileError("the reference performs other operations for other samples. Compare it with a fixed program.")
+            if since is not None:
+                doubt |= since <= pair.layer
+            doubt |= self._layer(rows, pair.layer, bits[pair.layer], pair.of(seen.stages), start, doubt)
+        return doubt if since is None else doubt | (since <= len(bits))
+
+    def _layer(self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits) -> Bits:
+        differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
+        size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
+        rounded = differs & (size <= bound) & (bound > 0)
+        if stage.turned is not None:
+            rounded |= differs & stage.turned
+        if self.declared:
+            rounded |= differs & ~stage.high & ~stage.low
+        wrong = differs & ~rounded
         self.differences += int(wrong.sum())
-        if wrong.any() and (self.first is None or layer < self.first[0]):
+        self.rounded += int(rounded.sum())
+        self.bits += int((~doubt).sum()) * bits.shape[1] - int(rounded.sum())
+        if wrong.any() and (self.found is None or layer + 1 < self.found.layer):
             sample, neuron = (int(k) for k in np.argwhere(wrong)[0])
-            self.first = layer, sample, neuron
             trace = self.network.trace(rows[sample]).layers[layer]
             state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
             value = float(stage.before[sample, neuron])
             counts = int(trace.matches[neuron]), int(trace.tau[neuron])
             self.found = Difference(layer + 1, neuron + 1, start + sample, *counts, value, state)
-        size = np.abs(stage.before)
         near = size <= _NEAR * size.max(axis=0, keepdims=True, initial=0)
         self.near += int(near.sum())
         for sample, neuron in np.argwhere(near)[:_SHOWN].tolist():
             value = float(stage.before[sample, neuron])
             self.nearest.append((abs(value), NearTie(layer + 1, neuron + 1, start + sample, value)))
+        return np.asarray(rounded.any(axis=1))
 
-    def _classes(self, rows: npt.NDArray[Any], outputs: npt.NDArray[Any], start: int) -> None:
-        counts = self.network.match_counts(rows, engine="definition")
+    def add_classes(self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None) -> None:
+        """Compare classes; a tie of exact scores may be broken in another way."""
         mine = self.network.head.classes(counts)
-        scores = outputs.reshape(len(rows), -1) if outputs.size == len(rows) * self.network.head.outputs else None
+        scores = outputs.reshape(len(counts), -1) if outputs.size == len(counts) * self.network.head.outputs else None
         theirs = outputs.reshape(-1) if scores is None else np.argmax(scores, axis=1)
-        if len(theirs) != len(rows):
+        if len(theirs) != len(counts):
             raise FileError(
-                f"the reference gave shape {outputs.shape} for {len(rows)} samples: {self.network.head.outputs} scores or one class each "
+                f"the reference gave shape {outputs.shape} for {len(counts)} samples: {self.network.head.outputs} scores or one class each "
                 "are needed."
             )
-        for sample in np.flatnonzero(mine != theirs).tolist():
+        differs = mine != theirs if doubt is None else (mine != theirs) & ~doubt
+        for sample in np.flatnonzero(differs).tolist():
             exact = self.network.head.scores(counts[sample : sample + 1])[0]
             other = int(theirs[sample])
             if 0 <= other < len(exact) and exact[other] == exact[mine[sample]]:
@@ -222,62 +266,35 @@ class _Tally:
             if self.first_class is None:
                 self.first_class = ClassDifference(start + sample, int(mine[sample]), other)
 
-    def result(self, samples: int, remark: str) -> Agreement:
-        pairs = self.pairs or []
-        neurons = sum(self.network.layers[layer].outputs for layer, _, _ in pairs)
-        nearest = tuple(tie for _, tie in sorted(self.nearest, key=lambda pair: pair[0])[:_SHOWN])
-        return Agreement(
-            samples,
-            len(pairs),
-            neurons,
-            self.network.head.outputs,
-            self.differences,
-            self.found,
-            self.class_differences,
-            self.first_class,
-            self.ties,
-            self.near,
-            nearest,
-            remark or ("" if pairs else "no layer of the reference could be matched"),
-        )
+    def add_scores(self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: float) -> None:
+        """Compare all scores, up to a bound on the rounding of both."""
+        differs = ~(np.abs(mine - theirs) <= bound) & ~doubt[:, None]
+        self.scores += int((~doubt).sum()) * mine.shape[1]
+        self.left += int(doubt.sum())
+        self.class_differences += int(differs.any(axis=1).sum())
+        if differs.any() and self.first_score is None:
+            sample, k = (int(place) for place in np.argwhere(differs)[0])
+            self.first_score = ScoreDifference(start + sample, k, float(mine[sample, k]), float(theirs[sample, k]))
 
 
-def _ordered(network: Network, layer: int, stage: Stage) -> Stage:
-    """A stage that lies pixel by pixel, channel by channel."""
-    found = network.layers[layer]
-    assert isinstance(found, ConvLayer | PoolLayer)
-    channels, height, width = found.output_shape
-    order = np.arange(found.outputs).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)
-    return Stage(stage.name, stage.before[:, order], stage.high[:, order], stage.low[:, order])
-
-
-def _aligned(network: Network, bits: list[npt.NDArray[np.bool_]], stages: tuple[Stage, ...]) -> list[tuple[int, int, bool]]:
-    """Which stage is which layer: in order, of the same size, and such that as much as possible agrees.
-
-    A reference has more signs than the network has layers (those on the inputs) or fewer (pooling is a layer of its own here).
-    """
-    best: list[list[tuple[float, list[tuple[int, int, bool]]]]] = [[(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)]
-    for i in range(1, len(bits) + 1):
-        for j in range(1, len(stages) + 1):
-            choices = [best[i - 1][j], best[i][j - 1]]
-            for last in (False, True):
-                share = _share(network, i - 1, bits[i - 1], stages[j - 1], last)
-                if share is not None:
-                    total, pairs = best[i - 1][j - 1]
-                    choices.append((total + 1 + share, [*pairs, (i - 1, j - 1, last)]))
-            best[i][j] = max(choices, key=lambda choice: choice[0])
-    return best[-1][-1][1]
-
-
-def _share(network: Network, layer: int, bits: npt.NDArray[np.bool_], stage: Stage, last: bool) -> float | None:
-    """How much of a layer agrees with a stage; None where it cannot be the same."""
-    if stage.high.shape != bits.shape:
-        return None
-    if last:
-        if not isinstance(network.layers[layer], ConvLayer | PoolLayer):
-            return None
-        stage = _ordered(network, layer, stage)
-    return float((stage.high == bits).mean())
+def _agreement(tally: Tally, samples: int, remark: str) -> Agreement:
+    pairs = tally.pairs or []
+    neurons = sum(tally.network.layers[pair.layer].outputs for pair in pairs)
+    nearest = tuple(tie for _, tie in sorted(tally.nearest, key=lambda pair: pair[0])[:_SHOWN])
+    return Agreement(
+        samples,
+        len(pairs),
+        neurons,
+        tally.network.head.outputs,
+        tally.differences,
+        tally.found,
+        tally.class_differences,
+        tally.first_class,
+        tally.ties,
+        tally.near,
+        nearest,
+        remark or ("" if pairs else "no layer of the reference could be matched"),
+    )
 
 
 def _many(count: int, what: str) -> str:

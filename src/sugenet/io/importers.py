@@ -2,12 +2,12 @@
 
 Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what sign(0) shall be where a file
 says 0 and zero can occur; `strict=False` keeps a float stem or head outside the exact part and says so; `names` and `classes` name
-features and classes.
+features and classes. `prove=False` leaves out the comparison of the network with its source, which is made before an importer returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -18,8 +18,10 @@ from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
+from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.proof import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
 
@@ -34,16 +36,23 @@ class ImportOptions(TypedDict, total=False):
     strict: bool
     names: Iterable[object] | None
     classes: Iterable[object] | None
+    prove: bool
 
 
-def _imported(chain: Chain, options: ImportOptions) -> Imported:
+def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[Judge]] | None = None) -> Imported:
+    """Make a chain exact and compare it with its source; without judges of its own, with the operations as they were read."""
     unknown = set(options) - set(ImportOptions.__annotations__)
     if unknown:
         raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
     inputs, zero = options.get("inputs"), options.get("zero")
     if options.get("strict", True):
-        return lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
-    return split(chain, inputs, zero=zero)
+        found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
+    else:
+        found = split(chain, inputs, zero=zero)
+    if not options.get("prove", True):
+        return found
+    found_judges = [] if judges is None else judges(chain)
+    return prove_import(found, chain, found_judges or [judge_of_chain(chain)], inputs, declared=zero is not None)
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
@@ -53,7 +62,7 @@ def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imp
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
     """Read a PyTorch module in eval mode by following an example through it."""
-    return _imported(torch_reader.chain_of_module(module, example), options)
+    return _imported(torch_reader.chain_of_module(module, example), options, lambda chain: judges_of_module(module, example, chain))
 
 
 def from_state_dict(source: str | Path | Mapping[str, Any], architecture: Any = None, **options: Unpack[ImportOptions]) -> Imported:

@@ -25,8 +25,13 @@ class Stage:
 
     name: str
     before: _Array
+    """Less its threshold, so that the sign turns at 0."""
     high: _Array
     low: _Array
+    clean: bool = True
+    """Whether the sign gave exactly its two values; where it gave them up to rounding, this goes on behind it."""
+    turned: _Array | None = None
+    """Where rounding inside the sign itself, written in several steps, decided against the value before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,8 @@ class Seen:
 
     outputs: _Array
     stages: tuple[Stage, ...] = ()
+    scores: _Array | None = None
+    """The class scores in front of tails such as softmax, where they can be seen."""
 
 
 Run: TypeAlias = Callable[[_Array], Seen]

@@ -5,55 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Window
+from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, Linear, Pad, Sign
-from sugenet.io.exact.signals import BitSignal, SumSignal, sign_of
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Linear, Sign
+from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded, sign_of
 from sugenet.io.exact.steps import pipelines
-from sugenet.io.exact.units import in_units
+from sugenet.io.exact.sums import averaged_window, unrolled
+from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
 __all__ = [
     "averaged_bits",
-    "bias_of",
+    "channels_of",
     "convolution_of_bits",
-    "flattened_average",
     "linear_of_bits",
     "mapped",
-    "padding_of",
+    "pad_pulls",
+    "padding_past",
     "values_by_channel",
 ]
 
-_UNROLL = 1 << 26
-
 
 def mapped(bits: BitSignal, op: Affine | Clip | Sign) -> BitSignal:
-    """An elementwise operation on bits changes their two values."""
+    """An elementwise operation on bits changes their two values, and that of the padding."""
     channels = bits.shape[0] if len(bits.shape) == 3 else len(bits.order)
     per = len(bits.order) // channels
-    if isinstance(op, Sign):
-
-        def side(value: Fraction) -> Fraction:
-            sign = sign_of(value) or op.zero
-            if sign == 0:
-                raise FileError(f"{op.where}: the sign of a bit that is 0, where sign(0) = 0.")
-            return Fraction(op.high if sign > 0 else op.low)
-
-        return replace(bits, low=_each(side, bits.low), high=_each(side, bits.high))
-    lines = pipelines([op], channels)
-    low, high = (
-        np.array([lines[place // per](value).p for place, value in enumerate(values)], dtype=object) for values in (bits.low, bits.high)
+    values: Any = (
+        [lambda value: _side(op, value)] * channels
+        if isinstance(op, Sign)
+        else [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
     )
-    return replace(bits, low=low, high=high)
+    low, high = (np.array([values[place // per](value) for place, value in enumerate(row)], dtype=object) for row in (bits.low, bits.high))
+    return replace(bits, low=low, high=high, pad=padding_past(bits.pad, op))
 
 
-def _each(function: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.array([function(value) for value in values], dtype=object)
+def _side(op: Sign, value: Fraction) -> Fraction:
+    sign = sign_of(value) or op.zero
+    if sign == 0:
+        raise FileError(f"{op.where}: the sign of a bit that is 0, where sign(0) = 0.")
+    return Fraction(op.high if sign > 0 else op.low)
+
+
+def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign) -> Padding | None:
+    """Padding behind an elementwise operation, which changes its values too."""
+    if pad is None:
+        return None
+    if isinstance(op, BatchNorm):
+        raise FileError(f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it.")
+    if isinstance(op, Sign):
+        at = {1: Fraction(op.high), -1: Fraction(op.low), 0: (Fraction(op.low) + Fraction(op.high)) / 2}
+        fill = [at[sign_of(value) or op.zero] for value in pad.fill]
+    else:
+        fill = [line(value).p for line, value in zip(pipelines([op], len(pad.fill)), pad.fill, strict=True)]
+    return replace(pad, fill=tuple(fill))
 
 
 def values_by_channel(values: npt.NDArray[Any], bits: BitSignal) -> list[set[Any]]:
@@ -61,33 +70,11 @@ def values_by_channel(values: npt.NDArray[Any], bits: BitSignal) -> list[set[Any
     return [set(row) for row in values.reshape(bits.shape[0], -1).tolist()]
 
 
-def bias_of(op: Linear | Convolution) -> list[Fraction]:
-    """The exact bias of each output; zeros where there is none."""
-    count = len(op.weights)
-    if op.bias is None:
-        return [Fraction(0)] * count
-    row = np.asarray(op.bias).reshape(-1)
-    if row.size != count or not np.isfinite(row.astype(float)).all():
-        raise FileError(f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite.")
-    return [Fraction(value) for value in row.tolist()]
-
-
 def linear_of_bits(bits: BitSignal, op: Linear) -> SumSignal:
-    """A linear layer on flat bits, or on averages of them."""
-    if bits.average is not None:
-        return _linear_of_average(bits, op)
+    """A linear layer on flat bits."""
     if bits.pad is not None or len(bits.shape) != 1 or op.weights.shape[1] != len(bits.order):
         raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {bits.shape}. Is a flatten missing?")
     return _dense(op.where, op.weights, bias_of(op), bits)
-
-
-def _exact(weights: Any, where: str) -> npt.NDArray[Any]:
-    array = np.asarray(weights)
-    if not np.isfinite(array.astype(float)).all():
-        raise FileError(f"{where}: a weight is not a finite number.")
-    distinct, places = np.unique(array, return_inverse=True)
-    exact = np.array([Fraction(value) for value in distinct.tolist()], dtype=object)
-    return exact[places].reshape(array.shape)
 
 
 def _dense(where: str, weights: Any, bias: Sequence[Fraction], bits: BitSignal) -> SumSignal:
@@ -102,7 +89,7 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], bits: BitSignal) 
         signed = signed * np.array([sign_of(h) for h in half.tolist()])
         unit = [u * abs(half[0]) for u in unit]
     else:
-        exact = _exact(weights, where)
+        exact = exact_weights(weights, where)
         signed, unit = in_units(exact * half, where)
         pulls = [sum((w * m for w, m in zip(row, middle.tolist(), strict=True)), Fraction(0)) for row in exact.tolist()]
     offset = [b + pull for b, pull in zip(bias, pulls, strict=True)]
@@ -111,27 +98,35 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], bits: BitSignal) 
     return SumSignal(where, rows, unit, np.array(offset, dtype=object), (len(rows),))
 
 
-def padding_of(op: Convolution, before: Pad | None) -> tuple[tuple[int, ...], Fraction]:
-    """The padding of a convolution together with that in front of it, and its value."""
-    if before is None or not any(before.pads):
-        return op.pads, Fraction(0)
-    if any(op.pads) and before.value != 0:
-        raise FileError(f"{op.where}: padded with {before.value} and then with 0. Only one kind of padding can be.")
-    return tuple(a + b for a, b in zip(op.pads, before.pads, strict=True)), Fraction(before.value)
+def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
+    """The input channels that each output of a convolution reads, one row an output."""
+    outs, per_in = op.weights.shape[:2]
+    return np.asarray((np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in))
+
+
+def pad_pulls(op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]) -> npt.NDArray[Any]:
+    """What taps on padding add, in units of the weights: one row an output, one column a kind of position (True: a tap inside)."""
+    outs, per_in = weights.shape[:2]
+    if not any(fill):
+        return np.full((outs, len(kinds)), Fraction(0), dtype=object)
+    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(np.int64)
+    value = np.array([*fill], dtype=object)[channels_of(op)]
+    return np.asarray((beyond * value[:, :, None]).sum(axis=1))
 
 
 def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
     """A convolution on maps of bits, with a constant of its own wherever taps fall on padding."""
     if len(bits.shape) != 3 or not np.array_equal(bits.order, np.arange(len(bits.order))):
         raise FileError(f"{op.where}: a convolution of flat or reordered values.")
-    pads, fill = padding_of(op, bits.pad)
+    zeros = (Fraction(0),) * bits.shape[0]
+    pad = padded(bits.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
     by_channel = list(zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True))
     if any(len(v) != 1 for pair in by_channel for v in pair):
         raise FileError(f"{op.where}: a convolution of bits whose values differ within a channel.")
-    window = Window(bits.shape, op.weights.shape[2:], op.stride, op.dilation, pads)
+    window = Window(bits.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
     lows, highs = ([next(iter(pair[k])) for pair in by_channel] for k in (0, 1))
     outs, per_in = op.weights.shape[:2]
-    channel_of = (np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in)  # input channels of each output
+    channel_of = channels_of(op)
     middle = np.array([(a + b) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
     half = np.array([(b - a) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
     plain, worth = in_units(op.weights, op.where)
@@ -143,65 +138,31 @@ def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
         signed, unit = in_units(scaled, op.where)
     kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
     taps = plain.reshape(outs, per_in, -1)
+    outer = pad_pulls(op, plain, kinds, pad.fill)
     constants = np.empty((outs, len(kinds)), dtype=object)
     for number, kind in enumerate(kinds):
-        there, beyond = taps[:, :, kind].sum(axis=2), taps[:, :, ~kind].sum(axis=(1, 2))
+        there = taps[:, :, kind].sum(axis=2)
         for o, bias in enumerate(bias_of(op)):
             pull = sum((middle[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0))
-            constants[o, number] = bias + worth[o] * (pull + fill * int(beyond[o]))
+            constants[o, number] = bias + worth[o] * (pull + outer[o, number])
     offset = constants[:, kind_of.reshape(-1)].reshape(-1)
     return SumSignal(op.where, signed, unit, offset, (outs, *window.positions), window, op.groups)
 
 
-def averaged_bits(bits: BitSignal) -> SumSignal:
-    """Average pooling in front of a threshold: a depthwise convolution with equal weights."""
-    op = bits.average
-    assert op is not None
-    channels = bits.shape[0]
-    kernel = op.kernel or bits.shape[1:]
-    window = Window(bits.shape, kernel, op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
-    inside = (window.taps >= 0).sum(axis=1)
-    share = prod(window.kernel)
-    if not op.count_pads and len(set(inside.tolist())) > 1:
-        raise FileError(f"{op.where}: an average over windows of different sizes. Count the padding, or avoid it.")
-    divisor = share if op.count_pads else int(inside[0])
-    ones = np.full((channels, 1, *window.kernel), Fraction(1, divisor), dtype=object)
-    conv = Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels)
-    return convolution_of_bits(replace(bits, average=None), conv)
-
-
-def flattened_average(bits: BitSignal, op: Flatten) -> BitSignal:
-    """Averages flattened pixel by pixel: only where there is one position a channel."""
-    average = bits.average
-    assert average is not None
-    if average.kernel is None or prod(Window(bits.shape, average.kernel, average.stride, 1, average.pads).positions) == 1:
-        return bits
-    raise FileError(f"{op.where}: average pooling flattened pixel by pixel in front of a linear layer.")
-
-
-def _linear_of_average(bits: BitSignal, op: Linear) -> SumSignal:
-    """A linear layer on averages is a linear layer on the bits themselves."""
-    average = bits.average
-    assert average is not None
-    pooled = averaged_bits(replace(bits, shape=_maps_of(bits)))
-    assert pooled.window is not None
-    window = pooled.window
-    channels, taps = window.shape[0], window.taps
-    if op.weights.shape[1] != channels * len(taps):
-        raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for {channels} x {len(taps)} averages.")
-    weights = _exact(op.weights, op.where).reshape(len(op.weights), channels, len(taps))
-    if len(weights) * window.inputs > _UNROLL:
-        raise FileError(f"{op.where}: too many weights behind average pooling.")
-    wide = np.full((len(weights), channels, prod(window.shape[1:])), Fraction(0), dtype=object)
-    share = abs(pooled.unit[0]) / abs((bits.high[0] - bits.low[0]) / 2)
-    for position, pixels in enumerate(taps):
-        for pixel in pixels[pixels >= 0]:
-            wide[:, :, pixel] += weights[:, :, position] * share
-    flat = replace(bits, average=None, shape=(window.inputs,))
-    return _dense(op.where, wide.reshape(len(weights), -1), bias_of(op), flat)
-
-
-def _maps_of(bits: BitSignal) -> tuple[int, ...]:
-    if len(bits.shape) == 3:
-        return bits.shape
-    raise FileError("average pooling of flat values.")
+def averaged_bits(bits: BitSignal, op: AveragePool) -> SumSignal:
+    """Average pooling of bits: a depthwise convolution with equal weights, unrolled where windows differ in how many values they count."""
+    if len(bits.shape) != 3:
+        raise FileError(f"{op.where}: average pooling of flat values.")
+    channels, height, width = bits.shape
+    top, left, bottom, right = bits.pad.pads if bits.pad is not None else (0, 0, 0, 0)
+    window, counts = averaged_window((channels, height + top + bottom, width + left + right), op)
+    regular = len(set(counts)) == 1
+    ones = np.full((channels, 1, *window.kernel), Fraction(1, counts[0] if regular else 1), dtype=object)
+    sums = convolution_of_bits(bits, Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels))
+    if not regular:
+        dense = unrolled(sums)
+        divisors = counts * channels
+        unit = [u / n for u, n in zip(dense.unit, divisors, strict=True)]
+        offset = np.array([o / n for o, n in zip(dense.offset, divisors, strict=True)], dtype=object)
+        sums = replace(dense, unit=unit, offset=offset)
+    return replace(sums, mean=True)

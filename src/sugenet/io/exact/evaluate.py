@@ -95,14 +95,17 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     windows = _windows(_padded(x, op.pads, 0.0), (weights.shape[2], weights.shape[3]), op.stride, op.dilation)
     into, out = x.shape[1] // op.groups, len(weights) // op.groups
     parts = [
-        np.einsum("nchwij,ocij->nohw", windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out]) for g in range(op.groups)
+        np.tensordot(windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out], axes=((1, 4, 5), (1, 2, 3)))
+        for g in range(op.groups)
     ]
-    return _biased(np.concatenate(parts, axis=1), op.bias)
+    return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
 def _averaged(op: AveragePool, x: _Array) -> _Array:
     if op.kernel is None:
         return np.asarray(x.mean(axis=(2, 3), keepdims=True))
     sums = _windows(_padded(x, op.pads, 0.0), op.kernel, op.stride).sum(axis=(4, 5))
-    inside = _padded(np.ones_like(x[:1, :1]), op.pads, float(op.count_pads))
+    top, left, bottom, right = op.pads
+    inside = _padded(np.ones_like(x[:1, :1]), (top, left, bottom - op.beyond[0], right - op.beyond[1]), float(op.count_pads))
+    inside = _padded(inside, (0, 0, *op.beyond), 0.0)
     return np.asarray(sums / _windows(inside, op.kernel, op.stride).sum(axis=(4, 5)))

@@ -18,27 +18,18 @@ from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Netwo
 from sugenet.bnn.fold import thresholds
 from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.bits import (
-    averaged_bits,
-    bias_of,
-    convolution_of_bits,
-    flattened_average,
-    linear_of_bits,
-    mapped,
-    padding_of,
-    values_by_channel,
-)
+from sugenet.io.exact.bits import averaged_bits, convolution_of_bits, linear_of_bits, mapped, pad_pulls, padding_past, values_by_channel
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
-from sugenet.io.exact.report import Imported, LayerReport
-from sugenet.io.exact.signals import BitSignal, RawSignal, SumSignal, flat_order, sign_of
+from sugenet.io.exact.report import Imported, LayerReport, SignPlace
+from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded, sign_of
 from sugenet.io.exact.steps import Pipeline, pipelines
-from sugenet.io.exact.sums import averaged_sums, cases_of, fitted, gap_to_zero, numbers_of, unrolled
+from sugenet.io.exact.sums import averaged_sums, cases_of, flattened_step, gap_to_zero, linear_of_means, stepped, unrolled
 from sugenet.io.exact.thetas import theta_of
-from sugenet.io.exact.units import in_units
+from sugenet.io.exact.units import bias_of, in_units
 
 __all__ = ["lower"]
 
@@ -91,6 +82,7 @@ class _Walk:
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
+    signs: list[SignPlace] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = self.chain.shape
@@ -106,29 +98,39 @@ class _Walk:
     def take(self, op: Op) -> None:
         """Move the signal past one operation."""
         signal = self.signal
-        if isinstance(signal, BitSignal) and signal.average is not None and not isinstance(op, Flatten | Linear):
-            signal = self.signal = averaged_bits(signal)
         if isinstance(signal, RawSignal):
             self.signal = self._from_raw(signal, op)
         elif isinstance(signal, BitSignal):
             self.signal = self._from_bits(signal, op)
         else:
             self.signal = self._from_sums(signal, op)
+        if isinstance(op, Sign):
+            self.signs.append(self._place(op, signal))
+
+    def _place(self, op: Sign, before: RawSignal | BitSignal | SumSignal) -> SignPlace:
+        bits, number = self.signal, len(self.signs)
+        assert isinstance(bits, BitSignal)
+        if not isinstance(before, SumSignal):
+            return SignPlace(number, op.where, None)
+        plain = np.array_equal(bits.order, np.arange(len(bits.order)))
+        return SignPlace(number, before.where, len(self.layers) - 1, None if plain else np.argsort(bits.order))
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | BitSignal | SumSignal:
         match op:
-            case Affine() | BatchNorm() | Clip() if raw.pad is None:
-                return replace(raw, steps=(*raw.steps, op))
+            case Affine() | BatchNorm() | Clip():
+                return replace(raw, steps=(*raw.steps, op), pad=padding_past(raw.pad, op))
             case Flatten() if raw.pad is None:
-                return replace(raw, shape=(prod(raw.shape),), order=flat_order(raw.order, raw.shape, op.order))
-            case Sign() if raw.pad is None:
+                steps = tuple(flattened_step(step, raw.shape, op.order) for step in raw.steps) if len(raw.shape) == 3 else raw.steps
+                return replace(raw, shape=(prod(raw.shape),), order=flat_order(raw.order, raw.shape, op.order), steps=steps)
+            case Sign():
                 return self._cut(raw, op)
             case Pad() if len(raw.shape) == 3:
-                return replace(raw, pad=op)
+                return replace(raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where))
             case Linear() | Convolution():
                 return self._level_sums(raw, op)
         raise FileError(
-            f"{op.where}: {type(op).__name__} on inputs that are not binarized yet. Only signs, linear layers and convolutions can be."
+            f"{op.where}: {type(op).__name__} on inputs that are {'padded' if raw.pad else 'not binarized yet'}. Only signs, linear layers "
+            "and convolutions can be."
         )
 
     def _from_bits(self, bits: BitSignal, op: Op) -> BitSignal | SumSignal:
@@ -141,16 +143,18 @@ class _Walk:
                     "fold it into the next layer first."
                 )
             case Flatten():
-                if bits.average is not None:
-                    return bits if op.order == "CHW" else flattened_average(bits, op)  # the linear layer behind reads the maps
+                if bits.pad is not None:
+                    raise FileError(f"{op.where}: flattens padded maps. Pad in front of convolutions and pooling only.")
                 flat = flat_order(np.arange(prod(bits.shape)), bits.shape, op.order)
                 return BitSignal((len(flat),), bits.order[flat], bits.low[flat], bits.high[flat])
             case Pad():
-                return replace(bits, pad=op)
+                if len(bits.shape) != 3:
+                    raise FileError(f"{op.where}: padding of flat values.")
+                return replace(bits, pad=padded(bits.pad, Padding(op.pads, (Fraction(op.value),) * bits.shape[0]), op.where))
             case MaxPool():
                 return self._pool_bits(bits, op)
             case AveragePool():
-                return replace(bits, average=op)
+                return averaged_bits(bits, op)
             case Linear():
                 return linear_of_bits(bits, op)
             case Convolution():
@@ -160,7 +164,9 @@ class _Walk:
     def _from_sums(self, sums: SumSignal, op: Op) -> BitSignal | SumSignal:
         match op:
             case Affine() | BatchNorm() | Clip():
-                return replace(sums, steps=(*sums.steps, fitted(op, sums)))
+                return stepped(sums, op)
+            case Linear() if sums.mean:
+                return linear_of_means(sums, op)
             case MaxPool():
                 if sums.pool is not None or sums.flat or len(sums.shape) != 3:
                     raise FileError(f"{op.where}: a second pooling, or pooling of flat values, in front of one sign.")
@@ -196,7 +202,7 @@ class _Walk:
             np.array([pair[k] if rising else pair[1 - k] for rising in up], dtype=object)
             for k, pair in ((0, (low, high)), (1, (low, high)))
         )
-        return BitSignal(raw.shape, raw.order, off, on)
+        return BitSignal(raw.shape, raw.order, off, on, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:
         return self.zero if op.zero == 0 and self.zero is not None else op.zero
@@ -216,10 +222,6 @@ class _Walk:
 
     def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
         channels = len(sums.weights)
-        flat_steps = any(np.size(v) not in (1, channels) for step in sums.steps for v in numbers_of(step))
-        if sums.window is not None and flat_steps:
-            sums = unrolled(sums)
-            channels = len(sums.weights)
         lines = pipelines(sums.steps, channels)
         per = sums.offset.size // channels
         cases, case_of = cases_of(sums)
@@ -305,17 +307,18 @@ class _Walk:
             return SumSignal(op.where, rows, units, np.array(offset, dtype=object), (len(rows),), tops=(top,) * len(raw.order))
         if len(raw.shape) != 3:
             raise FileError(f"{op.where}: a convolution of flat inputs.")
-        pads, fill = padding_of(op, raw.pad)
-        window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, pads)
-        inside = window.taps >= 0
+        zeros = (Fraction(0),) * raw.shape[0]
+        pad = padded(raw.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
+        window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
+        kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
         taps = weights.reshape(*weights.shape[:2], -1).sum(axis=1)
-        totals, outer = (taps @ inside.T).tolist(), (taps @ ~inside.T).tolist()
+        totals, outer = (taps @ kinds.T).tolist(), pad_pulls(op, weights, kinds, pad.fill)
         constants = [
-            [b + u * (start * t + fill * o) for t, o in zip(row, rim, strict=True)]
+            [b + u * (start * t + o) for t, o in zip(row, rim, strict=True)]
             for b, u, row, rim in zip(bias, unit, totals, outer, strict=True)
         ]
         shape, units = (len(weights), *window.positions), [u * step for u in unit]
-        flat = np.array(constants, dtype=object).reshape(-1)
+        flat = np.array(constants, dtype=object)[:, kind_of.reshape(-1)].reshape(-1)
         return SumSignal(op.where, weights, units, flat, shape, window, op.groups, (top,) * window.inputs)
 
     def _pool_bits(self, bits: BitSignal, op: MaxPool) -> BitSignal:
@@ -323,7 +326,7 @@ class _Walk:
         if len(bits.shape) != 3 or not np.array_equal(bits.order, np.arange(len(bits.order))):
             raise FileError(f"{op.where}: max pooling of flat or reordered values.")
         if bits.pad is not None:
-            raise FileError(f"{op.where}: padding with {bits.pad.value} in front of max pooling.")
+            raise FileError(f"{op.where}: max pooling of padded maps. Use the padding of the pooling itself, which never counts.")
         window = Window(bits.shape, op.kernel, op.stride, op.dilation, op.pads)
         by_channel = [(low, high) for low, high in zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True)]
         if any(len(values) != 1 for pair in by_channel for values in pair):
@@ -350,7 +353,12 @@ class _Walk:
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
         assert self.encoder is not None
-        head, remark = head_of(sums.weights, sums.unit, list(sums.offset), pipelines(sums.steps, len(sums.weights)), sums.where)
+        order = flat_order(np.arange(len(sums.weights)), sums.maps, sums.flat) if sums.maps is not None and sums.flat is not None else None
+        order = np.arange(len(sums.weights)) if order is None else order
+        lines = pipelines(sums.steps, len(sums.weights))
+        head, remark = head_of(
+            sums.weights[order], [sums.unit[j] for j in order], list(sums.offset[order]), [lines[j] for j in order], sums.where
+        )
         encoder, layers = Encoder(self.encoder.codings, _pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
             encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
@@ -359,7 +367,7 @@ class _Walk:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + ([remark] if remark else [])
         source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(network, tuple(self.reports), tuple(remarks), shape)
+        return Imported(network, tuple(self.reports), tuple(remarks), shape, tuple(self.signs))
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
         match self.inputs:

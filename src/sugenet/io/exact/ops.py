@@ -120,6 +120,8 @@ class AveragePool:
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pads: bool = False
     """Whether padding counts as zeros in the mean."""
+    beyond: tuple[int, int] = (0, 0)
+    """How many of the pads at the bottom and right never count: what a ceil mode adds to those that were asked for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Op, Sign
 from sugenet.io.exact.order import source_shape
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import Imported, SignPlace
 
 __all__ = ["PartlyImported", "split"]
 
@@ -105,9 +105,19 @@ def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None,
         found.layers,
         (*found.remarks, *remarks),
         source_shape(chain),
+        signs=_placed(found.signs, chain, stem),
         stem=replace(chain, ops=stem) if stem else None,
         tail=tail,
     )
+
+
+def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
+    """The signs of the exact part among those of the whole chain."""
+    every = [SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))]
+    first = sum(isinstance(op, Sign) for op in stem)
+    for sign in signs:
+        every[first + sign.number] = replace(sign, number=first + sign.number)
+    return tuple(every)
 
 
 def _width(chain: Chain) -> int:

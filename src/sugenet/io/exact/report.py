@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import Network
 
-__all__ = ["Imported", "LayerReport"]
+if TYPE_CHECKING:
+    from sugenet.io.proof import ImportProof
+
+__all__ = ["Imported", "LayerReport", "SignPlace"]
 
 _NEAR = 1e-4
 
@@ -35,6 +41,20 @@ class LayerReport:
 
 
 @dataclass(frozen=True, eq=False)
+class SignPlace:
+    """What became of one sign of the chain."""
+
+    number: int
+    """Among the signs of the chain, from 0."""
+    where: str
+    """The operation whose values it takes the sign of."""
+    layer: int | None
+    """The network's layer, from 0, whose bits are this sign's; None for signs on the inputs and signs of bits."""
+    places: npt.NDArray[np.intp] | None = None
+    """For each neuron of the layer its place among the sign's values; None: in order."""
+
+
+@dataclass(frozen=True, eq=False)
 class Imported:
     """An exact network read from elsewhere, with the report of its import."""
 
@@ -43,11 +63,21 @@ class Imported:
     remarks: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     """Shape of one sample as the file has it; the network's features are in the same order."""
+    signs: tuple[SignPlace, ...] = ()
+    proof: ImportProof | None = None
+    """What was compared with the source before the import returned; None: nothing was."""
 
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
         rows = [{**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest} for layer in self.layers]
-        return {"network": str(self.network), "fingerprint": self.network.fingerprint, "layers": rows, "remarks": list(self.remarks)}
+        return {
+            "network": str(self.network),
+            "fingerprint": self.network.fingerprint,
+            "layers": rows,
+            "remarks": list(self.remarks),
+            "proof": None if self.proof is None else self.proof.data(),
+        }
 
     def __str__(self) -> str:
-        return "\n".join([str(self.network), *(f"  {layer}" for layer in self.layers), *(f"  {remark}" for remark in self.remarks)])
+        proof = "nothing was compared with the source" if self.proof is None else str(self.proof)
+        return "\n".join([str(self.network), *(f"  {line}" for line in (*self.layers, *self.remarks, proof))])

@@ -11,10 +11,32 @@ import numpy.typing as npt
 
 from sugenet.bnn import Window
 from sugenet.bnn.layers import Ints
-from sugenet.io.exact.ops import AveragePool, Pad
+from sugenet.errors import FileError
 from sugenet.io.exact.steps import Step
 
-__all__ = ["BitSignal", "RawSignal", "SumSignal", "flat_order", "sign_of"]
+__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded", "sign_of"]
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Constant pixels around maps: how many at the top, left, bottom and right, and the value that they have in each channel."""
+
+    pads: tuple[int, int, int, int]
+    fill: tuple[Fraction, ...]
+
+
+def padded(before: Padding | None, after: Padding, where: str) -> Padding | None:
+    """Padding around padding: one, where the values are the same. Cropping can take away what was added before, and nothing else."""
+    if before is None or not any(after.pads):
+        before = before or Padding((0, 0, 0, 0), after.fill)
+    elif any(side > 0 for side in after.pads) and before.fill != after.fill:
+        first, second = (", ".join(f"{float(v):g}" for v in sorted(set(pad.fill))) for pad in (before, after))
+        raise FileError(f"{where}: padded with {first} and then with {second}. Only one kind of padding can be: use the same value.")
+    sides = [a + b for a, b in zip(before.pads, after.pads, strict=True)]
+    if min(sides) < 0:
+        raise FileError(f"{where}: crops the maps (pads {after.pads}). Pads of 0 or more can be.")
+    top, left, bottom, right = sides
+    return Padding((top, left, bottom, right), before.fill) if any(sides) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +47,7 @@ class RawSignal:
     order: npt.NDArray[np.intp]
     """Which raw feature stands at each flat place."""
     steps: tuple[Step, ...] = ()
-    pad: Pad | None = None
+    pad: Padding | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +59,7 @@ class BitSignal:
     low: npt.NDArray[Any]
     high: npt.NDArray[Any]
     """Exact values of each bit, off and on, by flat place."""
-    pad: Pad | None = None
-    average: AveragePool | None = None
+    pad: Padding | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +68,9 @@ class SumSignal:
 
     where: str
     weights: Ints
-    """Whole numbers: (outputs, inputs) or a kernel."""
+    """Whole numbers: (outputs, inputs), or a kernel where there is a window."""
     unit: list[Fraction]
-    """What one of these weights is worth, for each output channel."""
+    """What one of these weights is worth, for each of their rows."""
     offset: npt.NDArray[Any]
     """Exact constant of each neuron."""
     shape: tuple[int, ...]
@@ -59,12 +80,17 @@ class SumSignal:
     tops: tuple[int, ...] | None = None
     """Largest levels of the inputs; None when they are bits."""
     steps: tuple[Step, ...] = ()
+    """Each with one number for all, or one for each row of `weights`."""
     pool: Window | None = None
     pool_at: int = 0
     """How many steps stand in front of the pool."""
     flat: Literal["CHW", "HWC"] | None = None
     maps: tuple[int, ...] | None = None
     """Shape in front of the flatten."""
+    mean: bool = False
+    """Whether these are averages of bits, which a linear layer can follow."""
+    spread: bool = False
+    """Whether each place behind the pool has rows of its own for all values of its window."""
 
 
 def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:

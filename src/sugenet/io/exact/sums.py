@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -13,38 +14,49 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, Window
 from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip
-from sugenet.io.exact.signals import SumSignal
-from sugenet.io.exact.steps import Pipeline, Step
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Linear
+from sugenet.io.exact.signals import SumSignal, flat_order
+from sugenet.io.exact.steps import Pipeline, Step, pipelines
+from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
-__all__ = ["averaged_sums", "cases_of", "fitted", "gap_to_zero", "numbers_of", "unrolled"]
+__all__ = ["averaged_sums", "averaged_window", "cases_of", "flattened_step", "gap_to_zero", "linear_of_means", "stepped", "unrolled"]
 
 _UNROLL = 1 << 26
 
 
 def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
-    if sums.window is None or sums.pool is not None or any(isinstance(step, Clip) for step in sums.steps):
-        raise FileError(f"{op.where}: average pooling of values that are pooled or clipped already.")
+    if sums.window is None or sums.pool is not None or len(sums.shape) != 3 or any(isinstance(step, Clip) for step in sums.steps):
+        raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
     dense = unrolled(sums)
     channels = sums.shape[0]
-    window = Window(sums.shape, op.kernel or sums.shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
-    inside = (window.taps >= 0).sum(axis=1)
-    if any(op.pads) and len(set(inside.tolist())) > 1:
-        raise FileError(f"{op.where}: an average of sums over windows that reach into padding.")
-    if any(np.size(v) not in (1, channels) for step in sums.steps for v in numbers_of(step)):
-        raise FileError(f"{op.where}: an average of sums with a different rescaling at every position.")
+    window, counts = averaged_window(sums.shape, op)
+    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():  # a step with a shift would move the padding too
+        raise FileError(f"{op.where}: an average that counts padding, of values that are rescaled. Rescale them behind the pooling.")
     per = prod(sums.shape[1:])
     rows, offsets, units = [], [], []
     for c in range(channels):
-        for pixels in window.taps:
+        for pixels, count in zip(window.taps, counts, strict=True):
             chosen = [c * per + int(p) for p in pixels if p >= 0]
             rows.append(dense.weights[chosen].sum(axis=0))
-            offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / len(chosen))
-            units.append(dense.unit[c * per] / len(chosen))
+            offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / count)
+            units.append(dense.unit[c * per] / count)
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
     shape = (channels, *window.positions)
     return SumSignal(sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps)
+
+
+def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
+    """Where average pooling looks, and how many values it counts at each position."""
+    window = Window(shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
+    counts = (window.taps >= 0).sum(axis=1)
+    if counts.min() == 0:
+        raise FileError(f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone.")
+    if op.count_pads:
+        (top, left, bottom, right), (below, aside) = window.pads, op.beyond
+        full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
+        counts = (Window(full, window.kernel, window.stride, 1, (0, 0, below, aside)).taps >= 0).sum(axis=1)
+    return window, counts.tolist()
 
 
 def unrolled(sums: SumSignal) -> SumSignal:
@@ -52,14 +64,35 @@ def unrolled(sums: SumSignal) -> SumSignal:
     if sums.window is None:
         return sums
     per = len(sums.window.taps)
-    if len(sums.weights) * per * sums.window.inputs > _UNROLL:
-        raise FileError(f"{sums.where}: the convolution would have to be unrolled and is too large for that.")
+    _small(len(sums.weights) * per * sums.window.inputs, sums.where)
     layer = ConvLayer(sums.weights, np.zeros(len(sums.weights), np.int64), sums.window, sums.groups).unrolled()
-    steps = tuple(
-        step if any(np.size(v) not in (1, len(sums.weights)) for v in numbers_of(step)) else _repeated(step, per) for step in sums.steps
-    )
     unit = [u for u in sums.unit for _ in range(per)]
-    return replace(sums, weights=layer.weights, unit=unit, window=None, steps=steps)
+    return replace(sums, weights=layer.weights, unit=unit, window=None, steps=tuple(_repeated(step, per) for step in sums.steps))
+
+
+def _spread(sums: SumSignal) -> SumSignal:
+    """Rows of its own for each place behind the pool, one for each value of its window: then a step can be another one at each place."""
+    assert sums.pool is not None
+    taps = sums.pool.taps
+    _small(sums.pool.shape[0] * taps.size * (sums.window.inputs if sums.window is not None else sums.weights.shape[1]), sums.where)
+    dense = unrolled(sums)
+    pixels = np.where(taps >= 0, taps, taps.max(axis=1, keepdims=True))  # a value twice is no other largest value
+    channels, per = sums.pool.shape[0], prod(sums.pool.shape[1:])
+    chosen = (np.arange(channels)[:, None, None] * per + pixels).reshape(-1)
+    return replace(
+        dense,
+        weights=dense.weights[chosen],
+        unit=[dense.unit[j] for j in chosen.tolist()],
+        offset=dense.offset[chosen],
+        steps=tuple(_changed(step, lambda row: row[chosen]) for step in dense.steps),
+        pool=Window((channels * len(taps), 1, taps.shape[1]), (1, taps.shape[1])),
+        spread=True,
+    )
+
+
+def _small(size: int, where: str) -> None:
+    if size > _UNROLL:
+        raise FileError(f"{where}: the convolution would have to be unrolled and is too large for that.")
 
 
 def numbers_of(step: Step) -> list[Any]:
@@ -72,39 +105,91 @@ def numbers_of(step: Step) -> list[Any]:
     return []
 
 
+def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
+    """A step with its rows of numbers changed; one number for all stays as it is."""
+
+    def each(values: Any) -> Any:
+        row = np.asarray(values).reshape(-1)
+        return row if row.size == 1 else change(row)
+
+    match step:
+        case Affine():
+            return replace(step, scale=each(step.scale), shift=each(step.shift))
+        case BatchNorm():
+            return replace(step, gamma=each(step.gamma), beta=each(step.beta), mean=each(step.mean), var=each(step.var))
+    return step
+
+
 def _repeated(step: Step, times: int) -> Step:
-    """A step with one number a channel, as one with a number a position."""
-
-    def wide(values: Any) -> Any:
-        row = np.asarray(values).reshape(-1)
-        return row if row.size == 1 else np.repeat(row, times)
-
-    match step:
-        case Affine():
-            return replace(step, scale=wide(step.scale), shift=wide(step.shift))
-        case BatchNorm():
-            return replace(step, gamma=wide(step.gamma), beta=wide(step.beta), mean=wide(step.mean), var=wide(step.var))
-    return step
+    """A step with each of its numbers repeated."""
+    return _changed(step, lambda row: np.repeat(row, times))
 
 
-def fitted(step: Step, sums: SumSignal) -> Step:
-    """Numbers of a step in the order of the neurons: one a channel of unrolled maps, or given pixel by pixel behind a flatten."""
-    if sums.window is None and len(sums.shape) == 3 and len(sums.weights) != sums.shape[0]:
-        return _repeated(step, len(sums.weights) // sums.shape[0])
-    if sums.flat != "HWC" or sums.maps is None:
-        return step
-    c, h, w = sums.maps
+def flattened_step(step: Step, shape: tuple[int, ...], order: str) -> Step:
+    """A step with one number a channel of maps, as one a feature of the flattened maps."""
+    places = flat_order(np.arange(prod(shape)), shape, order)
+    return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[places])
 
-    def back(values: Any) -> Any:
-        row = np.asarray(values).reshape(-1)
-        return row.reshape(h, w, c).transpose(2, 0, 1).reshape(-1) if row.size == c * h * w > 1 else row
 
-    match step:
-        case Affine():
-            return replace(step, scale=back(step.scale), shift=back(step.shift))
-        case BatchNorm():
-            return replace(step, gamma=back(step.gamma), beta=back(step.beta), mean=back(step.mean), var=back(step.var))
-    return step
+def stepped(sums: SumSignal, step: Step) -> SumSignal:
+    """One step more: with one number for all, one a channel of maps, or one a feature of flat values.
+
+    Features that were maps get rows of their own where the numbers of a channel differ from place to place.
+    """
+    count = sums.shape[0]
+    wrong = next((np.size(values) for values in numbers_of(step) if np.size(values) not in (1, count)), None)
+    if wrong is not None:
+        raise FileError(f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}.")
+    if len(sums.shape) == 1 and sums.maps is not None:
+        channels, per = sums.maps[0], prod(sums.maps[1:])
+        back = np.argsort(flat_order(np.arange(count), sums.maps, sums.flat or "CHW"))
+        step = _changed(step, lambda row: row[back])
+        rows = [np.asarray(values).reshape(channels, per) for values in numbers_of(step) if np.size(values) == count > 1]
+        if all((row == row[:, :1]).all() for row in rows):
+            step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
+        elif sums.pool is None:
+            sums = unrolled(sums)
+        elif not sums.spread:
+            sums = _spread(sums)
+    return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
+
+
+def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
+    """A linear layer on averages of bits is a linear layer on the bits themselves."""
+    places = prod(sums.shape)
+    if len(sums.shape) != 1 or op.weights.shape[1] != places:
+        raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a flatten missing?")
+    if sums.pool is not None:
+        raise FileError(f"{op.where}: a linear layer on the largest of averages.")
+    lines = [line.line() for line in pipelines(sums.steps, len(sums.weights))]
+    if None in lines:
+        raise FileError(f"{op.where}: a linear layer on averages that are clipped, or rescaled with a square root.")
+    outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
+    _small(outs * inputs, op.where)
+    back = np.argsort(flat_order(np.arange(places), sums.maps, sums.flat)) if sums.maps is not None and sums.flat else np.arange(places)
+    weights = exact_weights(op.weights, op.where)[:, back]
+    wide = np.full((outs, inputs), Fraction(0), dtype=object)
+    offset = bias_of(op)
+    per = places // len(sums.weights)  # places that share a row of weights
+    for place in range(places):
+        row = place // per
+        line = lines[row]
+        assert line is not None
+        pull = weights[:, place] * (line[0] * sums.unit[row])
+        for pixel, weight in _taps(sums, row, place % per):
+            wide[:, pixel] += pull * weight
+        offset = [o + w * (line[0] * sums.offset[place] + line[1]) for o, w in zip(offset, weights[:, place], strict=True)]
+    signed, unit = in_units(wide, op.where)
+    return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,))
+
+
+def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
+    """Inputs that a sum reads, with their weights."""
+    if sums.window is None:
+        return [(int(j), int(sums.weights[row, j])) for j in np.flatnonzero(sums.weights[row])]
+    first = row * prod(sums.window.shape[1:])  # averages read their own channel
+    kernel = sums.weights[row].reshape(-1)
+    return [(first + int(pixel), int(weight)) for pixel, weight in zip(sums.window.taps[position], kernel, strict=True) if pixel >= 0]
 
 
 def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.NDArray[np.intp]]:

@@ -58,6 +58,8 @@ def theta_of(
     """
     falls = line.direction() * unit < 0
     half = _solved(line, _Half(True, zero == 1, Fraction(0)))
+    if not isinstance(half, bool) and not unit:  # the inputs are all the same number
+        half = half.holds(offset)
     if isinstance(half, bool):
         least = -highest if falls else lowest
         end = Fraction(least if half else least + highest - lowest + 1)

@@ -6,11 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError
+from sugenet.io.exact.ops import Convolution, Linear
 
-__all__ = ["in_units"]
+__all__ = ["bias_of", "exact_weights", "in_units"]
 
 _LARGEST = 127
 
@@ -47,3 +49,24 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
         units.append(unit)
         found[k] = [int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row]
     return found.reshape(array.shape), units
+
+
+def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
+    """Weights as the exact numbers they are."""
+    array = np.asarray(weights)
+    if not np.isfinite(array.astype(float)).all():
+        raise FileError(f"{where}: a weight is not a finite number.")
+    distinct, places = np.unique(array, return_inverse=True)
+    exact = np.array([Fraction(value) for value in distinct.tolist()], dtype=object)
+    return exact[places].reshape(array.shape)
+
+
+def bias_of(op: Linear | Convolution) -> list[Fraction]:
+    """The exact bias of each output; zeros where there is none."""
+    count = len(op.weights)
+    if op.bias is None:
+        return [Fraction(0)] * count
+    row = np.asarray(op.bias).reshape(-1)
+    if row.size != count or not np.isfinite(row.astype(float)).all():
+        raise FileError(f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite.")
+    return [Fraction(value) for value in row.tolist()]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.torch.signals import Signal
+from sugenet.io.torch.signals import Signal, exact
 
-__all__ = ["HINTS", "Call", "open_ended"]
+__all__ = ["HINTS", "Call", "open_ended", "rounded_scalar"]
 
 _Array = npt.NDArray[Any]
 
@@ -48,6 +49,8 @@ class Call:
     find: Callable[[Any], Signal | None]
     numpy: Callable[[Any], _Array]
     out: Any
+    narrowed: bool = False
+    """Whether floats of 32 or more bits became floats of 16."""
 
     def signal(self, name: str = "self") -> Signal:
         """The argument, which must depend on the input."""
@@ -95,3 +98,13 @@ def open_ended(call: Call, signal: Signal) -> Signal:
     if signal.tail:
         raise call.refused(f"It stands behind {signal.tail[-1]}, which can only be the end of a network.")
     return signal
+
+
+def rounded_scalar(call: Call, value: Any, like: Any) -> Fraction:
+    """A Python number as PyTorch uses it: rounded to the dtype of the tensor that it meets."""
+    if isinstance(value, float) and not np.isfinite(value):
+        raise call.refused(f"It uses the number {value}.")
+    if isinstance(value, float):
+        dtype = call.numpy(like)[:0].dtype
+        return exact(dtype.type(value) if dtype.kind == "f" else np.float32(value))
+    return Fraction(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, MaxPool, Op, Pad
-from sugenet.io.torch.calls import Call, open_ended
+from sugenet.io.torch.calls import Call, open_ended, rounded_scalar
+from sugenet.io.torch.piecewise import numbers
 from sugenet.io.torch.signals import Signal, natural
 
 __all__ = ["LAYERS"]
@@ -163,10 +165,15 @@ def _max_pool(call: Call) -> Signal:
 def _average_pool(call: Call) -> Signal:
     signal = _maps(call)
     kernel, stride, _, pads = _window(call, signal)
-    counts = bool(call.args.get("count_include_pad", True)) and any(_two(call.args.get("padding", 0), 0))
-    if call.args.get("divisor_override") is not None or (counts and pads[2:] != pads[:2]):
-        raise call.refused("Use it without divisor_override, and without ceil_mode where padding counts.")
-    return _grown(call, signal, AveragePool(call.where, kernel, stride, pads, counts))
+    high, wide = _two(call.args.get("padding", 0), 0)
+    divisor = call.args.get("divisor_override")
+    if divisor is not None:  # the sum of each window, whatever its padding, divided by one number
+        node = signal.node.then(AveragePool(call.where, kernel, stride, pads, count_pads=True))
+        share = numbers([Fraction(prod(kernel), int(divisor))])
+        return natural(node.then(Affine(call.where, share, np.zeros(1)), call.result), call.result.shape[1:])
+    counts = bool(call.args.get("count_include_pad", True)) and (high, wide) != (0, 0)
+    beyond = (max(pads[2] - high, 0), max(pads[3] - wide, 0)) if counts else (0, 0)
+    return _grown(call, signal, AveragePool(call.where, kernel, stride, pads, counts, beyond))
 
 
 def _adaptive(call: Call) -> Signal:
@@ -206,7 +213,8 @@ def _pad(call: Call) -> Signal:
     left, right, top, bottom = [*wide, 0, 0, 0, 0][:4]
     if min(sides, default=0) < 0 or any(sides[2 * (signal.order.ndim - 1) :]):
         raise call.refused("Only padding around maps can be, and no cropping.")
-    return _grown(call, signal, Pad(call.where, (top, left, bottom, right), float(call.args.get("value") or 0.0)))
+    value = rounded_scalar(call, float(call.args.get("value") or 0.0), call.args["self"])
+    return _grown(call, signal, Pad(call.where, (top, left, bottom, right), float(value)))
 
 
 # -- tails -----------------------------------------------------------------------------------------------------------------------
@@ -214,6 +222,10 @@ def _pad(call: Call) -> Signal:
 
 def _tail(call: Call) -> Signal:
     signal = call.signal()
+    if call.name in ("argmax", "max") and call.args.get("dim") is None:
+        raise call.refused("It takes the largest of the whole batch: say dim=1.")
+    if call.name == "topk" and call.args.get("largest", True) is False:
+        raise call.refused("It takes the smallest scores: largest=False turns the order of classes around.")
     axis = call.args.get("dim", -1)
     if call.name not in ("sigmoid", "tanh", "log_sigmoid_forward", "log", "exp") and (axis is None or axis % (len(signal.shape) + 1) != 1):
         raise call.refused("At the end of a network it can be along the classes, dim=1.")

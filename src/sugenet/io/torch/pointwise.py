@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.exact.ops import Affine
-from sugenet.io.torch.calls import Call, open_ended
+from sugenet.io.torch.calls import Call, open_ended, rounded_scalar
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.signals import Signal, exact
 
@@ -32,21 +32,11 @@ def _pointwise(make: Callable[[Call, Piecewise], Piecewise]) -> Callable[[Call],
     return rule
 
 
-def _scalar(call: Call, value: Any, like: Any) -> Fraction:
-    """A Python number as PyTorch uses it: rounded to the dtype of the tensor that it meets."""
-    if isinstance(value, float) and not np.isfinite(value):
-        raise call.refused(f"It uses the number {value}.")
-    if isinstance(value, float):
-        dtype = call.numpy(like)[:0].dtype
-        return exact(dtype.type(value) if dtype.kind == "f" else np.float32(value))
-    return Fraction(value)
-
-
 def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _Array:
     """The other argument: a function of the same numbers, or one constant for each place of a sample."""
     value = call.args[name]
     if isinstance(value, bool | int | float):
-        return Piecewise.constant(_scalar(call, value, like))
+        return Piecewise.constant(rounded_scalar(call, value, like))
     other = call.find(value)
     if other is not None:
         open_ended(call, other)
@@ -54,6 +44,8 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
             raise call.refused("It joins two different layers (a shortcut): only one path from input to output can be read.")
         return other.function
     array = call.numpy(value)
+    if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
+        return Piecewise.constant(rounded_scalar(call, float(array), like))
     if array.size and (array == array.flat[0]).all():
         return Piecewise.constant(exact(array.flat[0]))
     full = np.broadcast_to(array, (len(signal.node.values), *signal.shape)) if array.ndim <= len(signal.shape) + 1 else None
@@ -75,7 +67,7 @@ def _arithmetic(call: Call) -> Signal:
     signal, name, other = _pair(call)
     open_ended(call, signal)
     operand = _operand(call, other, call.args[name], signal)
-    alpha = Fraction(call.args.get("alpha", 1))
+    alpha = rounded_scalar(call, call.args.get("alpha", 1), call.args[name])
     if call.args.get("rounding_mode") is not None:
         raise call.refused("It rounds: activations of more than one bit are not binarized.")
     if isinstance(operand, Piecewise):
@@ -108,6 +100,8 @@ def _vector(call: Call, signal: Signal, row: _Array, swapped: bool, alpha: Fract
     """Constants of their own for each channel or feature."""
     if signal.order.ndim in (2, 3) and len(signal.node.shape) == 1 and signal.node.op is None:
         signal = signal.channels(call.where)
+    elif signal.order.ndim == 1:
+        signal = signal.flat(call.where)
     values = signal.along_channels(row, call.where)
     one, none = np.ones(1), np.zeros(1)
     match call.name:
@@ -189,6 +183,8 @@ def _cast(call: Call) -> Signal:
     into, from_ = call.numpy(call.out).dtype, call.numpy(call.args.get("self", call.args.get("src"))).dtype
     if into.kind == "b" and from_.kind != "b":
         return replace(open_ended(call, signal), function=signal.function.equal_to(0).negated())
+    if call.narrowed:
+        raise call.refused("It rounds to floats of 16 bits on the way: leave them out, or make the whole module of them.")
     steps = signal.function.is_steps and all(level.denominator == 1 for level in signal.function.levels)
     if into.kind in "iu" and from_.kind == "f" and not steps:
         raise call.refused("It rounds real numbers to whole ones.")
@@ -205,7 +201,7 @@ def _clamped(call: Call, f: Piecewise) -> Piecewise:
                 raise call.refused("Its bounds must be one number for all.")
             value = array.flat[0].item()
         inexact = isinstance(value, float) and np.isfinite(value)
-        ends.append(otherwise if value is None else float(_scalar(call, value, call.args["self"])) if inexact else value)
+        ends.append(otherwise if value is None else float(rounded_scalar(call, value, call.args["self"])) if inexact else value)
     return f.clipped(*ends)
 
 

@@ -83,6 +83,9 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
     while isinstance(output, tuple | list) and output:
         output = output[0]
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
+    lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
+    if lost is not None:
+        raise FileError(f"{type(module).__name__}: the output is one of the values of {lost}.")
     if signal is None:
         raise FileError(
             f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass leaves PyTorch on the way "
@@ -150,6 +153,9 @@ def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
         if not (len(args) == 1 and isinstance(args[0], torch.Tensor) and isinstance(output, torch.Tensor)):
             return
         before = recorder.find(args[0])
+        lost = recorder.lost.get(recorder.key(output))
+        if lost is not None:
+            raise FileError(f"{where}: gives values of {lost}. Write new tensors, and use only those that can be followed.")
         if before is not None and recorder.find(output) is None and output.shape == args[0].shape:
             with _disable_current_modes():
                 recorder.put(output, _probed(torch, part, args[0], before, where))
@@ -202,12 +208,16 @@ def _recorder(torch: Any) -> Any:
     """The class that sees every operation; made here, since it needs PyTorch's own base class."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
+    short, wide = (torch.float16, torch.bfloat16), (torch.float32, torch.float64)
+
     @dataclass
     class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         signals: dict[Any, Signal] = field(default_factory=dict)
         alive: list[Any] = field(default_factory=list)
         """Every tensor seen, so that no memory is used twice and its place can stand for it."""
         stack: list[str] = field(default_factory=list)
+        lost: dict[Any, str] = field(default_factory=dict)
+        """Tensors that depend on the input in a way that is not followed, and what made them so."""
 
         def __post_init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
@@ -221,6 +231,19 @@ def _recorder(torch: Any) -> Any:
         def put(self, tensor: Any, signal: Signal) -> None:
             self.alive.append(tensor.detach())
             self.signals[self.key(tensor)] = signal
+            self.lost.pop(self.key(tensor), None)
+
+        def lose(self, others: Any, changed: Any, where: str, name: str) -> None:
+            """Further results of a call; and where it writes into a tensor, all other tensors that share its memory."""
+            for tensor in others:
+                if isinstance(tensor, torch.Tensor) and tensor.numel():
+                    self.alive.append(tensor.detach())
+                    self.lost[self.key(tensor)] = f"{where} ({name} gives more than one result, and only the first is followed)"
+            for tensor in changed:
+                key = self.key(tensor)
+                for other in [k for k in self.signals if k[0] == key[0] and k != key]:
+                    del self.signals[other]
+                    self.lost[other] = f"{where} ({name} changed it in place through a view)"
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             schema = func._schema
@@ -229,16 +252,31 @@ def _recorder(torch: Any) -> Any:
             name = schema.name.removeprefix("aten::")
             name = name.rstrip("_") if not name.startswith("__") else name
             tracked = [found for found in map(self.find, flat) if found is not None]
+            where = self.stack[-1] if self.stack else "forward"
+            lost = next((self.lost[self.key(v)] for v in flat if isinstance(v, torch.Tensor) and self.key(v) in self.lost), None)
+            if lost is not None and name not in _MAKES_CONSTANTS:  # what is made of lost values is lost too
+                if name in ("_local_scalar_dense", "nonzero", "equal"):
+                    raise FileError(f"{where}: {name} looks at values of {lost}: the operations must not depend on them.")
+                out = func(*args, **(kwargs or {}))
+                for tensor in out if isinstance(out, tuple | list) else [out]:
+                    if isinstance(tensor, torch.Tensor) and tensor.numel():
+                        self.alive.append(tensor.detach())
+                        self.signals.pop(self.key(tensor), None)
+                        self.lost[self.key(tensor)] = lost
+                return out
             if not tracked or name in _MAKES_CONSTANTS:
                 return func(*args, **(kwargs or {}))
-            where = self.stack[-1] if self.stack else "forward"
             before = {id(value): self.find(value) for value in flat}
             values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}  # a call in place changes them
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
             first = out[0] if isinstance(out, tuple | list) else out
             result = None if first is None else _Result(_numpy(torch, first).copy())
-            call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result)
-            self.put(first, _ruled(call, tracked))
+            narrowed = first is not None and first.dtype in short and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
+            call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed)
+            signal = _ruled(call, tracked)
+            written = [bound.get(argument.name) for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
+            self.lose(out[1:] if isinstance(out, tuple | list) else (), [v for v in written if isinstance(v, torch.Tensor)], where, name)
+            self.put(first, signal)
             return out
 
     return Recorder
@@ -269,5 +307,8 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
     except FileError as error:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
+    if any(signal.node is given.node for given in tracked) and not signal.function.is_identity:
+        reach = max(given.reach for given in tracked)
+        signal = replace(signal, reach=max(reach, float(np.abs(call.result).max(initial=0.0))))
     changed = all(signal.function != given.function for given in tracked)
     return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal

@@ -36,6 +36,8 @@ class Node:
     before: Node | None = None
     channels_last: bool = False
     """Of the first node: whether the program got its samples as (height, width, channels)."""
+    reach: float = 0.0
+    """The largest size of a number on the way from the node before, where several steps of the program became one operation."""
 
     def path(self) -> Iterator[Node]:
         """All nodes up to this one, first to last."""
@@ -68,6 +70,8 @@ class Signal:
     """Operations at the end that do not change which score is largest."""
     odd: bool = False
     """Whether the tail keeps the sign of every number, as tanh does."""
+    reach: float = 0.0
+    """The largest size of a number on the way from the node."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,7 +88,7 @@ class Signal:
             return self
         node, where = self.node, self.place or where
         for op in self.function.ops(where):
-            node = node.then(op)
+            node = replace(node.then(op), reach=self.reach)
         values = node.values.reshape(len(node.values), -1).copy()
         seen = self.node.values.reshape(len(values), -1)[:, self.order.reshape(-1)]
         flat = actual.reshape(len(values), -1)
@@ -213,7 +217,7 @@ def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Nod
 
     found = Node(shape, laid(first.values), channels_last=last)
     for step in later:
-        found = Node(shape, laid(step.values), step.op, found)
+        found = Node(shape, laid(step.values), step.op, found, reach=step.reach)
     return found
 
 

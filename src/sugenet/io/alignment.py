@@ -1,0 +1,89 @@
+"""Which sign of a reference is which layer of a network: by the operations where both follow the same ones, else by size and order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.io.exact.report import SignPlace
+from sugenet.io.references import Stage
+
+__all__ = ["Pair", "aligned"]
+
+_Bits = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons stands (None: in order)."""
+
+    layer: int
+    stage: int
+    order: npt.NDArray[np.intp] | None = None
+
+    def of(self, stages: Sequence[Stage]) -> Stage:
+        """The stage in the order of the layer's neurons."""
+        stage = stages[self.stage]
+        if self.order is None:
+            return stage
+        turned = None if stage.turned is None else stage.turned[:, self.order]
+        return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order], stage.clean, turned)
+
+
+def aligned(
+    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace], follows: bool = False
+) -> list[Pair]:
+    """Pairs of layers and stages, first to last.
+
+    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the chain, its signs are the
+    same. Others have more signs than the network has layers (those on the inputs) or fewer (pooling is a layer of its own here): then
+    stages are taken in order, of the same size, and such that as much as possible agrees.
+    """
+    known = _known(bits, stages, signs) if follows else None
+    return known if known is not None else _matched(network, bits, stages, signs)
+
+
+def _known(bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair] | None:
+    if not signs or len(stages) != len(signs):
+        return None
+    pairs = []
+    for sign in signs:
+        if sign.layer is None:
+            continue
+        if stages[sign.number].high.shape != bits[sign.layer].shape:
+            return None
+        pairs.append(Pair(sign.layer, sign.number, sign.places))
+    return pairs
+
+
+def _matched(network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair]:
+    orders = {sign.layer: sign.places for sign in signs}
+    best: list[list[tuple[float, list[Pair]]]] = [[(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)]
+    for i in range(1, len(bits) + 1):
+        ways = [None, _pixel_by_pixel(network, i - 1), orders.get(i - 1)]
+        for j in range(1, len(stages) + 1):
+            choices = [best[i - 1][j], best[i][j - 1]]
+            if stages[j - 1].high.shape == bits[i - 1].shape:
+                total, pairs = best[i - 1][j - 1]
+                for number, order in enumerate(ways):
+                    if number and order is None:
+                        continue
+                    high = stages[j - 1].high if order is None else stages[j - 1].high[:, order]
+                    share = float((high == bits[i - 1]).mean())
+                    choices.append((total + 1 + share, [*pairs, Pair(i - 1, j - 1, order)]))
+            best[i][j] = max(choices, key=lambda choice: choice[0])
+    return best[-1][-1][1]
+
+
+def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
+    """Where the neurons of maps stand in a stage that lies pixel by pixel."""
+    found = network.layers[layer]
+    if not isinstance(found, ConvLayer | PoolLayer):
+        return None
+    channels, height, width = found.output_shape
+    return np.arange(found.outputs).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)

@@ -1,0 +1,254 @@
+"""How far floats can be from the exact numbers of a chain: a bound before each sign and at the scores, derived operation by operation.
+
+A judge that computes in floats may have a value on the wrong side of 0 when the exact one is this near to it, and only then. Sums of
+numbers that are multiples of one power of two, and not too large, are exact in floats: there the bound is 0 and even a tie counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite, log2, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+
+__all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of"]
+
+_MORE = 8
+"""Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a reader put together."""
+
+
+@dataclass(frozen=True)
+class Floats:
+    """A kind of float: so many bits, all of which sums keep where `whole` (no fast algorithm that trades them for speed)."""
+
+    bits: int
+    whole: bool = True
+
+    @property
+    def unit(self) -> float:
+        """The largest relative error of one rounding."""
+        return 2.0**-self.bits
+
+
+DOUBLE = Floats(53)
+SINGLE = Floats(24, whole=False)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bounds on the difference between a float judge's values and the exact ones; 0 where floats are exact."""
+
+    signs: Mapping[int, float]
+    """Before each sign, by its number among the chain's operations."""
+    scores: float
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Of numbers on their way: the largest size, the largest error, and the power of two that all of them are multiples of."""
+
+    size: float
+    error: float
+    grid: int | None
+
+
+def rounding_of(
+    chain: Chain,
+    inputs: Inputs | None,
+    floats: Floats = DOUBLE,
+    *,
+    largest: float = 1.0,
+    clean: bool = True,
+    others: Sequence[Op] | None = None,
+    reaches: Sequence[float] | None = None,
+) -> Rounding:
+    """Bounds for a judge of a chain.
+
+    Parameters
+    ----------
+    chain, inputs
+        What was read, and what its samples are.
+    floats
+        What the judge computes in.
+    largest
+        The largest size of a raw number among the samples, where the inputs do not say it.
+    clean
+        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not: it keeps the rounding of x.
+    others
+        The operations with the judge's own numbers, where these were computed in other floats than those of the chain.
+    reaches
+        For each operation the largest number that the judge met on the way through it, where it takes several steps.
+
+    Examples
+    --------
+    >>> ops = (Linear("fc", np.array([[1.0, -1.0]])), Sign("sign"), Linear("head", np.array([[0.5], [-0.5]])))
+    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3))
+    Rounding(signs={1: 0.0}, scores=0.0)
+    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
+    True
+    """
+    now = _start(inputs, floats, largest)
+    shape = chain.shape
+    signs: dict[int, float] = {}
+    for number, op in enumerate(chain.ops):
+        other = op if others is None else others[number]
+        if isinstance(op, Sign):
+            signs[number] = now.error
+            now = _signed(op, now, floats, clean)
+        else:
+            after = _past(op, other, now, floats, shape)
+            reach = 0.0 if reaches is None else reaches[number]
+            far = reach > 4 * max(now.size, after.size)
+            now = _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
+        shape = _shape(op, shape)
+    return Rounding(signs, now.error)
+
+
+def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
+    if isinstance(inputs, Integers):
+        ends = [inputs.value(inputs.low), inputs.value(inputs.high)]
+        values = np.array([*ends, inputs.start, inputs.step], dtype=object)
+        size = float(max(abs(end) for end in ends))
+        return _settled(size, 1, 0.0, _grid(values), floats)
+    if isinstance(inputs, BitInputs):
+        values = np.array([Fraction(inputs.low), Fraction(inputs.high)], dtype=object)
+        return _settled(float(max(abs(values))), 1, 0.0, _grid(values), floats)
+    return _Known(largest, 0.0, None)
+
+
+def _signed(op: Sign, before: _Known, floats: Floats, clean: bool) -> _Known:
+    size = max(abs(op.low), abs(op.high))
+    grid = _grid(np.array([op.low, op.high, (op.low + op.high) / 2]))
+    return _Known(size, 0.0 if clean else 4 * floats.unit * (before.size + size), grid if clean else None)
+
+
+def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) -> _Known:
+    match op, other:
+        case ((Linear() | Convolution()), (Linear() | Convolution())):
+            rows = _sizes(op.weights).reshape(len(op.weights), -1)
+            gap = _sizes(_minus(op.weights, other.weights)).reshape(rows.shape)
+            scale, shift = _most(rows.sum(axis=1)), _most(op.bias)
+            error = scale * x.error + _most(gap.sum(axis=1)) * x.size + _most(_minus(op.bias, other.bias))
+            exact = floats.whole or isinstance(op, Linear)
+            grid = _product(_grid(op.weights), x.grid, _grid(op.bias)) if exact else None
+            return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
+        case Affine(), Affine():
+            scale, shift = _most(op.scale), _most(op.shift)
+            error = scale * x.error + _most(_minus(op.scale, other.scale)) * x.size + _most(_minus(op.shift, other.shift))
+            return _settled(scale * x.size + shift, 1, error, _product(_grid(op.scale), x.grid, _grid(op.shift)), floats)
+        case BatchNorm(), BatchNorm():
+            mine, theirs = _normed(op), _normed(other)
+            reach = x.size + _most(op.mean)
+            error = _most(mine) * (x.error + _most(_minus(op.mean, other.mean)))
+            error += _most(_minus(mine, theirs)) * reach + _most(_minus(op.beta, other.beta))
+            plain = bool(np.all(_numbers(op.var) + op.eps == 1))
+            means = _product(_grid(op.gamma), _grid(op.mean), _grid(op.beta))
+            grid = _product(_grid(op.gamma), x.grid, None if means is None else means) if plain and means is not None else None
+            return _settled(_most(mine) * reach + _most(op.beta), 1, error, grid, floats)
+        case Clip(), Clip():
+            ends = [end for end in (op.low, op.high) if isfinite(end)]
+            size = max(map(abs, ends)) if len(ends) == 2 else max([x.size, *map(abs, ends)])
+            moved = max((abs(a - b) for a, b in ((op.low, other.low), (op.high, other.high)) if a != b), default=0.0)
+            grids = [_grid(np.array(ends)), x.grid]
+            return _Known(size, x.error + moved, None if None in grids else min(g for g in grids if g is not None))
+        case Pad(), _:
+            grid = _grid(np.array([op.value]))
+            return _Known(max(x.size, abs(op.value)), x.error, None if grid is None or x.grid is None else min(grid, x.grid))
+        case AveragePool(), _:
+            count = prod(shape[1:] if op.kernel is None else op.kernel)
+            halves = log2(count)
+            grid = x.grid - int(halves) if x.grid is not None and halves.is_integer() and _regular(op) else None
+            return _settled(x.size, count, x.error, grid, floats)
+    return x
+
+
+def _settled(size: float, terms: int, error: float, grid: int | None, floats: Floats) -> _Known:
+    """The result of a sum of so many terms: exact where its multiples of the grid have few enough bits."""
+    if grid is not None and not error and (size == 0 or log2(size) - grid <= floats.bits):
+        return _Known(size, 0.0, grid)
+    return _Known(size, error + (terms + _MORE) * floats.unit * size, None)
+
+
+def _regular(op: AveragePool) -> bool:
+    """Whether all windows are divided by the size of the kernel."""
+    return not any(op.pads) or (op.count_pads and not any(op.beyond))
+
+
+def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of one sample behind an operation."""
+    match op:
+        case Linear():
+            return (len(op.weights),)
+        case Flatten():
+            return (prod(shape),)
+        case Pad():
+            top, left, bottom, right = op.pads
+            return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
+        case Convolution():
+            return (len(op.weights), *_positions(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads))
+        case MaxPool():
+            return (shape[0], *_positions(shape, op.kernel, op.stride, op.dilation, op.pads))
+        case AveragePool():
+            return (shape[0], *((1, 1) if op.kernel is None else _positions(shape, op.kernel, op.stride, (1, 1), op.pads)))
+    return shape
+
+
+def _positions(
+    shape: tuple[int, ...], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], pads: Sequence[int]
+) -> tuple[int, ...]:
+    return tuple(
+        (shape[1 + axis] + pads[axis] + pads[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1)
+    )
+
+
+def _numbers(values: Any) -> npt.NDArray[np.float64]:
+    return np.zeros(1) if values is None else np.asarray(values, dtype=np.float64)
+
+
+def _sizes(values: Any) -> npt.NDArray[np.float64]:
+    return np.abs(_numbers(values))
+
+
+def _minus(a: Any, b: Any) -> npt.NDArray[np.float64]:
+    return np.zeros(np.shape(a)) if a is b else np.asarray(_numbers(a) - _numbers(b))
+
+
+def _most(values: Any) -> float:
+    return float(_sizes(values).max(initial=0.0))
+
+
+def _normed(op: BatchNorm) -> npt.NDArray[np.float64]:
+    return np.asarray(_numbers(op.gamma) / np.sqrt(_numbers(op.var) + op.eps))
+
+
+def _product(scale: int | None, x: int | None, shift: int | None) -> int | None:
+    """The grid of ``scale * x + shift``."""
+    return None if scale is None or x is None or shift is None else min(scale + x, shift)
+
+
+def _grid(values: Any) -> int | None:
+    """The largest e such that all values are multiples of 2**e; None where a value is no float. Zeros alone are on any grid."""
+    if values is None:
+        return _COARSE
+    array = np.asarray(values)
+    numbers = array.astype(np.float64)
+    if array.dtype == object and any(Fraction(a) != Fraction(b) for a, b in zip(array.reshape(-1), numbers.reshape(-1), strict=True)):
+        return None
+    numbers = numbers[numbers != 0]
+    if not numbers.size:
+        return _COARSE
+    mantissa, power = np.frexp(np.abs(numbers))
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    lowest = np.log2((whole & -whole).astype(np.float64))
+    return int((power - 53 + lowest).min())
+
+
+_COARSE = 1 << 20
+"""A grid that is no restriction."""

@@ -1,0 +1,194 @@
+"""Samples for a comparison: random ones, values at and beside every cut, and pairs of samples between which one neuron turns.
+
+The way from a sample where a neuron is off to one where it is on, one feature after another, passes a step at which it turns. Halving finds
+it: in the first layer these are samples with tau - 1 and tau matches, in later ones as near to that as a change of one feature comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Encoder, Network
+from sugenet.bnn.codings import Steps
+from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+
+__all__ = ["Domain", "turning"]
+
+_Rows = npt.NDArray[np.float64]
+_Bits = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and whether they are whole."""
+
+    low: _Rows
+    high: _Rows
+    cut: _Rows
+    whole: bool
+
+    @classmethod
+    def of_encoder(cls, encoder: Encoder) -> Domain:
+        """What a network reads."""
+        steps = [coding for coding in encoder.codings if isinstance(coding, Steps)]
+        assert len(steps) == encoder.features
+        known: dict[int, tuple[float, float, float]] = {}
+        rows = []
+        for coding in steps:
+            key = id(coding)
+            if key not in known:
+                inside = [cut for cut in coding.cuts if coding.low < cut <= coding.high]
+                known[key] = coding.low, coding.high, inside[len(inside) // 2] if inside else np.nan
+            rows.append(known[key])
+        low, high, cut = np.array(rows, np.float64).reshape(-1, 3).T
+        return cls(low, high, cut, all(coding.whole or coding.bipolar for coding in steps))
+
+    @classmethod
+    def of_inputs(cls, inputs: Inputs | None, features: int) -> Domain:
+        """What a float stem reads."""
+        ends: tuple[float, float]
+        match inputs:
+            case Integers():
+                ends, whole = (inputs.low, inputs.high), True
+            case BitInputs():
+                ends, whole = (0, 1), True
+            case Reals():
+                ends, whole = (inputs.low, inputs.high), False
+            case None:
+                ends, whole = (-np.inf, np.inf), False
+        low, high = (np.full(features, float(end)) for end in ends)
+        return cls(low, high, np.full(features, np.nan), whole)
+
+    def samples(self, count: int, random: np.random.Generator) -> _Rows:
+        """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts, few features changed."""
+        makers = (self._anywhere, self._ends, self._cuts, self._changed)
+        parts = [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
+        return np.concatenate(parts)
+
+    def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
+        shape = (count, len(self.low))
+        low, high = np.where(np.isfinite(self.low), self.low, -np.inf), np.where(np.isfinite(self.high), self.high, np.inf)
+        if self.whole:
+            return np.asarray(np.floor(low + random.random(shape) * (high - low + 1)))
+        middle = np.where(np.isfinite(self.cut), self.cut, np.clip(0.0, low, high))
+        found = middle + random.standard_normal(shape) * np.maximum(np.abs(middle), 1.0) * 10.0 ** random.uniform(-3, 1, (count, 1))
+        bounded = np.isfinite(low) & np.isfinite(high)
+        with np.errstate(invalid="ignore"):
+            spread = low + random.random(shape) * (high - low)
+        return _kept(np.where(bounded & (random.random((count, 1)) < 0.5), spread, found), low, high)
+
+    def _ends(self, count: int, random: np.random.Generator) -> _Rows:
+        low, high = self._reach()
+        return np.where(random.random((count, len(low))) < random.random((count, 1)), high, low)
+
+    def _reach(self) -> tuple[_Rows, _Rows]:
+        """Two numbers of each feature, the ends of its domain or far on both sides of its cut."""
+        far = 1e3 * np.maximum(1.0, np.abs(np.nan_to_num(self.cut)))
+        middle = np.nan_to_num(self.cut)
+        return np.where(np.isfinite(self.low), self.low, middle - far), np.where(np.isfinite(self.high), self.high, middle + far)
+
+    def _cuts(self, count: int, random: np.random.Generator) -> _Rows:
+        found = self._anywhere(count, random)
+        at = np.broadcast_to(self.cut, found.shape)
+        below = at - 1 if self.whole else np.nextafter(at, -np.inf)
+        beside = np.where(random.random(found.shape) < 0.5, at, below)
+        few = random.random(found.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
+        return _kept(np.where(np.isfinite(beside) & few, beside, found), self.low, self.high)
+
+    def _changed(self, count: int, random: np.random.Generator) -> _Rows:
+        low, high = self._reach()
+        base = np.where(random.random((count, 1)) < 0.5, low, high)
+        other = self._anywhere(count, random)
+        return np.where(random.random(other.shape) < 4 / other.shape[1], other, base)
+
+    def extremes(self, weights: npt.NDArray[np.int64]) -> tuple[_Rows, _Rows]:
+        """The samples at which neurons of a first layer have the fewest and the most matches, one row a neuron."""
+        low, high = self._reach()
+        return np.where(weights > 0, low, high), np.where(weights > 0, high, low)
+
+
+def _kept(values: _Rows, low: _Rows, high: _Rows) -> _Rows:
+    return np.asarray(np.clip(values, low, high))
+
+
+def turning(
+    network: Network,
+    domain: Domain,
+    hidden: Callable[[_Rows], Sequence[_Bits]],
+    pool: _Rows,
+    count: int,
+    random: np.random.Generator,
+    *,
+    direct: bool,
+) -> _Rows:
+    """Pairs of samples between which a neuron turns, for up to `count` neurons of each hidden layer.
+
+    `direct`: the network reads the samples themselves, so that its first layer tells where its neurons are on and off.
+    """
+    seen = hidden(pool)
+    starts, ends, targets = [], [], []
+    for layer, bits in enumerate(seen):
+        some = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
+        for neuron in random.permutation(some)[:count].tolist():
+            column = bits[:, neuron]
+            starts.append(pool[random.choice(np.flatnonzero(~column))])
+            ends.append(pool[random.choice(np.flatnonzero(column))])
+            targets.append((layer, neuron))
+        if layer == 0 and direct:
+            low, high, chosen = _outer(network, domain, bits, count, random)
+            starts += low
+            ends += high
+            targets += [(0, neuron) for neuron in chosen]
+    if not targets:
+        return pool[:0]
+    found = _halved(hidden, np.array(starts), np.array(ends), targets, random, domain.whole)
+    return np.concatenate(found)
+
+
+def _outer(
+    network: Network, domain: Domain, bits: _Bits, count: int, random: np.random.Generator
+) -> tuple[list[_Rows], list[_Rows], list[int]]:
+    """Neurons of the first layer that random samples do not turn, with samples that do."""
+    layer = network.layers[0]
+    never = np.flatnonzero((bits.all(axis=0) | ~bits.any(axis=0)) & ~layer.constant)
+    chosen = random.permutation(never)[:count].tolist()
+    if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
+        return [], [], []
+    rows = np.array([layer._row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
+    low, high = domain.extremes(rows)
+    return list(low), list(high), chosen
+
+
+def _halved(
+    hidden: Callable[[_Rows], Sequence[_Bits]],
+    starts: _Rows,
+    ends: _Rows,
+    targets: list[tuple[int, int]],
+    random: np.random.Generator,
+    whole: bool,
+) -> tuple[_Rows, _Rows]:
+    rank = np.argsort(random.random(starts.shape), axis=1)
+
+    def on(rows: _Rows) -> _Bits:
+        seen = hidden(rows)
+        return np.array([seen[layer][k, neuron] for k, (layer, neuron) in enumerate(targets)])
+
+    off_at, on_at = np.zeros(len(starts), int), np.full(len(starts), starts.shape[1])
+    while (on_at - off_at > 1).any():
+        middle = (off_at + on_at) // 2
+        active = on(np.where(rank < middle[:, None], ends, starts))
+        on_at, off_at = np.where(active, middle, on_at), np.where(active, off_at, middle)
+    lower, upper = np.where(rank < off_at[:, None], ends, starts), np.where(rank < on_at[:, None], ends, starts)
+    if not whole:
+        return lower, upper
+    while (np.abs(upper - lower) > 1).any():  # one feature is left: halve its steps
+        middle_rows = np.trunc((lower + upper) / 2)
+        active = on(middle_rows)[:, None]
+        moved = np.abs(upper - lower).max(axis=1, keepdims=True) > 1
+        lower, upper = np.where(moved & ~active, middle_rows, lower), np.where(moved & active, middle_rows, upper)
+    return lower, upper

@@ -1,0 +1,328 @@
+"""An import that proves itself: before it returns, the exact network is compared with its source, on random samples and near thresholds.
+
+Where the source and the network differ by more than rounding, the import is refused and the first operation that differs is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.layers import Bits, Ints
+from sugenet.errors import FileError, TooLargeError
+from sugenet.io.compare import Tally
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.ops import Chain, Sign
+from sugenet.io.exact.relaxed import PartlyImported
+from sugenet.io.exact.report import Imported
+from sugenet.io.exact.rounding import Rounding, rounding_of
+from sugenet.io.judges import Judge, judge_of_chain
+from sugenet.io.near import Domain, turning
+from sugenet.io.references import Seen, Stage
+
+__all__ = ["ImportProof", "prove_import"]
+
+_WORK = 1 << 31
+"""Multiplications of one network or judge over all samples."""
+_MOST, _LEAST = 256, 8
+_CHUNK = 512
+
+
+@dataclass(frozen=True)
+class ImportProof:
+    """What was compared, on how many samples, and by whom."""
+
+    judges: tuple[str, ...]
+    samples: int
+    near: int
+    """Of these, samples beside the threshold of a neuron."""
+    layers: int
+    """Hidden layers whose bits were compared."""
+    unseen: tuple[str, ...]
+    """Operations whose hidden bits the judges do not show; they were compared through what follows only."""
+    bits: int
+    scores: int
+    rounded: int
+    """Bits left out because the judge's value was within its own float rounding of 0, or sign(0) was declared."""
+    left: int
+    """Samples whose scores were left out for this reason."""
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
+
+    def __str__(self) -> str:
+        hidden = f"{self.bits:,} hidden bits of {_many(self.layers, 'layer')} and " if self.layers else ""
+        out = (
+            f"; left out within rounding of 0: {_many(self.rounded, 'bit')}, {_many(self.left, 'sample')}"
+            if self.rounded or self.left
+            else ""
+        )
+        unseen = f"; not seen inside: {', '.join(self.unseen)}" if self.unseen else ""
+        who = " and ".join(self.judges)
+        return (
+            f"equal to {who} on {_many(self.samples, 'sample')}, {self.near:,} of them near thresholds: "
+            f"{hidden}{self.scores:,} scores{out}{unseen}"
+        )
+
+
+def prove_import(
+    found: Imported,
+    chain: Chain,
+    judges: Sequence[Judge],
+    inputs: Inputs | None = None,
+    *,
+    declared: bool = False,
+    seed: int = 0,
+) -> Imported:
+    """The import with its proof, or a refusal that names the first operation that differs.
+
+    Parameters
+    ----------
+    found, chain
+        What `lower` or `split` made, and of what.
+    judges
+        Who says what the source computes.
+    inputs
+        What raw samples are.
+    declared
+        Whether the user said what sign(0) shall be.
+    seed
+        Of the samples.
+
+    Raises
+    ------
+    FileError
+        Where a judge disagrees by more than its rounding.
+    """
+    ours = _Ours(found, chain, inputs)
+    random = np.random.default_rng(seed)
+    count = min(_MOST, max(_LEAST, _WORK // (2 * ours.work)))
+    pool = ours.domain.samples(count, random)
+    layers = max(1, len(found.network.layers))
+    halvings = 2 + len(bin(pool.shape[1]))
+    targets = min(16, max(1, _WORK // (2 * ours.work * layers * halvings)))
+    near = turning(found.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
+    rows = np.concatenate([pool, near])
+    proofs = [_judged(ours, chain, judge, rows, inputs, declared) for judge in judges]
+    first = proofs[0]
+    proof = ImportProof(
+        tuple(judge.name for judge in judges),
+        len(rows),
+        len(near),
+        max(tally.layers for tally in proofs),
+        first.unseen if len(proofs) == 1 else tuple(name for name in first.unseen if all(name in tally.unseen for tally in proofs)),
+        sum(tally.bits for tally in proofs),
+        sum(tally.scores for tally in proofs),
+        sum(tally.rounded for tally in proofs),
+        max(tally.left for tally in proofs),
+    )
+    return replace(found, proof=proof)
+
+
+class _Ours:
+    """The exact network, or one with float ends, on raw samples in its own order and numbers."""
+
+    def __init__(self, found: Imported, chain: Chain, inputs: Inputs | None) -> None:
+        self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
+        self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
+        self.domain = Domain.of_encoder(self.network.encoder) if self.direct else Domain.of_inputs(inputs, prod(chain.shape))
+        self.work = max(1, _work(self.network))
+
+    def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the network reads."""
+        if self.direct:
+            return rows
+        assert isinstance(self.found, PartlyImported)
+        return self.found.bits(self.source(rows))
+
+    def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
+        try:
+            return self.network.hidden(self.read(rows), engine="numpy")
+        except TooLargeError:
+            return self.network.hidden(self.read(rows))
+
+    def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        if isinstance(self.found, PartlyImported):
+            return self.found.scores(self.source(rows))
+        return self.network.head.logits(self.counts(rows))
+
+    def counts(self, rows: npt.NDArray[Any]) -> Ints:
+        last = self.hidden(rows)[-1] if self.network.layers else self.network.encoder.encode(self.read(rows))
+        return self.network.head.match_counts(last)
+
+    def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Samples in the shape and the numbers of the source."""
+        numbers = rows
+        if isinstance(self.inputs, Integers):
+            values = np.array([float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)])
+            numbers = values[rows.astype(np.int64) - self.inputs.low]
+        elif isinstance(self.inputs, BitInputs):
+            numbers = np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
+        return np.asarray(numbers, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    layers: int
+    unseen: tuple[str, ...]
+    bits: int
+    scores: int
+    rounded: int
+    left: int
+
+
+def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inputs: Inputs | None, declared: bool) -> _Judged:
+    found, network = ours.found, ours.network
+    if judge.floats.bits < 53 and not ours.domain.whole:
+        rows = rows.astype(np.float32).astype(np.float64)
+    source = ours.source(rows)
+    parts = range(0, len(rows), _CHUNK)
+    seen = [_ran(chain, judge, source[start : start + _CHUNK]) for start in parts]
+    rounding = rounding_of(
+        chain,
+        inputs,
+        judge.floats,
+        largest=float(np.abs(source).max(initial=0)),
+        clean=all(stage.clean for part in seen for stage in part.stages),
+        others=judge.ops,
+        reaches=None if judge.reaches is None else judge.reaches(),
+    )
+    places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign)]
+    tally = Tally(network, found.signs, bounds=_bounds(found, rounding, places), declared=declared, follows=judge.follows)
+    evaluator = judge_of_chain(chain)
+    for start, part in zip(parts, seen, strict=True):
+        chunk = rows[start : start + _CHUNK]
+        read, bits = ours.read(chunk), ours.hidden(chunk)
+        if judge.follows and len(part.stages) == len(found.signs):
+            _same_sizes(found, chain, judge, bits, part)
+        compared = {pair.layer for pair in tally.align(bits, part)}
+        unsure = [sign for sign in found.signs if sign.layer not in compared]
+        exact = not unsure or (all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared)
+        shown = judge.follows and len(part.stages) == len(found.signs)
+        since = None
+        if unsure and (shown or not exact):
+            since = _since(part if shown else evaluator.run(source[start : start + _CHUNK]), found, unsure, rounding, places)
+        doubt = tally.add(read, bits, part, start, since)
+        if tally.found is not None:
+            raise FileError(_difference(found, chain, judge, tally))
+        _scored(ours, chain, tally, chunk, part, start, doubt, rounding)
+        if tally.first_score is not None or tally.first_class is not None:
+            raise FileError(_score_difference(chain, judge, tally))
+    compared = {pair.layer for pair in tally.pairs or []}
+    unseen = tuple(sign.where for sign in found.signs if sign.layer is not None and sign.layer not in compared)
+    return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
+
+
+def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
+    try:
+        return judge.run(source)
+    except FileError:
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} to compare: "
+            f"{type(error).__name__}: {str(error)[:200]}. prove=False goes without the comparison."
+        ) from error
+
+
+def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[int, float]:
+    """For each layer the rounding of its sign; a layer without one, as pooling, has that of its neighbours."""
+    known = {sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None}
+    bounds = {}
+    for layer in range(len(found.network.layers)):
+        before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
+        bounds[layer] = known[layer] if layer in known else max([*before[-1:], *after[:1]], default=0.0)
+    return bounds
+
+
+def _scored(
+    ours: _Ours, chain: Chain, tally: Tally, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits, rounding: Rounding
+) -> None:
+    """All scores where the judge shows them, and its classes where a tail such as softmax stands behind them."""
+    mine = ours.scores(rows)
+    theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
+    if theirs is not None:
+        if theirs.size != mine.size:
+            raise FileError(f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, the network {mine.shape[1]}.")
+        float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
+        bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
+        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound)
+    if chain.left_out and not isinstance(ours.found, PartlyImported):
+        outputs = seen.outputs
+        if outputs.size in (len(mine), mine.size):
+            tally.add_classes(ours.counts(rows), outputs, start, doubt)
+
+
+def _since(seen: Seen, found: Imported, unsure: Sequence[Any], rounding: Rounding, places: Sequence[int]) -> Ints:
+    """From which layer on each sample may differ through the rounding of a sign that the judge does not show."""
+    first = np.full(len(seen.outputs), len(found.network.layers) + 1)
+    for sign in unsure:
+        stage: Stage = seen.stages[sign.number]
+        near = (np.abs(stage.before) <= rounding.signs[places[sign.number]]) & (rounding.signs[places[sign.number]] > 0)
+        near |= ~stage.high & ~stage.low
+        if stage.turned is not None:
+            near |= stage.turned
+        layer = min((other.layer for other in found.signs[sign.number :] if other.layer is not None), default=len(found.network.layers))
+        first = np.minimum(first, np.where(near.any(axis=1), layer, first))
+    return first
+
+
+def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits], seen: Seen) -> None:
+    """A judge with the same signs must have as many values at each."""
+    for sign, stage in zip(found.signs, seen.stages, strict=True):
+        mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
+        if mine not in (None, theirs):
+            raise FileError(
+                f"{chain.source}: what was read is not what the source computes; the first difference is at {sign.where}: "
+                f"{mine} neurons, but {theirs} values in {judge.name}. {_SORRY}"
+            )
+
+
+def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> str:
+    first = tally.found
+    assert first is not None
+    where = next((sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1), "the end")
+    state = "on" if first.matches >= first.tau else "off"
+    return (
+        f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: neuron {first.neuron} of "
+        f"layer {first.layer} is {state} ({first.matches} matches, tau {first.tau}), but {judge.name} has {first.value:.6g} before its "
+        f"sign, so {first.reference}. {_SORRY}"
+    )
+
+
+def _score_difference(chain: Chain, judge: Judge, tally: Tally) -> str:
+    if tally.first_score is not None:
+        one = tally.first_score
+        what = f"score {one.number} is {one.network:.9g}, but {one.reference:.9g} in {judge.name}"
+    else:
+        assert tally.first_class is not None
+        what = f"the class is {tally.first_class.network}, but {tally.first_class.reference} in {judge.name}"
+    return (
+        f"{chain.source}: what was read is not what the source computes; the first difference is at {chain.ops[-1].where}: {what}. {_SORRY}"
+    )
+
+
+_SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
+
+
+def _work(network: Network) -> int:
+    """Multiplications for one sample."""
+    total = network.head.weights.size
+    for layer in network.layers:
+        if isinstance(layer, PoolLayer):
+            total += layer.outputs
+        else:
+            total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, ConvLayer) else 1)
+    return int(total)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,317 @@
+"""Imports that prove themselves: the report says what was compared, and a reader that is wrong is refused at the right module."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from torch import nn  # noqa: E402
+
+import sugenet as sg  # noqa: E402
+from sugenet.errors import FileError  # noqa: E402
+from sugenet.io.exact import bits, lower, sums  # noqa: E402
+from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
+from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
+from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Flatten, Linear, Sign  # noqa: E402
+from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
+from sugenet.io.judges import Judge, judge_of_chain  # noqa: E402
+from sugenet.io.near import Domain, turning  # noqa: E402
+from sugenet.io.proof import prove_import  # noqa: E402
+from sugenet.io.references import Seen, Stage  # noqa: E402
+
+
+class Cut(nn.Module):
+    def forward(self, x):
+        return torch.where(x >= 0, 1.0, -1.0)
+
+
+class Do(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def binary(*parts):
+    module = nn.Sequential(*parts).eval()
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for part in module.modules():
+            if isinstance(part, nn.Linear | nn.Conv2d):
+                part.weight.copy_(torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0))
+                part.bias.copy_(torch.randint(-1, 2, part.bias.shape, generator=generator).float())
+            if isinstance(part, nn.modules.batchnorm._BatchNorm):
+                part.running_mean.copy_(torch.randn(part.num_features, generator=generator))
+                part.bias.copy_(torch.randn(part.num_features, generator=generator))
+    return module
+
+
+def dense():
+    return binary(nn.Linear(40, 12), nn.BatchNorm1d(12), Cut(), nn.Linear(12, 9), Cut(), nn.Linear(9, 3))
+
+
+def test_the_report_says_what_was_compared_and_by_whom():
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+    proof = found.proof
+    assert proof.judges == ("the module itself in float64",)
+    assert (proof.layers, proof.unseen, proof.rounded, proof.left) == (2, (), 0, 0)
+    assert proof.samples > proof.near > 20
+    assert proof.bits == proof.samples * 21
+    assert proof.scores == proof.samples * 3
+    assert str(found).splitlines()[-1].strip() == (
+        f"equal to the module itself in float64 on {proof.samples} samples, {proof.near} of them near thresholds: "
+        f"{proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores"
+    )
+    assert json.loads(json.dumps(found.data()))["proof"]["samples"] == proof.samples
+
+
+def test_it_can_be_left_out_and_the_report_says_so():
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False)
+    assert found.proof is None
+    assert found.data()["proof"] is None
+    assert str(found).endswith("nothing was compared with the source")
+
+
+def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
+    for module, shape, inputs in (
+        (dense(), (40,), sg.BitInputs()),
+        (binary(nn.Linear(30, 8), Cut(), nn.Linear(8, 2)), (30,), sg.Integers(0, 255)),
+        (binary(nn.Conv2d(2, 3, 3, padding=1), Cut(), nn.Flatten(), nn.Linear(75, 2)), (2, 5, 5), sg.Integers(0, 15)),
+    ):
+        network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False).network
+        domain = Domain.of_encoder(network.encoder)
+        random = np.random.default_rng(0)
+        pool = domain.samples(32, random)
+        rows = turning(network, domain, network.hidden, pool, 8, random, direct=True)
+        layer = network.layers[0]
+        counts = layer.match_counts(network.inputs(rows))
+        reached = (counts == layer.tau).any(axis=0) & (counts == layer.tau - 1).any(axis=0)
+        assert reached.sum() >= min(8, int((~layer.constant).sum()))
+
+
+@pytest.mark.parametrize("neuron", [0, 5, 11])
+@pytest.mark.parametrize("by", [-1, 1])
+def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
+    fold = lower.thresholds
+
+    def wrong(rows, sizes, decide, zero):
+        weights, tau, falls, tied = fold(rows, sizes, decide, zero)
+        if len(tau) == 12:
+            tau = tau.copy()
+            tau[neuron] += by
+        return weights, tau, falls, tied
+
+    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).network.layers[0]
+    assert not right.constant[neuron]
+    monkeypatch.setattr(lower, "thresholds", wrong)
+    with pytest.raises(FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"):
+        sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+
+
+def drops_the_first_pad(before, after, where):
+    return after if any(after.pads) else before
+
+
+def never_counts_pads(shape, op, real=sums.averaged_window):
+    window, _ = real(shape, op)
+    return window, (window.taps >= 0).sum(axis=1).tolist()
+
+
+def mean(channels):
+    return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 2)
+
+
+def ones(*parts):
+    module = binary(*parts)
+    with torch.no_grad():
+        for part in module.modules():
+            if isinstance(part, nn.Conv2d):
+                part.weight.fill_(1.0)
+                part.bias.zero_()
+    return module
+
+
+MUTANTS = {
+    "an earlier pad is lost": (
+        [(lower, "padded", drops_the_first_pad), (bits, "padded", drops_the_first_pad)],
+        lambda: ones(nn.ZeroPad2d((2, 1, 0, 0)), nn.Conv2d(1, 2, (1, 2), padding=1), Cut(), *mean(2)),
+        (1, 1, 3),
+        r"1 \(Conv2d\)",
+    ),
+    "an earlier pad of a later layer is lost": (
+        [(lower, "padded", drops_the_first_pad), (bits, "padded", drops_the_first_pad)],
+        lambda: ones(nn.Conv2d(1, 2, 1), Cut(), nn.ZeroPad2d((1, 0, 0, 0)), nn.Conv2d(2, 2, 1, padding=(0, 1)), Cut(), *mean(2)),
+        (1, 1, 3),
+        r"3 \(Conv2d\)",
+    ),
+    "padding never counts": (
+        [(sums, "averaged_window", never_counts_pads)],
+        lambda: ones(nn.Conv2d(1, 2, 1), nn.AvgPool2d(2, 1, 1), Do(lambda x: x - 0.5), Cut(), nn.Flatten(), nn.Linear(24, 2)),
+        (1, 2, 3),
+        r"0 \(Conv2d\)",
+    ),
+    "steps go in front of the pool": (
+        [(sums, "_spread", sums.unrolled)],
+        lambda: binary(nn.Conv2d(1, 2, 1), nn.MaxPool2d((1, 3), 1, (0, 1)), nn.Flatten(), nn.BatchNorm1d(6), Cut(), nn.Linear(6, 2)),
+        (1, 1, 3),
+        r"0 \(Conv2d\)",
+    ),
+    "pixels are flattened channel by channel": (
+        [(lower, "flat_order", lambda places, shape, order: places)],
+        lambda: binary(nn.Conv2d(1, 2, 1), Cut(), Do(lambda x: x.permute(0, 2, 3, 1).flatten(1)), nn.Linear(12, 4), Cut(), nn.Linear(4, 2)),
+        (1, 2, 3),
+        r"3 \(Linear\)",
+    ),
+    "a negative scale is not a reversal": (
+        [(lower, "PoolLayer", lambda window, every: sg.PoolLayer(window))],
+        lambda: ones(nn.Conv2d(1, 2, 1), nn.MaxPool2d((1, 2), 1), Do(lambda x: 1.5 - x), Cut(), nn.Flatten(), nn.Linear(4, 2)),
+        (1, 1, 3),
+        r"0 \(Conv2d\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_reader_that_is_wrong_again_is_refused_at_the_module(monkeypatch, name):
+    patches, make, shape, where = MUTANTS[name]
+    example = torch.zeros(1, *shape)
+    assert sg.from_torch(make(), example, inputs=sg.Integers(0, 3)).proof is not None
+    for room, what, instead in patches:
+        monkeypatch.setattr(room, what, instead)
+    with pytest.raises(FileError, match=rf"not what the source computes; the first difference is at {where}"):
+        sg.from_torch(make(), example, inputs=sg.Integers(0, 3))
+
+
+# -- ties and rounding -------------------------------------------------------------------------------------------------------------
+
+
+def test_ties_count_where_floats_are_exact(monkeypatch):
+    module = binary(nn.Linear(4, 3), Cut(), nn.Linear(3, 2))
+    torch.nn.init.zeros_(module[0].bias)
+    fold = lower.thresholds
+    monkeypatch.setattr(lower, "thresholds", lambda rows, sizes, decide, zero: fold(rows, sizes, decide, -zero))
+    with pytest.raises(FileError, match=r"first difference is at 0 \(Linear\).*has 0 before its sign, so on"):
+        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.BitInputs())
+
+
+def test_a_declared_zero_is_not_held_against_the_module():
+    module = binary(nn.Linear(4, 3), Do(torch.sign), nn.Linear(3, 2))
+    with pytest.raises(FileError, match="zero"):
+        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Integers(0, 3))
+    proof = sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Integers(0, 3), zero=1).proof
+    assert proof.rounded > 0
+    assert 0 < proof.left < proof.samples
+
+
+def test_values_within_rounding_are_left_out_and_counted():
+    """x * 0.1 is exact in no float; a sum of three that meets its threshold may fall on either side."""
+    module = binary(Do(lambda x: x * 0.1), nn.Linear(3, 4), Cut(), nn.Linear(4, 2))
+    with torch.no_grad():
+        module[1].weight.fill_(1.0)
+        module[1].bias.fill_(-0.3)
+    found = sg.from_torch(module, torch.zeros(1, 3), inputs=sg.Integers(0, 3))
+    assert found.proof.layers == 1
+
+
+def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
+    weights = np.array([[1.0, -1.0, 1.0], [0.5, 0.25, -2.0]])
+    norm = BatchNorm("norm", np.array([0.7, -1.3]), np.array([0.1, 0.2]), np.array([0.3, -2.1]), np.array([1.7, 0.4]), 1e-5)
+    chain = Chain("example", (3,), (Linear("fc", weights), norm, Sign("sign"), Linear("head", np.eye(2))))
+    bounds = rounding_of(chain, Integers(0, 255))
+    assert 0 < bounds.signs[2] < 1e-10
+    assert bounds.scores == 0
+    random = np.random.default_rng(0)
+    root = [float(value) for value in np.sqrt(np.array([1.7, 0.4]) + 1e-5)]
+    for _ in range(50):
+        x = random.integers(0, 256, 3)
+        seen = judge_of_chain(chain).run(x[None].astype(float)).stages[0].before[0]
+        for k in range(2):
+            total = sum(Fraction(w) * int(v) for w, v in zip(weights[k].tolist(), x, strict=True))
+            exact = Fraction(0.7 if k == 0 else -1.3) * (total - Fraction(0.3 if k == 0 else -2.1))
+            near = float(exact) / root[k] + (0.1, 0.2)[k]
+            assert abs(near - seen[k]) <= bounds.signs[2]
+    plain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Flatten("flat"), Linear("head", np.eye(2))))
+    assert rounding_of(plain, Integers(0, 255)).signs[1] == 0
+    assert rounding_of(plain, Integers(0, 255, step=Fraction(1, 255))).signs[1] > 0
+    assert rounding_of(plain, Integers(0, 255), replace(SINGLE, whole=True)).signs[1] == 0
+    assert rounding_of(plain, Reals(), DOUBLE, largest=3.0).signs[1] > 0
+    assert rounding_of(plain, Integers(0, 255), clean=False).scores > 0
+    moved = (Linear("fc", weights + 2.0**-30), *plain.ops[1:])
+    assert rounding_of(plain, Integers(0, 255), others=moved).signs[1] >= 3 * 255 * 2.0**-30
+    third = Affine("third", np.array([Fraction(1, 3)], dtype=object), np.zeros(1))
+    assert rounding_of(replace(plain, ops=(third, *plain.ops)), Integers(0, 255)).signs[2] > 0
+
+
+def test_a_judge_that_shows_only_outputs_is_compared_by_them():
+    weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
+    chain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Linear("head", np.eye(2))))
+    found = lower_chain(chain, Integers(0, 3))
+    whole = judge_of_chain(chain)
+    blind = Judge("a function", lambda x: Seen(whole.run(x).outputs))
+    proof = prove_import(found, chain, [blind], Integers(0, 3)).proof
+    assert (proof.layers, proof.unseen) == (0, ("fc",))
+    assert str(proof).endswith("scores; not seen inside: fc")
+    wrong = Judge("a function", lambda x: Seen(-whole.run(x).outputs))
+    with pytest.raises(FileError, match=r"first difference is at head: score 0 is .* in a function"):
+        prove_import(found, chain, [whole, wrong], Integers(0, 3))
+
+
+def test_a_judge_with_other_stages_is_aligned_by_size():
+    weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
+    chain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Linear("head", np.eye(2))))
+    found = lower_chain(chain, Integers(0, 3))
+    whole = judge_of_chain(chain)
+
+    def more(x):
+        seen = whole.run(x)
+        extra = Stage("other", x, x > 1, x <= 1)
+        return Seen(seen.outputs, (extra, *seen.stages))
+
+    assert prove_import(found, chain, [Judge("more", more)], Integers(0, 3)).proof.layers == 1
+
+
+def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
+    module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3), nn.Softmax(dim=1))
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.BitInputs())
+    assert found.proof.scores == 3 * found.proof.samples
+
+
+def test_a_network_with_float_ends_is_compared_as_a_whole():
+    module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 4), Cut(), nn.Linear(4, 3))
+    with torch.no_grad():
+        module[0].weight.normal_()
+        module[4].weight.normal_()
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals(-1, 1), strict=False)
+    assert found.proof.layers >= 1
+    assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
+    whole = judge_of_chain(found.stem)
+    chain = Chain("example", (6,), (*found.stem.ops, Linear("fc", module[2].weight.detach().numpy()), Sign("sign"), *found.tail))
+    with pytest.raises(FileError, match="not what the source computes"):
+        prove_import(replace(found, tail=(Affine("more", np.full(1, 2.0), np.zeros(1)), *found.tail)), chain, [judge_of_chain(chain)])
+    assert whole.run(np.zeros((1, 6))).stages
+
+
+def test_a_module_without_a_copy_in_float64_judges_as_it_is():
+    class Stubborn(nn.Linear):
+        def double(self):
+            raise RuntimeError("no")
+
+        def _apply(self, fn, recurse=True):
+            raise RuntimeError("no")
+
+    module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3))
+    module[2].__class__ = Stubborn
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Integers(0, 3))
+    assert found.proof.judges == ("the module itself",)
+
+
+def test_the_default_float_is_as_it_was():
+    before = torch.get_default_dtype()
+    sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+    assert torch.get_default_dtype() == before
