@@ -80,12 +80,12 @@ def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> st
 
 def _flat(array: npt.NDArray[Any], features: int, shape: tuple[int, ...] | None) -> npt.NDArray[Any]:
     """Samples in the shape of the source as rows; axes of length 1 change no order and may be left out."""
-    if shape is None or (array.ndim == 2 and array.shape[1] == features):
+    if array.ndim == 2 and (shape is None or array.shape[1] == features):
         return array
-    wanted = _longer(shape)
+    wanted = _longer((features,) if shape is None else shape)
     if array.ndim > 2 and _longer(array.shape[1:]) == wanted:
         return array.reshape(len(array), features)
-    if array.ndim > 1 and _longer(array.shape) == wanted:
+    if shape is not None and array.ndim > 1 and _longer(array.shape) == wanted:
         return array.reshape(1, features)
     return array
 
