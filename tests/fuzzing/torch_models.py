@@ -430,7 +430,7 @@ def outcome(case: Case, *, prove: bool = False) -> Outcome:
         return Outcome("different", f"{type(error).__name__}: {error}")
     raw = samples(case)
     scores, seen, fine = run_module(case, raw)
-    rows = found.network.encoder.rows(raw)
+    rows = raw.reshape(len(raw), -1)
     mine = found.network.logits(rows)
     if isinstance(case.module[-1], nn.Softmax | nn.LogSoftmax):
         scores = np.log(scores) if isinstance(case.module[-1], nn.Softmax) else scores
