@@ -27,11 +27,11 @@ class Frame:
     def __init__(self, rows, columns):
         self.rows, self.columns = [list(row) for row in rows], list(columns)
 
-    def to_numpy(self):
-        out = np.empty((len(self.rows), len(self.columns)), object)
-        for number, row in enumerate(self.rows):
-            out[number] = row
-        return out
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, name):
+        return np.array([row[self.columns.index(name)] for row in self.rows])
 
 
 class Series:
@@ -168,6 +168,8 @@ def test_all_samples_of_a_list_have_names_or_none():
 def test_exact_values_stay_exact():
     x = {"dose": Fraction(1, 3), "side": "left", "age": 2}
     assert ENCODER.values(x) == [2, Fraction(1, 3), "left"]
+    large = Encoder([threshold(2.0**60), threshold(0.5)], ["count", "share"])
+    assert large.rows(Frame([[0.5, 2**60 - 1]], ["share", "count"])).tolist() == [[2**60 - 1, 0.5]]
     assert named_rows(Frame([[1, 2]], range(2)))[1] is None
     assert named_rows([[1, 2]])[1] is None
     assert named_rows([x])[1] == ["dose", "side", "age"]

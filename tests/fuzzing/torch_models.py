@@ -400,7 +400,8 @@ def run_module(case: Case, raw: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
         np.logical_and(fine, ~near.any(axis=1), out=fine)
         if part.how == "sign" and case.zero is not None:  # what sign(0) is was declared
             np.logical_and(fine, (before != 0).all(axis=1), out=fine)
-        seen.append((before.copy(), after.copy()))
+        if part.how != "sign" or after.all():  # three values are no bits; what follows may make bits of them
+            seen.append((before.copy(), after.copy()))
 
     for part in module:
         if isinstance(part, Cut):

@@ -224,6 +224,10 @@ def test_axes_of_length_1_may_be_left_out():
         assert (network.match_counts(X.reshape(shape)) == expected).all()
     for shape in ((1, 2, 3), (2, 3)):
         assert (network.match_counts(X[1].reshape(shape)) == expected[1]).all()
+    flat = Network(Encoder.of_integers(6, 0, 3), [], network.head)
+    assert (flat.match_counts(X.reshape(4, 1, 6)) == expected).all()
+    with pytest.raises(EncodingError, match="X has shape"):
+        flat.match_counts(X.reshape(4, 2, 3))
 
 
 # -- the twin whose channels come first ------------------------------------------------------------------------------------------

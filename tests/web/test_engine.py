@@ -15,6 +15,8 @@ from sugenet.reason.neighbourhood import row_of
 from sugenet.web import payload
 from tests.bits.test_conv import draw_conv
 from tests.bnn.nets import networks, samples
+from tests.io.test_order import KINDS, twins
+from tests.io.test_order import rows as images
 from tests.reason.small import random_network, random_sample
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65]
@@ -69,6 +71,14 @@ def compare(engine, cases):
 
 
 # -- the same bits ---------------------------------------------------------------------------------------------------------------
+
+
+def test_images_that_lie_pixel_by_pixel(engine):
+    cases = []
+    for seed, (kind, top) in enumerate(KINDS):
+        _, network, _, rng = twins(seed, kind, top)
+        cases.append((network, images(rng, network).tolist()))
+    compare(engine, cases)
 
 
 def test_1000_random_inputs_of_each_shipped_model(engine):

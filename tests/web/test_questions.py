@@ -110,14 +110,18 @@ def test_categories_are_found_again_from_json():
 
 
 def test_the_schema_says_what_each_feature_takes():
-    sample = question_schema(mixed())["oneOf"][0]["properties"]["sample"]
-    assert sample["prefixItems"] == [
+    row, named = question_schema(mixed())["oneOf"][0]["properties"]["sample"]["anyOf"]
+    wanted = [
         {"type": "integer", "minimum": 0, "maximum": 3},
         {"enum": ["left", "right"]},
         {"enum": [1, "2020-02-29"]},
         {"enum": [-1, 0, 1]},
     ]
-    assert question_schema(DIGITS)["oneOf"][0]["properties"]["sample"]["items"] == {"type": "integer", "minimum": 0, "maximum": 16}
+    assert row["prefixItems"] == wanted
+    assert named["properties"] == dict(zip(mixed().encoder.names, wanted, strict=True))
+    assert named["required"] == list(mixed().encoder.names)
+    row, _ = question_schema(DIGITS)["oneOf"][0]["properties"]["sample"]["anyOf"]
+    assert row["items"] == {"type": "integer", "minimum": 0, "maximum": 16}
 
 
 def test_a_rule_that_cannot_be_read_is_said_at_once():

@@ -17,6 +17,7 @@ from sugenet.errors import EncodingError
 __all__ = ["named_rows", "rows_of", "shape_words", "values_of"]
 
 _SHOWN = 5
+_EXACT = 1 << 53  # floats hold every whole number up to here
 
 
 def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
@@ -79,12 +80,12 @@ def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> st
 
 def _flat(array: npt.NDArray[Any], features: int, shape: tuple[int, ...] | None) -> npt.NDArray[Any]:
     """Samples in the shape of the source as rows; axes of length 1 change no order and may be left out."""
-    if shape is None or (array.ndim == 2 and array.shape[1] == features):
+    if array.ndim == 2 and (shape is None or array.shape[1] == features):
         return array
-    wanted = _longer(shape)
+    wanted = _longer((features,) if shape is None else shape)
     if array.ndim > 2 and _longer(array.shape[1:]) == wanted:
         return array.reshape(len(array), features)
-    if array.ndim > 1 and _longer(array.shape) == wanted:
+    if shape is not None and array.ndim > 1 and _longer(array.shape) == wanted:
         return array.reshape(1, features)
     return array
 
@@ -104,7 +105,7 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     if labels is not None:
         if isinstance(X, np.ndarray):
             return _objects(X.reshape(-1).tolist(), _places(labels, names))
-        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)[:, _places(labels, names)]
+        return _joined([np.asarray(X[labels[place]]) for place in _places(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
         return _objects([row[1]], _places(row[0], names))
@@ -114,6 +115,19 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
             raise EncodingError("some samples have names and some have none. Give all of them alike.")
         return np.concatenate([part for part in parts if part is not None])
     return None
+
+
+def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
+    """Columns side by side: of one type where that changes no value, else as they are."""
+    kinds = {column.dtype for column in columns}
+    whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
+    small = all(kind.kind in "biuf" for kind in kinds) and all(max(int(c.max()), -int(c.min())) <= _EXACT for c in whole)
+    if columns and (len(kinds) == 1 or small):
+        return np.stack(columns, axis=1)
+    out = np.empty((rows, len(columns)), dtype=object)
+    for place, column in enumerate(columns):
+        out[:, place] = column
+    return out
 
 
 def _labels(X: Any) -> list[Any] | None:

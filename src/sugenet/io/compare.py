@@ -158,7 +158,7 @@ def verify_against(
     """
     exact = network.network if isinstance(network, Imported) else network
     rows = exact.encoder.rows(X)
-    shaped = np.asarray(X)
+    shaped = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
     samples = shaped if shaped.ndim > 2 and len(shaped) == len(rows) else rows
     if samples.ndim < 2 or not len(samples):
         raise FileError(f"X has shape {samples.shape}, but a batch of samples is needed: (samples, ...).")

@@ -140,7 +140,8 @@ class Case:
 class Query:
     """The question whether some input of a box has outputs that meet the condition of that box.
 
-    Cases with equal boxes are joined, and a case whose condition is never met is left out.
+    Cases with equal boxes are joined, and a case whose condition is never met is left out. Inputs and outputs are those of the file that a
+    network was read from, in its order and its numbers; `verify` puts them in the network's own, or refuses what that cannot say.
 
     Parameters
     ----------

@@ -399,12 +399,9 @@ def _sample_schema(network: Network) -> dict[str, Any]:
     row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
     one = len(schemas) == 1
     row |= {"items": schemas[codings[0]]} if one else {"prefixItems": [schemas[coding] for coding in codings], "items": False}
-    named = {
-        "type": "object",
-        "minProperties": len(codings),
-        "maxProperties": len(codings),
-        "description": "a value for each feature's name",
-    }
+    names = network.encoder.names
+    values = {name: schemas[coding] for name, coding in zip(names, codings, strict=True)}
+    named = {"type": "object", "properties": values, "required": list(names), "additionalProperties": False}
     return {"anyOf": [row, named]}
 
 
