@@ -1,6 +1,7 @@
 """Small ONNX files that ask for much: refused by our errors before memory or time is spent, by the reader and by the interpreter alike."""
 
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -78,10 +79,9 @@ def test_small_files_that_ask_for_much(name):
         assert "understood" not in str(error.value)
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
         tracemalloc.reset_peak()
-        with pytest.raises(FileError):  # the interpreter by itself, where nothing was read before
+        with suppress(FileError):  # the interpreter by itself, where nothing was read before
             program = Program(read_graph(raw), "y")
             program.run(np.zeros((program.batch or 1, *program.sample)))
-            raise FileError("it runs within its bounds")
         assert tracemalloc.get_traced_memory()[1] < 1 << 30
     finally:
         tracemalloc.stop()

@@ -247,7 +247,9 @@ def _cast(call: Call) -> Tensor:
     if kind.kind == "f":
         if x.data and kind == np.float16:
             raise UncomparableError("it rounds data to float16.")
-        return made_of((x,), x.values.astype(np.float64 if x.data else kind), kind, x.error)
+        narrow = x.data and x.kind == np.float64 and kind == np.float32
+        lost = np.where(is_single(x.values), 0.0, SINGLE * np.abs(x.values)) if narrow else 0.0
+        return made_of((x,), x.values.astype(np.float64 if x.data else kind), kind, x.error + lost)
     if kind.kind == "b":
         unsure = np.abs(x.values) <= x.error
         return made_of((x,), x.values != 0, kind, np.where(unsure & (x.error > 0), 1.0, 0.0))
