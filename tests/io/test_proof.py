@@ -315,3 +315,19 @@ def test_the_default_float_is_as_it_was():
     before = torch.get_default_dtype()
     sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
     assert torch.get_default_dtype() == before
+
+
+def test_rounding_inside_an_elementwise_step_is_no_difference():
+    """2x - 1 and back is x, but for the numbers that are lost beside 1."""
+    module = binary(Do(lambda x: 2 * x - 1), Do(lambda x: (x + 1) / 2), Cut(), nn.Linear(6, 4), Cut(), nn.Linear(4, 2))
+    proof = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals()).proof
+    assert proof.left > 0
+    assert proof.scores > 0
+
+
+def test_weights_made_in_the_forward_pass_may_have_other_last_digits_in_float64():
+    latent = torch.linspace(-1, 1, 24).reshape(4, 6)
+    made = Do(lambda x: nn.functional.linear(x, (latent.sign() * latent.abs().mean(1, keepdim=True)).to(x.dtype)))
+    found = sg.from_torch(binary(made, Cut(), nn.Linear(4, 2)), torch.zeros(1, 6), inputs=sg.Integers(0, 3))
+    assert found.proof.judges == ("the module itself in float64",)
+    assert found.proof.layers == 1
