@@ -51,10 +51,12 @@ def _rounding(tensors: Sequence[Tensor], result: Array, exactly: Array | bool, k
 
 
 def kind_of(tensors: Sequence[Tensor]) -> np.dtype[Any]:
+    """The kind of the result: that of the data."""
     return next((tensor.kind for tensor in tensors if tensor.data), tensors[0].kind)
 
 
 def sum_of(left: Tensor, right: Tensor, sign: int) -> Tensor:
+    """The sum of two, or with sign -1 their difference."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     result = np.asarray(a + b if sign > 0 else a - b)
@@ -68,6 +70,7 @@ def sum_of(left: Tensor, right: Tensor, sign: int) -> Tensor:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
+    """The product of two."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     result, kind = np.asarray(a * b), kind_of((left, right))
@@ -78,6 +81,7 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def quotient(left: Tensor, right: Tensor) -> Tensor:
+    """The quotient of two; whole numbers are divided towards zero."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     kind = kind_of((left, right))
