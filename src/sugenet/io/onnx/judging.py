@@ -35,7 +35,7 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
         interpreted.measure()
     except UncomparableError as error:
         return [replace(judge_of_chain(chain), name=f"the operations as read, because the file itself could not be run ({error})")]
-    first = Judge("an interpreter of ONNX operators in float64", interpreted)
+    first = Judge("an interpreter of ONNX operators in float64", interpreted, follows=True)
     found = _runtime(graph, output, interpreted.program)
     if isinstance(found, str):
         return [replace(first, name=f"{first.name} ({found})")]
