@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from sugenet.io.importers import read_onnx  # noqa: E402
-from tests.fuzzing.onnx_graphs import cases, result  # noqa: E402
+from sugenet.io.importers import read_onnx
+from tests.fuzzing.onnx_graphs import cases, result
 
 
 def tried(seed, count):

@@ -21,7 +21,9 @@ EYE = np.eye(2, dtype=F)
 
 def model(nodes, constants, shape, opset=17, kind=TensorProto.FLOAT, outputs=("y",)):
     """Nodes are (op, inputs, output, attributes)."""
-    made = [helper.make_node(op, names, [out] if isinstance(out, str) else out, **rest[0] if rest else {}) for op, names, out, *rest in nodes]
+    made = [
+        helper.make_node(op, names, [out] if isinstance(out, str) else out, **rest[0] if rest else {}) for op, names, out, *rest in nodes
+    ]
     graph = helper.make_graph(
         made,
         "g",
@@ -183,7 +185,13 @@ def test_empty_axes_that_say_nothing_is_reduced():
 
 
 def test_parts_of_the_shape_of_a_constant():
-    nodes = [("Shape", ["w"], "k", {"start": 1}), ("Cast", ["k"], "f", {"to": 1}), ("Sub", ["x", "f"], "d"), *sign("d", "s"), ("MatMul", ["s", "w"], "y")]
+    nodes = [
+        ("Shape", ["w"], "k", {"start": 1}),
+        ("Cast", ["k"], "f", {"to": 1}),
+        ("Sub", ["x", "f"], "d"),
+        *sign("d", "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
     equal(model(nodes, {**SIGN, "w": np.ones((2, 1), F)}, ["n", 2]), Integers(-3, 3), GRID)
 
 
@@ -207,7 +215,12 @@ def test_pools_that_runtimes_read_differently(name):
 
 
 def test_pads_beside_auto_pad():
-    nodes = [("Conv", ["x", "k"], "c", {"auto_pad": "SAME_UPPER", "pads": [1, 1, 1, 1]}), *sign("c", "s"), ("Flatten", ["s"], "f"), ("MatMul", ["f", "w"], "y")]
+    nodes = [
+        ("Conv", ["x", "k"], "c", {"auto_pad": "SAME_UPPER", "pads": [1, 1, 1, 1]}),
+        *sign("c", "s"),
+        ("Flatten", ["s"], "f"),
+        ("MatMul", ["f", "w"], "y"),
+    ]
     with pytest.raises(FileError, match=r"it has both pads \[1, 1, 1, 1\] and auto_pad 'SAME_UPPER'"):
         read_chain(model(nodes, {**SIGN, "k": np.ones((1, 1, 1, 1), F), "w": np.ones((9, 2), F)}, ["n", 1, 3, 3]))
 
@@ -280,7 +293,9 @@ def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
     """Whichever rule is wrong: the first node that differs is named, and nothing is imported."""
     raw = model(HIDDEN, NUMBERS, ["n", 2])
     monkeypatch.setitem(patterns._RULES, "Add", lambda node, values, flow: flow)
-    with pytest.raises(FileError, match=r"not what the source computes; the first difference is at node 0 \(MatMul\): neuron \d of layer 1"):
+    with pytest.raises(
+        FileError, match=r"not what the source computes; the first difference is at node 0 \(MatMul\): neuron \d of layer 1"
+    ):
         read_onnx(raw, inputs=Integers(-3, 3))
 
 

@@ -35,14 +35,16 @@ class Pair:
         return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order], stage.clean, turned)
 
 
-def aligned(network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair]:
+def aligned(
+    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace], follows: bool = False
+) -> list[Pair]:
     """Pairs of layers and stages, first to last.
 
-    `signs` says which sign of the chain that was read became which layer. A reference with as many signs, of the same
-    sizes, has the same ones. Others have more signs than the network has layers (those on the inputs) or fewer (pooling is a layer of
-    its own here): then stages are taken in order, of the same size, and such that as much as possible agrees.
+    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the chain, its signs are the
+    same. Others have more signs than the network has layers (those on the inputs) or fewer (pooling is a layer of its own here): then
+    stages are taken in order, of the same size, and such that as much as possible agrees.
     """
-    known = _known(bits, stages, signs)
+    known = _known(bits, stages, signs) if follows else None
     return known if known is not None else _matched(network, bits, stages, signs)
 
 

@@ -177,14 +177,20 @@ class Tally:
 
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding alone; a sample in which
     that happened is not held against later layers. `declared`: what sign(0) is where the reference gives neither value was said by the
-    user, so the reference is no judge of it.
+    user, so the reference is no judge of it. `follows`: the stages of the reference are `signs`, one by one.
     """
 
     def __init__(
-        self, network: Network, signs: Sequence[SignPlace] = (), *, bounds: Mapping[int, float] | None = None, declared: bool = False
+        self,
+        network: Network,
+        signs: Sequence[SignPlace] = (),
+        *,
+        bounds: Mapping[int, float] | None = None,
+        declared: bool = False,
+        follows: bool = False,
     ) -> None:
         self.network, self.signs = network, signs
-        self.bounds, self.declared = bounds or {}, declared
+        self.bounds, self.declared, self.follows = bounds or {}, declared, follows
         self.pairs: list[Pair] | None = None
         self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = self.rounded = self.left = 0
         self.found: Difference | None = None
@@ -195,7 +201,7 @@ class Tally:
     def align(self, bits: Sequence[Bits], seen: Seen) -> list[Pair]:
         """Which layers can be compared; settled once, by the first samples."""
         if self.pairs is None:
-            self.pairs = aligned(self.network, bits, seen.stages, self.signs)
+            self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)
         return self.pairs
 
     def add(self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None) -> Bits:

@@ -31,6 +31,8 @@ class Judge:
     run: Run
     floats: Floats = DOUBLE
     """What it computes in."""
+    follows: bool = False
+    """Whether its stages are the signs of the chain, one by one."""
     ops: Sequence[Op] | None = None
     """The chain's operations with the judge's own numbers, where these may be others: constants that it computes in its own floats."""
     reaches: Callable[[], Sequence[float]] | None = None
@@ -54,7 +56,7 @@ def judge_of_chain(chain: Chain) -> Judge:
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)
 
-    return Judge("the operations as read, evaluated in float64", run)
+    return Judge("the operations as read, evaluated in float64", run, follows=True)
 
 
 def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
@@ -69,7 +71,7 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
         wide.copy()
         seen = wide(trial)
         if len(wide.ops) == len(chain.ops) and all(_alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)):
-            return [Judge("the module itself in float64", wide, DOUBLE, wide.ops, lambda: wide.reaches)]
+            return [Judge("the module itself in float64", wide, DOUBLE, follows=True, ops=wide.ops, reaches=lambda: wide.reaches)]
         if not seen.stages:
             raise FileError("the copy in float64 cannot be followed.")
     except Exception:  # whatever a module does that float64 does not allow

@@ -189,7 +189,7 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         rows = rows.astype(np.float32).astype(np.float64)
     source = ours.source(rows)
     parts = range(0, len(rows), _CHUNK)
-    seen = [judge.run(source[start : start + _CHUNK]) for start in parts]
+    seen = [_ran(chain, judge, source[start : start + _CHUNK]) for start in parts]
     rounding = rounding_of(
         chain,
         inputs,
@@ -200,18 +200,17 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         reaches=None if judge.reaches is None else judge.reaches(),
     )
     places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign)]
-    bounds = {sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None}
-    tally = Tally(network, found.signs, bounds=bounds, declared=declared)
+    tally = Tally(network, found.signs, bounds=_bounds(found, rounding, places), declared=declared, follows=judge.follows)
     evaluator = judge_of_chain(chain)
     for start, part in zip(parts, seen, strict=True):
         chunk = rows[start : start + _CHUNK]
         read, bits = ours.read(chunk), ours.hidden(chunk)
-        if len(part.stages) == len(found.signs):
+        if judge.follows and len(part.stages) == len(found.signs):
             _same_sizes(found, chain, judge, bits, part)
         compared = {pair.layer for pair in tally.align(bits, part)}
         unsure = [sign for sign in found.signs if sign.layer not in compared]
         exact = not unsure or (all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared)
-        shown = len(part.stages) == len(found.signs)
+        shown = judge.follows and len(part.stages) == len(found.signs)
         since = None
         if unsure and (shown or not exact):
             since = _since(part if shown else evaluator.run(source[start : start + _CHUNK]), found, unsure, rounding, places)
@@ -224,6 +223,28 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
     compared = {pair.layer for pair in tally.pairs or []}
     unseen = tuple(sign.where for sign in found.signs if sign.layer is not None and sign.layer not in compared)
     return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
+
+
+def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
+    try:
+        return judge.run(source)
+    except FileError:
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} to compare: "
+            f"{type(error).__name__}: {str(error)[:200]}. prove=False goes without the comparison."
+        ) from error
+
+
+def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[int, float]:
+    """For each layer the rounding of its sign; a layer without one, as pooling, has that of its neighbours."""
+    known = {sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None}
+    bounds = {}
+    for layer in range(len(found.network.layers)):
+        before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
+        bounds[layer] = known[layer] if layer in known else max([*before[-1:], *after[:1]], default=0.0)
+    return bounds
 
 
 def _scored(

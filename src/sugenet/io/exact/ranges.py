@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, Chain, Clip, Flatten, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Flatten, MaxPool, Op, Pad, Sign
 
 __all__ = ["sharpened"]
 
@@ -82,6 +82,9 @@ def _past(op: Op, ends: _Ends) -> _Ends:
             return _each(lambda v: min(max(v, bottom), top), low), _each(lambda v: min(max(v, bottom), top), high)
         case Affine():
             return _moved(op, ends)
+        case BatchNorm() if not np.any(op.beta):  # its root is positive: it turns where gamma * (x - mean) does
+            gamma, mean = (np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object) for row in (op.gamma, op.mean))
+            return _moved(Affine(op.where, gamma, -gamma * mean), ends)
         case Pad():
             value = Fraction(op.value)
             return _each(lambda v: min(v, value), low), _each(lambda v: max(v, value), high)

@@ -35,7 +35,7 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
         interpreted.measure()
     except UncomparableError as error:
         return [replace(judge_of_chain(chain), name=f"the operations as read, because the file itself could not be run ({error})")]
-    first = Judge("an interpreter of ONNX operators in float64", interpreted)
+    first = Judge("an interpreter of ONNX operators in float64", interpreted, follows=True)
     found = _runtime(graph, output, interpreted.program)
     if isinstance(found, str):
         return [replace(first, name=f"{first.name} ({found})")]
@@ -175,7 +175,8 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
     few = len(own)
     for order in orders:
         high, low = (a[:few] if order is None else a[:few, order] for a in (stage.high, stage.low))
-        for turned, share in ((False, float((high == own).mean())), (True, float((low == own).mean()))):
+        sure = high != low
+        for turned, share in ((False, float((sure & (high == own)).mean())), (True, float((sure & (low == own)).mean()))):
             if share > best[0]:
                 best = share, turned, order
     return best[1], best[2]

@@ -25,6 +25,7 @@ from sugenet.io.onnx.values import Constant, Failure, Patches, Tail, Value, sett
 __all__ = ["ACCEPTED", "read_chain", "read_file"]
 
 _VALUES_PER_WEIGHT = 32
+_MOST_AXES = 16
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
 _OWN_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
@@ -215,6 +216,8 @@ class _Walk:
         size = 0 if flow is None else prod(piece.size for piece in flow.inner)
         if isinstance(value, Patches):
             size *= prod(value.kernel)
+        if flow is not None and len(flow.axes) > _MOST_AXES:
+            raise FileError(f"it makes data with {len(flow.axes)} axes, but {_MOST_AXES} at most are supported.")
         if size > self.most:
             raise FileError(
                 f"a sample has {size:,} values there, but with as few weights as the file holds {self.most:,} are supported. "

@@ -254,8 +254,16 @@ def _recorder(torch: Any) -> Any:
             tracked = [found for found in map(self.find, flat) if found is not None]
             where = self.stack[-1] if self.stack else "forward"
             lost = next((self.lost[self.key(v)] for v in flat if isinstance(v, torch.Tensor) and self.key(v) in self.lost), None)
-            if lost is not None:
-                raise FileError(f"{where}: {name} uses values of {lost}. Write new tensors, and use only those that can be followed.")
+            if lost is not None and name not in _MAKES_CONSTANTS:  # what is made of lost values is lost too
+                if name in ("_local_scalar_dense", "nonzero", "equal"):
+                    raise FileError(f"{where}: {name} looks at values of {lost}: the operations must not depend on them.")
+                out = func(*args, **(kwargs or {}))
+                for tensor in out if isinstance(out, tuple | list) else [out]:
+                    if isinstance(tensor, torch.Tensor) and tensor.numel():
+                        self.alive.append(tensor.detach())
+                        self.signals.pop(self.key(tensor), None)
+                        self.lost[self.key(tensor)] = lost
+                return out
             if not tracked or name in _MAKES_CONSTANTS:
                 return func(*args, **(kwargs or {}))
             before = {id(value): self.find(value) for value in flat}

@@ -7,6 +7,7 @@ that is not known, and a graph that would take too much memory, are refused by n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ OPERATORS = {**POINTWISE, **WINDOWS, **MOVES}
 _ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK"}
 _BEHIND_ENDS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
 _DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
-_MOST = 1 << 27
+_MOST = 1 << 25
 """Values that one run may make."""
 
 
@@ -36,7 +37,7 @@ class Outcome:
     scores: Tensor
     """In front of softmax and the like."""
     decisions: tuple[tuple[Decision, Tensor], ...]
-    """Each with what became of it, element by element and in place, before anything else."""
+    """Each with what became of it in place, every element alike, before anything else."""
     values: dict[str, Tensor]
     """The outputs of the graph, by name."""
     spent: int
@@ -69,6 +70,7 @@ class Program:
         if len(inputs) != 1 or inputs[0].shape is None:
             raise UncomparableError("it has no single data input of known shape.")
         self.input = inputs[0]
+        _Budget(_MOST).spend((self.batch or 1) * prod(self.sample))
         unknown = next((node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None)
         if unknown is not None:
             raise UncomparableError(f"{unknown}: the interpreter does not know this operator.")
@@ -108,7 +110,8 @@ class Program:
             numbers = [number for name in node.inputs for number in stems.get(name, ())]
             numbers += range(len(decisions), len(decisions) + len(made))
             decisions += [(decision, found) for decision in made]
-            if found.signs and numbers:
+            alike = all(values[name].data or values[name].values.size == 1 for name in node.inputs if name)
+            if found.signs and numbers and (alike or node.op not in POINTWISE):
                 stems[node.outputs[0]] = numbers
                 if node.op in POINTWISE:
                     for number in numbers:
