@@ -34,6 +34,8 @@ SIGNS = {
     "inplace": lambda x: x.clone().sign_().add_(0.5).sign_(),
     "fill": lambda x: torch.ones_like(x).masked_fill(x < 0, -1.0),
     "scaled": lambda x: torch.where(x >= 0, 0.75, -0.25).to(x.dtype),
+    "through": lambda x: x + (torch.where(x >= 0, 1.0, -1.0).to(x.dtype) - x).detach(),
+    "clipped": lambda x: torch.round(torch.clamp((x + 1) / 2, 0, 1)) * 2 - 1,
 }
 
 
@@ -167,6 +169,8 @@ class _Builder:
             sg.Reals(),
             sg.Reals(-1.0, 2.0),
         )
+        if kind == "maps" and self.maybe(0.1):
+            self.add(Do("channels last", lambda x: x.permute(0, 3, 1, 2)))
         if self.maybe(0.2):
             self.elementwise()
         if isinstance(inputs, sg.Reals) or self.maybe(0.1):
@@ -270,6 +274,10 @@ class _Builder:
             lambda: Do("add(alpha=2)", lambda x: torch.add(x, 1, alpha=2)),
             lambda: Do("rsub", lambda x: torch.rsub(x, 0.5)),
             lambda: Do("neg", lambda x: -x),
+            lambda: Do("mul_ on a view", lambda x: x.clone().view(x.shape).mul_(2)),
+            lambda: Do("maximum", lambda x: torch.maximum(x, torch.tensor(-0.5, dtype=x.dtype))),
+            lambda: Do("relu keyword", lambda x: F.relu(input=x, inplace=False)),
+            lambda: Do("hardtanh keyword", lambda x: F.hardtanh(x, min_val=-1.5, max_val=2.0)),
             nn.Dropout,
             nn.Identity,
         )()
@@ -400,7 +408,8 @@ def run_module(case: Case, raw: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
         np.logical_and(fine, ~near.any(axis=1), out=fine)
         if part.how == "sign" and case.zero is not None:  # what sign(0) is was declared
             np.logical_and(fine, (before != 0).all(axis=1), out=fine)
-        seen.append((before.copy(), after.copy()))
+        if part.how != "sign" or after.all():  # three values are no bits; what follows may make bits of them
+            seen.append((before.copy(), after.copy()))
 
     for part in module:
         if isinstance(part, Cut):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sugenet.io.formats.native import load, save
     from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
     from sugenet.io.onnx.writer import write_onnx
+    from sugenet.io.proof import ImportProof
     from sugenet.io.samples import read_samples
     from sugenet.io.texts import read_json, write_text
     from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agreement",
     "BitInputs",
+    "ImportProof",
     "Imported",
     "Integers",
     "LayerReport",
@@ -62,6 +64,7 @@ _ROOMS = {
     "formats.native": ["load", "save"],
     "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
     "onnx.writer": ["write_onnx"],
+    "proof": ["ImportProof"],
     "samples": ["read_samples"],
     "texts": ["read_json", "write_text"],
     "vnnlib.parser": ["Query", "read_vnnlib", "write_vnnlib"],

@@ -95,7 +95,7 @@ def _small(size: int, where: str) -> None:
         raise FileError(f"{where}: the convolution would have to be unrolled and is too large for that.")
 
 
-def numbers_of(step: Step) -> list[Any]:
+def _numbers_of(step: Step) -> list[Any]:
     """The numbers of a step that may be given one a channel."""
     match step:
         case Affine():
@@ -137,14 +137,14 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     Features that were maps get rows of their own where the numbers of a channel differ from place to place.
     """
     count = sums.shape[0]
-    wrong = next((np.size(values) for values in numbers_of(step) if np.size(values) not in (1, count)), None)
+    wrong = next((np.size(values) for values in _numbers_of(step) if np.size(values) not in (1, count)), None)
     if wrong is not None:
         raise FileError(f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}.")
     if len(sums.shape) == 1 and sums.maps is not None:
         channels, per = sums.maps[0], prod(sums.maps[1:])
         back = np.argsort(flat_order(np.arange(count), sums.maps, sums.flat or "CHW"))
         step = _changed(step, lambda row: row[back])
-        rows = [np.asarray(values).reshape(channels, per) for values in numbers_of(step) if np.size(values) == count > 1]
+        rows = [np.asarray(values).reshape(channels, per) for values in _numbers_of(step) if np.size(values) == count > 1]
         if all((row == row[:, :1]).all() for row in rows):
             step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
         elif sums.pool is None:
