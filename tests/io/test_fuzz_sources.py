@@ -23,11 +23,11 @@ from tests.fuzzing.source_keras import write
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_read_is_what_the_source_computes(seed):
     seen = Counter()
-    for case in islice(sources.cases(seed), 40):
+    for case in islice(sources.cases(seed), 30):
         accepted, wrong = sources.outcome(case)
         assert wrong is None, wrong
         seen[accepted] += 1
-    assert seen[True] >= 12, "too few of the files are accepted for the comparison to mean much"
+    assert seen[True] >= 9, "too few of the files are accepted for the comparison to mean much"
 
 
 @pytest.mark.slow

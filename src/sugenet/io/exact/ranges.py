@@ -83,7 +83,9 @@ def _past(op: Op, ends: _Ends) -> _Ends:
         case Affine():
             return _moved(op, ends)
         case BatchNorm() if not np.any(op.beta):  # its root is positive: it turns where gamma * (x - mean) does
-            gamma, mean = (np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object) for row in (op.gamma, op.mean))
+            gamma, mean = (
+                np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object) for row in (op.gamma, op.mean)
+            )
             return _moved(Affine(op.where, gamma, -gamma * mean), ends)
         case Pad():
             value = Fraction(op.value)
