@@ -28,8 +28,8 @@ def _t(array: Any) -> Any:
     return torch.from_numpy(np.asarray(array, np.float64))
 
 
-def _cut(x: Any, before: list[Any], zero: float = 1.0) -> Any:
-    before.append(x)
+def _cut(x: Any, before: list[Any], zero: float = 1.0, declared: bool = False) -> Any:
+    before.append(torch.where(x == 0, 1e-12, x) if declared else x)  # what 0 shall be was said by the user
     return torch.where(x > 0, 1.0, torch.where(x < 0, -1.0, zero)).double()
 
 
@@ -189,12 +189,17 @@ def make_layout(random: Random) -> tuple[Any, ...]:
     def run(x: Any, zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
         x = x.reshape(len(x), -1)
-        at = float(zero or 0) if npaq else 1.0
-        x = _cut(x if npaq else 2 * x - 1, before, at)
+        at, declared = (0.0, zero is not None) if npaq else (1.0, False)
+        x = _cut(x if npaq else 2 * x - 1, before, at, declared)
         for b in range(blocks):
             linear, norm_name = names(b)
             x = x @ weights(linear).T + _t(state.get(f"{linear}.bias", np.zeros(1)))
-            x = _cut(_normed(x, *(state[f"{norm_name}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")), 1e-5), before, at)
+            x = _cut(
+                _normed(x, *(state[f"{norm_name}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")), 1e-5),
+                before,
+                at,
+                declared,
+            )
         x = x @ weights(last, all_rows=True).T + _t(state.get(f"{last}.bias", np.zeros(1)))
         if kind == "later":
             end = names(blocks)[1]

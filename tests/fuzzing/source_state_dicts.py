@@ -214,8 +214,9 @@ class _Net:
         self.words.append(f"sign({said})" if said else "sign")
 
         def step(x: Any, before: list[Any], zero: int | None) -> Any:
-            before.append(x)
-            at = {1: high, -1: low, 0: (low + high) / 2}[zero if rule == 0 and zero is not None else rule]
+            declared = rule == 0 and zero is not None  # the user says what 0 shall be, so there the import may differ
+            before.append(torch.where(x == 0, 1e-12, x) if declared else x)
+            at = {1: high, -1: low, 0: (low + high) / 2}[rule]
             return torch.where(x > 0, high, torch.where(x < 0, low, at)).double()
 
         self.steps.append(step)

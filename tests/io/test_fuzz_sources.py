@@ -23,11 +23,11 @@ from tests.fuzzing.source_keras import write
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_read_is_what_the_source_computes(seed):
     seen = Counter()
-    for case in islice(sources.cases(seed), 40):
+    for case in islice(sources.cases(seed), 30):
         accepted, wrong = sources.outcome(case)
         assert wrong is None, wrong
         seen[accepted] += 1
-    assert seen[True] >= 12, "too few of the files are accepted for the comparison to mean much"
+    assert seen[True] >= 9, "too few of the files are accepted for the comparison to mean much"
 
 
 @pytest.mark.slow
@@ -77,3 +77,9 @@ def test_two_pads_of_different_values():
     text = "pad(size=0x1) pad(size=0x0, value=1) conv:c sign(low=0) flatten linear:d"
     found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs())
     assert found.network.head.logits(found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])).tolist() == [[3, 3], [1, 1], [2, 2]]
+
+
+def test_a_sign_that_turns_its_input_around_and_another_behind():
+    state = {"c.weight": np.ones((1, 3), np.float32), "d.weight": np.ones((2, 1), np.float32)}
+    found = from_state_dict(state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=BitInputs())
+    assert found.network.head.logits(found.network.match_counts([[1, 1, 0], [1, 0, 0]])).tolist() == [[1, 1], [-1, -1]]

@@ -124,6 +124,14 @@ def test_a_comparison_can_be_left_out_and_the_report_says_so():
     assert "nothing was compared with the source" in str(found)
 
 
+def test_a_feature_that_never_turns_raises_no_alarm(tmp_path):
+    """Its threshold is at the largest float, where a judge would compute with infinity."""
+    arrays = test_arrays.msakai(np.random.default_rng(4))
+    arrays["input_bn/gamma"][:2] = 0
+    np.savez(tmp_path / "net.npz", **arrays)
+    assert read_npz(tmp_path / "net.npz").proof.samples > 100
+
+
 def test_chains_are_altered_as_said():
     ops = (Linear("a", np.eye(2)), Sign("s"))
     assert altered(Chain("x", (2,), ops), Sign, lambda op: {"low": 0.0}).ops[1].low == 0.0

@@ -20,13 +20,13 @@ _Array = npt.NDArray[Any]
 def judge_of_arrays(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None) -> Judge:
     """Match counts are counted; blocks are computed in float64."""
     if "W0" in arrays:
-        return Judge("match counts counted by NumPy", lambda x: _counted(arrays, features, outputs, above or 0, x))
-    return Judge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x))
+        return Judge("match counts counted by NumPy", lambda x: _counted(arrays, features, outputs, above or 0, x), follows=True)
+    return Judge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x), follows=True)
 
 
 def judge_of_folder(folder: str | Path) -> Judge:
     """The CSV files, read again and computed in float64."""
-    return Judge("blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x))
+    return Judge("blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x), follows=True)
 
 
 def _counted(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float, x: _Array) -> Seen:

@@ -23,6 +23,10 @@ _Rows = npt.NDArray[np.float64]
 _Bits = npt.NDArray[np.bool_]
 
 
+_FAR = 2.0**200
+"""A cut beyond is that of a feature that never turns; floats near it would overflow in any judge."""
+
+
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and whether they are whole."""
@@ -42,7 +46,7 @@ class Domain:
         for coding in steps:
             key = id(coding)
             if key not in known:
-                inside = [cut for cut in coding.cuts if coding.low < cut <= coding.high]
+                inside = [cut for cut in coding.cuts if coding.low < cut <= coding.high and abs(cut) < _FAR]
                 known[key] = coding.low, coding.high, inside[len(inside) // 2] if inside else np.nan
             rows.append(known[key])
         low, high, cut = np.array(rows, np.float64).reshape(-1, 3).T

@@ -43,9 +43,7 @@ def sharpened(chain: Chain) -> Chain:
         now = op
         if isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
-            ends = _single(now.low), _single(now.high)
-            if now.zero == 0:
-                ends = _single(op.low), _single(op.high)
+            ends = _single(min(now.low, now.high)), _single(max(now.low, now.high))  # a sign may turn its input around
         else:
             ends = _past(op, ends)
         ops.append(now)

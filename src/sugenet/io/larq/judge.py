@@ -27,7 +27,7 @@ _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 def judge_of_layers(layers: Sequence[KerasLayer]) -> Judge:
     """Who says what a Keras model computes."""
-    return Judge("Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x))
+    return Judge("Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True)
 
 
 class _Pass:

@@ -22,7 +22,7 @@ def judges_of_state_dict(arrays: Mapping[str, _Array], architecture: Architectur
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
-    return [Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x))]
+    return [Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True)]
 
 
 def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...], x: _Array) -> Seen:
