@@ -1,13 +1,17 @@
 """Damaged and hostile files: refused in our words, with little memory, in Python and on the command line."""
 
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from sugenet.errors import FileError
+from sugenet.capacity import UnitInterval
+from sugenet.errors import FileError, ScaleError, SugenetError
 from sugenet.io import read_samples
 from sugenet.io.packed import open_archive
+from sugenet.reason.query import Query
 from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
 
@@ -99,3 +103,38 @@ def test_a_large_file_may_unpack_to_more_than_a_small_one(tmp_path):
         raise AssertionError
     with open_archive(tmp_path / "small.npz", 1 << 20) as archive:
         assert archive.read("X").size == 1 << 16
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            ["verify", "digits", "--index", "0", f"--linf={number}"]
+            for number in ("1e999999999", "1/0", "nan", "inf", "1e-999999999", LONG)
+        ),
+        *(["verify", "breast_cancer", "--index", "0", f"--where=mean radius={number}"] for number in ("1e999999999", "1/0", "nan", LONG)),
+        *(["whatif", "breast_cancer", "--index", "0", f"--price=mean radius={number}"] for number in ("1e999999999", "nan", LONG)),
+        *(["why", "digits", "--index", "0", "-n", number] for number in (LONG, "nan", "1e3")),
+        *(["convert", "net.npz", "-o", "net.sugenet", f"--inputs=0..{number}"] for number in (LONG, f"255/{LONG}", "nan", "1/0")),
+        ["rules", "breast_cancer", "--check", "mean radius <= 1e999999999 -> malignant"],
+        ["predict", "digits", f"--index={LONG}"],
+        ["train", "data.csv", "--target", "y", "-o", "net.sugenet", f"--hidden={LONG}"],
+    ],
+    ids=lambda words: " ".join(words)[:60],
+)
+def test_numbers_that_cannot_be_meant_are_wrong_usage(words):
+    code, out, err = in_process(words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_decimals_that_would_fill_the_memory_are_refused():
+    for text in ("1e999999999", "-1e-999999999"):
+        with pytest.raises(SugenetError, match="larger or finer number than can be meant"):
+            Query.around([Decimal(text)], 0, 0, 2)
+        with pytest.raises(ScaleError, match="not a number in"):
+            UnitInterval().check(Decimal(text))
+    assert Query.around([Decimal("1e-30")], 0, 0, 2).cases[0].box.lower == (Fraction(1, 10**30),)
