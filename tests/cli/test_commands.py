@@ -218,8 +218,8 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
     for name, message in (
         ("cell.csv", "line 2, column worst fractal dimension: 'wide' is not a number"),
         ("short.csv", "line 2: 2 cells, but the first line has 30"),
-        ("bad.npy", "no array file that can be read safely"),
-        ("pickled.npy", "no array file that can be read safely"),
+        ("bad.npy", "its array has format version (32, 103), and 1.0 and 2.0 are known"),
+        ("pickled.npy", "its array has dtype object, but samples are numbers or texts"),
         ("shape.npy", "array of shape (2, 7), but the model reads samples of 30 features"),
         ("bad.png", "is no image that can be read"),
         ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),

@@ -10,6 +10,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason.answers import Proved
 from sugenet.reason.check_patches import check_patches, check_patches_witness
 from sugenet.reason.outcomes import Fails, Holds, Open
 from sugenet.reason.patch_front import Front, finest_grid
@@ -86,11 +87,11 @@ def agrees(net, query):
 
 
 def test_a_box_shifted_by_very_little_is_proved_as_the_first_was():
-    net = network([[1]], [Fraction(1, 2)], [[1], [-1]], top=1)
+    net = network([[1, 1]], [1], [[1], [-1]], top=1)
     for shift in (0, Fraction(1, 10**10), Fraction(1, 10**40), Fraction(1, 3), Fraction(0.1)):
-        query = asked([Fraction("0.519") + shift], [Fraction("0.521") + shift])
+        query = asked([Fraction("0.519") + shift] * 2, [Fraction("0.521") + shift] * 2)
         answer = sg.verify(net, query)
-        assert answer, shift
+        assert isinstance(answer, Proved), shift
         stated = answer.certificate["question"]["cases"][0]
         assert [Fraction(stated[end][0]) - shift for end in ("lower", "upper")] == [Fraction("0.519"), Fraction("0.521")]
         sg.check(answer.certificate, net)

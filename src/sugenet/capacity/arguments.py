@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 from typing import Any
@@ -12,7 +13,9 @@ import numpy as np
 
 from sugenet.errors import CapacityError
 
-__all__ = ["exact_number", "in_order", "plain", "show_number"]
+__all__ = ["exact_number", "in_order", "is_too_long", "plain", "show_number"]
+
+_POWERS = 10_000
 
 
 def plain(value: object) -> object:
@@ -42,6 +45,8 @@ def in_order(values: object, what: str) -> list[Any]:
 def exact_number(value: Any, what: str) -> int | Fraction:
     """Take an int, Fraction, Decimal or float as the exact number it is."""
     value = plain(value)
+    if isinstance(value, Decimal) and is_too_long(value):
+        raise CapacityError(f"{what} is {value}, a larger or finer number than can be meant.")
     try:
         if isinstance(value, str) or (isinstance(value, float) and not isfinite(value)):
             raise ValueError
@@ -49,6 +54,17 @@ def exact_number(value: Any, what: str) -> int | Fraction:
     except (TypeError, ValueError, OverflowError):
         raise CapacityError(f"{what} is {value!r}, which is not a finite number.") from None
     return exact.numerator if exact.denominator == 1 else exact
+
+
+def is_too_long(value: Decimal) -> bool:
+    """Whether a decimal, written out as a fraction, would fill the memory.
+
+    Examples
+    --------
+    >>> is_too_long(Decimal("1e999999999")), is_too_long(Decimal("1e-300"))
+    (True, False)
+    """
+    return value.is_finite() and abs(value.adjusted()) > _POWERS
 
 
 def show_number(value: int | Fraction) -> str:

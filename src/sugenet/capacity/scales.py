@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import plain
+from sugenet.capacity.arguments import is_too_long, plain
 from sugenet.errors import ScaleError
 
 __all__ = ["BOOLEAN", "UNIT", "Boolean", "Complement", "Level", "Ordinal", "Scale", "UnitInterval", "Value", "common_scale", "need_scale"]
@@ -208,7 +208,7 @@ class UnitInterval(Scale):
         if isinstance(value, str):
             return self.parse(value)
         if isinstance(value, Decimal):
-            number = Fraction(value) if value.is_finite() else value
+            number = Fraction(value) if value.is_finite() and not is_too_long(value) else value
         elif isinstance(value, np.generic):
             number = value.item()
         if isinstance(number, bool):

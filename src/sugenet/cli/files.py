@@ -98,7 +98,7 @@ def _kind(text: str) -> tuple[str, ...]:
     """What raw samples are: one word, or the ends of a range of integers and what they are divided by."""
     import re
 
-    found = re.fullmatch(r"(-?[0-9]+)\.\.(-?[0-9]+)(?:/(0*[1-9][0-9]*))?", text)
+    found = re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?:/(0{0,18}[1-9][0-9]{0,17}))?", text)
     if found:
         return (found[1], found[2], found[3] or "1")
     if text in ("bits", "reals"):

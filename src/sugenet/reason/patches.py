@@ -258,7 +258,7 @@ class _Run:
                 few = steps if self.pace is not None else _PROBE
                 if end is not None and self.pace is not None:
                     few = max(_PROBE, min(steps, int(self.pace * (end - now))))
-                _, x = search.walk(boxed.slacks[k], few, self.seed + turn, whole=turn % 4 < 3)
+                _, x = search.walk(boxed.slacks[k], few, (self.seed + turn) % (1 << 32), whole=turn % 4 < 3)
                 self.pace = few / max(self.now() - now, 1e-6)
                 if x is not None:
                     levels = boxed.brought_in(x.tolist())
