@@ -47,6 +47,13 @@ def test_what_needs_too_much_memory_is_not_called_wrong():
         sg.check(certificate, network, memory_limit=2_000_000)
 
 
+@pytest.mark.parametrize("wrong", [{"time_limit": -1}, {"time_limit": float("nan")}, {"memory_limit": "1 GB"}, {"memory_limit": True}])
+def test_limits_are_numbers(wrong):
+    network, certificate = proved()
+    with pytest.raises(sg.errors.QuestionError, match="must be a number, not negative, or None for no limit"):
+        sg.check(certificate, network, **wrong)
+
+
 def test_a_walk_stops_once_it_has_more_than_it_claims():
     for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 ")):
         certificate, network = walked(radius=40, **numbers)
