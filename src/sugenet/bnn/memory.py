@@ -32,9 +32,8 @@ def make_sure(needed: int, what: str, instead: str) -> None:
 
     Examples
     --------
-    >>> make_sure(10**18, "all 10^9 rows", "Ask for fewer.")
+    >>> make_sure(10**18, "all 10^9 rows", "Ask for fewer.")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-        ...
     sugenet.errors.TooLargeError: all 10^9 rows would take 931,322,574.6 GiB of memory, ... Ask for fewer.
     """
     if needed <= _SMALL:

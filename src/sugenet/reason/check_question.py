@@ -289,7 +289,14 @@ def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, 
 def _boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[tuple[int, Any]]]:
     """For each feature the states within limits, each with a value; features without limits are free."""
     limits = {int(feature): bounds for feature, bounds in where}
-    found = {f: _allowed(coding, limits.get(f, [None, None]), limit) for f, coding in enumerate(network.encoder.codings)}
+    known: dict[Any, list[tuple[int, Any]]] = {}  # features alike have the same states
+    found = {}
+    for f, coding in enumerate(network.encoder.codings):
+        key = (id(coding), str(limits.get(f)))
+        if key not in known:
+            known[key] = _allowed(coding, limits.get(f, [None, None]), limit)
+        limit.take(_OPTION * len(known[key]), _CHANGES)
+        found[f] = known[key]
     for feature, states in found.items():
         if not states:
             raise CertificateError(f"nothing that can occur meets the limits of feature {feature}.")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from fractions import Fraction
 from numbers import Real
 from threading import Timer, current_thread, main_thread
 from typing import Any, TypeAlias
@@ -26,6 +24,7 @@ from sugenet.reason.count_space import Space, combinations_within, ways
 from sugenet.reason.count_sums import count_sums
 from sugenet.reason.count_walk import Part, Walked, count_walk
 from sugenet.reason.decide import Clock, sets_within
+from sugenet.reason.moves import Moves, listed
 from sugenet.reason.neighbourhood import Neighbourhood, row_of
 from sugenet.reason.questions import plain, region_data
 from sugenet.reason.regions import Region, place_of
@@ -191,29 +190,25 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
         return near
     inside = box.of(near.network)
     named = {place_of(near.network, feature) for feature, _ in box.limits}
-    allowed = {(f, inside.states[f]) for f in named} | {(move.feature, move.state) for move in inside.moves}
-    kept = [move for move in near.moves if move.feature not in named or (move.feature, move.state) in allowed]
-    sample, states, budget, limit, moves = list(near.sample), list(near.states), near.budget, near.limit, []
-    forced = {}
-    for feature in sorted(f for f in named if (f, near.states[f]) not in allowed):
-        options = [move for move in kept if move.feature == feature]
-        if not options:
-            return None
-        chosen = forced[feature] = min(options, key=lambda move: (move.weight, move.state))
-        sample[feature], states[feature] = chosen.value, chosen.state
-        budget = None if budget is None else budget - chosen.weight
-        limit = None if limit is None else limit - chosen.price
+    ways, limits = dict(near.ways), inside.ways
+    allowed = {f: {inside.states[f], *(way.state for way in limits.get(f, ()))} for f in named}
+    sample, states, budget, limit = list(near.sample), list(near.states), near.budget, near.limit
+    for feature in sorted(named):
+        kept = tuple(way for way in ways.get(feature, ()) if way.state in allowed[feature])
+        if near.states[feature] not in allowed[feature]:
+            if not kept:
+                return None
+            base = min(kept, key=lambda way: (way.weight, way.state))
+            sample[feature], states[feature] = base.value, base.state
+            budget = None if budget is None else budget - base.weight
+            limit = None if limit is None else limit - base.price
+            lighter = (way._replace(price=way.price - base.price, weight=way.weight - base.weight) for way in kept if way is not base)
+            kept = tuple(lighter)
+        ways[feature] = kept
     if budget is not None and budget < 0:
         return None
-    for move in kept:
-        base = forced.get(move.feature)
-        if base is move:
-            continue
-        spent, price = (0, Fraction(0)) if base is None else (base.weight, base.price)
-        lighter = replace(move, price=move.price - price, weight=move.weight - spent)
-        if budget is None or lighter.weight <= budget:
-            moves.append(lighter)
-    return Neighbourhood(near.network, tuple(sample), tuple(states), tuple(moves), budget, near.unit, limit)
+    moves = Moves(dict(sorted(ways.items()))).where(lambda _, way: budget is None or way.weight <= budget)
+    return Neighbourhood(near.network, tuple(sample), tuple(states), listed(moves), budget, near.unit, limit)
 
 
 # -- the methods -----------------------------------------------------------------------------------------------------------------

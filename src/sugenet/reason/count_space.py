@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sugenet.bits import pack, words_for
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.reason.front import first_layer, move_gains, reach
 from sugenet.reason.neighbourhood import Neighbourhood
@@ -165,6 +166,9 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     head, (slopes, offsets, _) = network.head, network.head.integers
     shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
     ends = [b - a * int(s) for a, b, s in zip(slopes, offsets, shift, strict=True)]
+    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    room = 3 * len(near.moves) * outputs + sum(2 * layer.inputs * layer.outputs for layer in network.layers[1:])
+    make_sure(8 * room, "the region seen from the first layer", "Count a smaller region.")
     first = first_layer(network)
     deltas = move_gains(near, first)
     if not network.layers:

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.reason.boxes import Box
 from sugenet.reason.count import count, within
 from sugenet.reason.count_answers import Counted, CountOpen
-from sugenet.reason.count_space import Space
+from sugenet.reason.count_space import combinations_within
 from sugenet.reason.regions import Region
 from sugenet.reason.rule import NetworkRule
 
@@ -105,10 +105,14 @@ def coverage(
         raise QuestionError("give a sample and a region around it, or neither.")
     near = Box({}).of(network) if region is None else region.around(network, x)
     inside = within(near, rule.box)
-    total = Space.of(near).total
+    total = combinations_within(near)
     if inside is None:
         return RuleFigures(rule, total, 0, 0, 0, None)
-    answer = count(network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify)
+    try:
+        answer = count(network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify)
+    except TooLargeError:  # what it covers is known all the same
+        covered = combinations_within(inside)
+        return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
         return RuleFigures(rule, total, answer.total, answer.counts[rule.label], answer.counts[rule.label], answer.certificate)
     assert isinstance(answer, CountOpen)

@@ -80,7 +80,8 @@ def flip_level(
     if floor == 0 and judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return FlipLevel(floor, budget, 1, 1, "", ())
     start, rows = lanes_for(problem.front)
-    order = _order(near, judge.shortfall(judge.pack(start + rows >= 0)))
+    quick = judge.later is not None or len(rows) <= judge.batch  # it is only for a good order
+    order = _order(near, judge.shortfall(judge.pack(start + rows >= 0)) if quick else np.zeros(len(rows), np.int64))
     weight = np.array([near.moves[k].weight for k in order], np.int64)
     runs = np.cumsum(np.diff([near.moves[k].feature for k in order], prepend=-1) != 0)
     after = np.searchsorted(runs, runs, side="right")

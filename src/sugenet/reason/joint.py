@@ -74,6 +74,7 @@ def abreast(left: Network, right: Network) -> Joint:
     """Two networks over the same features, whose codings may have different cuts; both read the same raw sample."""
     if left.encoder.names != right.encoder.names:
         raise QuestionError("the two networks have features of different names, so they do not read the same samples.")
+    _see_that_it_fits(left, left.encoder.width)
     sides = []
     for name, a, b in zip(left.encoder.names, left.encoder.codings, right.encoder.codings, strict=True):
         if isinstance(a, OneHot) or isinstance(b, OneHot):
@@ -96,6 +97,7 @@ Placed: TypeAlias = tuple[int, Any]
 
 def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Joint:
     """One network twice; some features may take different states left and right, as listed, the others are the same on both sides."""
+    _see_that_it_fits(network, sum(coding.width for f, coding in enumerate(network.encoder.codings) if f not in pairs))
     sides = []
     for feature, coding in enumerate(network.encoder.codings):
         if feature not in pairs:
@@ -121,10 +123,14 @@ def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
     return Joint(left, right, Network(encoder, layers, head, names), tuple(sides))
 
 
+def _see_that_it_fits(network: Network, width: int) -> None:
+    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    make_sure(32 * outputs * width, f"{outputs:,} neurons over {width:,} bits of two sides", _SMALLER)
+
+
 def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]]) -> DenseLayer:
     """The first layer over the bits of a joint encoder, from what each state of a feature adds to the match counts."""
-    outputs = network.layers[0].outputs if network.layers else network.encoder.width
-    make_sure(32 * outputs * encoder.width, f"{outputs:,} neurons over {encoder.width:,} bits of two sides", _SMALLER)
+    _see_that_it_fits(network, encoder.width)
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
     tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows

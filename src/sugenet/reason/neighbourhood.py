@@ -72,6 +72,15 @@ class Neighbourhood:
         """The move of a feature to a raw value."""
         return next((move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None)
 
+    @property
+    def ways(self) -> dict[int, tuple[Way, ...]]:
+        """The moves of each feature that can move, without the feature."""
+        moves = self.moves
+        if isinstance(moves, Moves):
+            return moves.ways
+        own = {feature: moves[place] for feature, place in self.places.items()}
+        return {f: tuple(Way(move.state, move.value, move.distance, move.price, move.weight) for move in row) for f, row in own.items()}
+
     @cached_property
     def lightest(self) -> int:
         """The least weight of a move; 0 without moves."""

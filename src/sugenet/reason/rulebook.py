@@ -35,7 +35,7 @@ __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 _RANDOM = 32
 """Random codewords that a large network's rules grow from, when there are no samples."""
 _DRAWS = 4096
-_PROOF_SECONDS = 5.0
+_PROOF_SECONDS = 1.0
 """Seconds that the proof of a rule may take when the time is up already."""
 
 
@@ -381,10 +381,10 @@ class _Work:
     def _prove(self, masks: Masks, label: int, *, prime: bool) -> None:
         """Add a rule with its certificate: bounds where they suffice, else the solver's clauses, else whatever engine does it."""
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
-        left = self.clock.left()
-        limit = None if left is None else max(left, _PROOF_SECONDS)
+        left, limit = self.clock.left(), self.clock.time_limit
+        clock = Clock(None if left is None or limit is None else max(left, _PROOF_SECONDS, limit / 10))  # for all engines together
         for engine in ("bounds", "cdcl", "auto"):
-            answer = verify(self.grid.network, question, engine=engine, time_limit=limit, seed=self.clock.seed)
+            answer = verify(self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed)
             if isinstance(answer, Proved):
                 self.rules.append(_rule(self.grid, masks, label, prime, answer.certificate))
                 return

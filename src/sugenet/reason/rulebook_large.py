@@ -119,7 +119,7 @@ class Grower:
 
     def _asked(self, box: list[int]) -> list[int] | None:
         """A box proved to have the class throughout, this one or, as far as its proof goes, more; None: not proved."""
-        if self._refuted(box):
+        if self._refuted(box) or self._late():
             return None
         if self._solver is None:
             return box if self._decided(box) else None
@@ -138,11 +138,16 @@ class Grower:
 
     def _holds(self, box: list[int]) -> bool:
         """Whether all of a box is proved to have the class."""
-        if self._refuted(box):
+        if self._refuted(box) or self._late():
             return False
         if self._solver is None:
             return self._decided(box)
         return all(isinstance(self._solved(self._literals(part)), Core) for part in self._runs(box))
+
+    def _late(self) -> bool:
+        """Whether the time is up, so that what is asked now stays open."""
+        self._open |= self.clock.up()
+        return self.clock.up()
 
     def _refuted(self, box: list[int]) -> bool:
         return bool(self.grid.inside(tuple(box), self.others).any())

@@ -11,6 +11,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.reason.answers import Proved, Refuted, Undecided
 from sugenet.reason.coverage import RuleFigures, coverage
+from sugenet.reason.decide import Clock
 from sugenet.reason.questions import Always
 from sugenet.reason.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verify import verify
@@ -66,7 +67,7 @@ def check_rule(
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an explanation by Anchors; or a
         fitted decision tree of scikit-learn over the same raw features, for which a list is given.
     time_limit, threads, seed, notify
-        As in `verify`; the time limit is for the decision and again for the count.
+        As in `verify`; the time limit is for each rule, its decision and its count together.
 
     Examples
     --------
@@ -88,5 +89,7 @@ def check_rule(
     elif not isinstance(rule, NetworkRule):
         raise QuestionError(f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, or a decision tree of scikit-learn.")
     named = [(network.encoder.names[feature], limit) for feature, limit in rule.limits]
-    verdict = verify(network, Always(rule.label, dict(named)), time_limit=time_limit, threads=threads, seed=seed, notify=notify)
-    return CheckedRule(rule, verdict, coverage(network, rule, time_limit=time_limit, threads=threads, notify=notify))
+    clock = Clock(time_limit, threads, seed, notify)
+    half = None if time_limit is None else time_limit / 2
+    verdict = verify(network, Always(rule.label, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify)
+    return CheckedRule(rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify))

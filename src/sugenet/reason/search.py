@@ -52,7 +52,7 @@ def search(
     best: list[int] | None = None
     budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
     while failures < restarts and not stop():
-        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
+        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [], stop)
         if found is None:
             failures += 1
             continue
@@ -88,12 +88,12 @@ class _Annealer:
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
         self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors if factor), default=1))
 
-    def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
+    def attempt(self, rng: np.random.Generator, budget: int, before: list[int], stop: Callable[[], bool]) -> list[int] | None:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left of moves found before."""
         from sugenet.reason.search_kernels import anneal
 
         if self.later is None:
-            return self._descend(rng, budget)
+            return self._descend(rng, budget, stop)
         chosen = np.zeros(len(self.options), np.int64)
         used = 0
         for number in rng.permutation(before).tolist():
@@ -108,7 +108,7 @@ class _Annealer:
             return None
         return [numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k]
 
-    def _descend(self, rng: np.random.Generator, budget: int) -> list[int] | None:
+    def _descend(self, rng: np.random.Generator, budget: int, stop: Callable[[], bool]) -> list[int] | None:
         """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
         moves = self.front.neighbourhood.moves
         found: list[int] = []
@@ -118,7 +118,12 @@ class _Annealer:
             free = [k for k, move in enumerate(moves) if move.feature not in taken and move.weight <= room]
             if not free:
                 return None
-            short = self.judge.shortfall(self.judge.pack(lanes + self.rows[free] >= 0))
+            parts = []
+            for k in range(0, len(free), self.judge.batch):
+                if stop():
+                    return None
+                parts.append(self.judge.shortfall(self.judge.pack(lanes + self.rows[free[k : k + self.judge.batch]] >= 0)))
+            short = np.concatenate(parts)
             if least is not None and short.min() > least:
                 return None
             least = short.min()

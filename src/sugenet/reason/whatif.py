@@ -203,8 +203,9 @@ class _Hunt:
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
         everything = self.problem(top)
-        self.clock.tell("search ...")
-        self._take(search(everything.front, everything.goal, seed=self.clock.seed, stop=self.clock.up))
+        if not self.clock.up():
+            self.clock.tell("search ...")
+            self._take(search(everything.front, everything.goal, seed=self.clock.seed, stop=self.clock.up))
         if self.engine == "auto":
             for level in self._steps(top):
                 if self.clock.up() or self._ended(top) or sets_within(self.whole, self._within(level, top)) > _WALK:

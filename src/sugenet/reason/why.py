@@ -221,7 +221,7 @@ class _Search:
         deep = len(oracle.problem.near.network.layers) > 2
         order = self._often_changed() if deep else self._order()
         low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
-        while low < high:
+        while low < high and not oracle.clock.up():
             middle = (low + high + 1) // 2
             if isinstance(by_bounds(oracle.freed(order[middle:])), Holds):
                 low = middle
@@ -315,11 +315,17 @@ class _Search:
                 return
             sets.hit(oracle.contrasts[-1].features)
 
+    def _for_proof(self) -> Clock:
+        """What is left of the time, and a tenth more: a reason that was found is worth a proof."""
+        clock = self.oracle.clock
+        left = clock.left()
+        return Clock(None if left is None or clock.time_limit is None else max(left, 1.0, clock.time_limit / 10), clock.threads, clock.seed)
+
     def _reason(self, features: Features, needs: dict[int, tuple[Move, ...]] | None, *, minimum: bool = False) -> Reason:
         """A reason with its proof and what shows that nothing can be left out."""
         oracle = self.oracle
         near = oracle.problem.near
-        outcome = decide(oracle.freed(features), Clock(None if oracle.clock.time_limit is None else max(5.0, oracle.clock.time_limit)))
+        outcome = decide(oracle.freed(features), self._for_proof())
         proof = outcome.proof if isinstance(outcome, Holds) else None
         status = "minimum" if minimum and proof is not None else "minimal" if needs is not None and proof is not None else "sufficient"
         if proof is None:
