@@ -67,6 +67,14 @@ class Imported:
     proof: ImportProof | None = None
     """What was compared with the source before the import returned; None: nothing was."""
 
+    def arrange(self, X: Any) -> npt.NDArray[Any]:
+        """Samples as flat rows. Only for programs written when networks had another order than their files; `network` reads X itself."""
+        return self.network.encoder.rows(X)
+
+    def arrange_query(self, query: Any) -> Any:
+        """The query as it is, for the same programs: a query about the file is one about `network`."""
+        return query
+
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
         rows = [{**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest} for layer in self.layers]
