@@ -94,14 +94,14 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     if problem.replays(()):
         return Fails("evaluation", problem.near.sample)
     if engine != "auto":
-        return _tried(ENGINES[engine], problem, clock)
+        return _tried(engine, ENGINES[engine], problem, clock)
     tried: list[Open] = []
     for name, run in _ladder(problem):
         if clock.up():
             break
         clock.tell(f"{name} ...")
         try:
-            found = _tried(run, problem, clock)
+            found = _tried(name, run, problem, clock)
         except KeyboardInterrupt as stop:
             raise Interrupted(_facts(tried) | getattr(stop, "facts", {})) from None
         if not isinstance(found, Open):
@@ -138,11 +138,10 @@ def _ladder(problem: Problem) -> list[tuple[str, Any]]:
     return [*steps, ("cdcl", _cdcl), ("cpsat", _solver("cpsat"))]
 
 
-def _tried(run: Any, problem: Problem, clock: Clock) -> Outcome:
+def _tried(name: str, run: Any, problem: Problem, clock: Clock) -> Outcome:
     try:
         found: Outcome = run(problem, clock)
     except (TooLargeError, NetworkError) as error:
-        name = next((name for name, engine in ENGINES.items() if engine is run), "engine")
         return Open(name, str(error), {})
     return found
 
