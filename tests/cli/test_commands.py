@@ -334,8 +334,9 @@ def test_an_option_means_the_same_everywhere():
     asking = {"why", "whatif", "verify", "count"}
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
-    assert has["--time-limit"] == asking | {"rules", "report"}
-    assert has["--seed"] == has["--time-limit"] | {"train"}
+    assert has["--time-limit"] == asking | {"rules", "report", "check"}
+    assert has["--memory-limit"] == {"check"}
+    assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
     assert has["--threads"] == has["--seed"] | {"predict"}
     assert has["-o"] == has["--seed"] | {"convert"}
 

@@ -201,3 +201,22 @@ def test_names_with_commas_can_be_listed(capsys, tmp_path):
         _, out, _ = run(capsys, "verify", tmp_path / "m.sugenet", tmp_path / "x.csv", "--free", names, "--json")
         free = json.loads(out)["certificate"]["question"]["region"]["features"]
         assert [network.encoder.names[feature] for feature in free] == found
+
+
+def test_a_check_that_does_not_end_in_time_is_undecided(capsys, tmp_path):
+    path = tmp_path / "certificate.json"
+    assert run(capsys, "verify", "digits", "--index", 1, "--hamming", 1, "-o", path)[0] == 0
+    certificate = json.loads(path.read_text())
+    certificate["question"]["region"]["radius"] = "30"
+    certificate["proof"] = {"kind": "walk", "sets": 10**13, "patterns": 10**9, "digest": "0" * 16}
+    path.write_text(json.dumps(certificate))
+    code, out, err = run(capsys, "check", path, "digits", "--time-limit", 0.2)
+    assert (code, out) == (3, "")
+    assert "not checked within the limit: 0.2 s were not enough. Allow more: --time-limit." in err
+    code, out, err = run(capsys, "check", path, "digits", "--memory-limit", 1, "--json")
+    assert (code, json.loads(out)["holds"]) == (3, None)
+    assert "Allow more: --memory-limit." in json.loads(out)["error"]
+    path.write_text(path.read_text().replace('"answer"', '"answer": "refuted", "answer"'))
+    code, _, err = run(capsys, "check", path, "digits")
+    assert code == 2
+    assert "the key 'answer' stands twice" in err

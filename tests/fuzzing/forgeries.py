@@ -10,7 +10,7 @@ import copy
 import json
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,12 +22,15 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
-from sugenet.errors import CertificateError, CheckLimitError, SugenetError
+from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.query import Box, Case, Inequality, Query
 from sugenet.reason.questions import problems_of
 from sugenet.reason.verify import certificate_of
+from tests.fuzzing import bombs as heavy
 from tests.fuzzing.truth import is_true
 from tests.reason.small import random_network, random_sample, raw_values
+from tests.reason.test_patches import KINDS, query_around, scores_at
+from tests.reason.test_patches import network as real_network
 from tests.reason.walked import expected
 
 __all__ = ["Forgery", "Outcome", "bombs", "cases", "difference", "forgeries", "tried"]
@@ -46,6 +49,8 @@ class Forgery:
     how: str
     false: bool | None = None
     """Whether it is known to be false; None: brute force tells."""
+    judge: Callable[[Any, Network, Network | None], bool] = is_true
+    """Brute force: whether the claim is true."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +66,21 @@ class Outcome:
     said: str
 
 
-def tried(forgery: Forgery) -> Outcome:
-    """Give a forgery to the checker."""
+def tried(forgery: Forgery, seconds: float = SECONDS, memory: int = BYTES) -> Outcome:
+    """Give a forgery to the checker, with limits."""
     before = _memory("VmRSS")
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     start = time.perf_counter()
     try:
-        said, accepted = sg.check(forgery.certificate, forgery.network, forgery.other, time_limit=SECONDS, memory_limit=BYTES), True
+        said = sg.check(forgery.certificate, forgery.network, forgery.other, time_limit=seconds, memory_limit=memory)
+        accepted = True
     except CertificateError as error:
         said, accepted = str(error), False
-    seconds = time.perf_counter() - start
+    taken = time.perf_counter() - start
     grown = max(0.0, _memory("VmHWM") - before)
-    false = accepted and (forgery.false if forgery.false is not None else not is_true(forgery.certificate, forgery.network, forgery.other))
-    return Outcome(accepted, false, seconds, grown, said)
+    false = accepted and (forgery.false or not forgery.judge(forgery.certificate, forgery.network, forgery.other))
+    return Outcome(accepted, false, taken, grown, said)
 
 
 def difference(forgery: Forgery) -> str | None:
@@ -97,8 +103,12 @@ def forgeries(seed: int) -> Iterator[Forgery]:
     """Forged certificates without end, the same for the same seed."""
     rng = np.random.default_rng(seed)
     while True:
-        if rng.random() < 0.25:
+        kind = rng.random()
+        if kind < 0.25:
             yield from _huge(rng)
+            continue
+        if kind < 0.35:
+            yield from _reals(rng)
             continue
         network = random_network(rng, features=int(rng.integers(2, 5)))
         other = Network(network.encoder, random_network(rng, features=1).layers[:0], Head(rng.integers(-1, 2, (3, network.encoder.width))))
@@ -110,17 +120,29 @@ def forgeries(seed: int) -> Iterator[Forgery]:
         for certificate in pool:
             yield Forgery(certificate, network, other, "as it is")
             for _ in range(12):
-                forged, how = json.loads(json.dumps(certificate)), []
-                wanted = int(rng.choice([1, 1, 1, 2, 3]))
-                while len(how) < wanted:  # most changes fit some certificates only
-                    change = CHANGES[rng.integers(len(CHANGES))]
-                    with suppress(KeyError, TypeError, IndexError, ValueError, AttributeError):
-                        change(rng, forged, pool)
-                        how.append(change.__name__)
-                yield Forgery(forged, network, other, ", ".join(how))
+                forged, how = _changed(rng, certificate, pool)
+                yield Forgery(forged, network, other, how)
+
+
+def _changed(rng: np.random.Generator, certificate: Any, pool: list[Any]) -> tuple[Any, str]:
+    """A certificate with something changed, and what."""
+    forged, how = json.loads(json.dumps(certificate)), []
+    wanted = int(rng.choice([1, 1, 1, 2, 3]))
+    while len(how) < wanted:  # most changes fit some certificates only
+        change = CHANGES[rng.integers(len(CHANGES))]
+        with suppress(KeyError, TypeError, IndexError, ValueError, AttributeError):
+            change(rng, forged, pool)
+            how.append(change.__name__)
+    return forged, ", ".join(how)
 
 
 cases = forgeries
+
+
+def bombs(size: int = 1 << 30) -> Iterator[Forgery]:
+    """Small certificates that ask for much time or memory, none of them true; proofs unpack to so many bytes."""
+    for how, certificate, network in heavy.bombs(size):
+        yield Forgery(certificate, network, None, how, True)
 
 
 # -- real certificates -----------------------------------------------------------------------------------------------------------
@@ -209,6 +231,8 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
 
     weights = [[int(rng.choice([-1, 0, 1])) * min(near(size), ((1 << 31) - 1) // inputs) for _ in range(inputs)] for _ in range(outputs)]
     scale = [Fraction(near(edge - size - int(rng.integers(0, 3)))) + int(rng.integers(0, 5)) for _ in range(outputs)]
+    if rng.random() < 0.5:  # beyond all edges, where a sum that wraps around may have any sign
+        scale = [Fraction(int(rng.integers(1 << 34, 1 << 39))) for _ in range(outputs)]
     bias = [a * sum(map(abs, row)) + int(rng.integers(-2, 3)) for a, row in zip(scale, weights, strict=True)]
     network = Network.of_bits([], Head(weights, bias, scale))
     for _ in range(3):
@@ -223,6 +247,48 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
                         question = sg.Always(forged["question"]["label"])
                         kind["variables"] = problems_of(network, question)[0][0].cascade.starts[-1] + 1
                 yield Forgery(forged, network, None, f"huge head, {kind['kind']}")
+
+
+def _reals(rng: np.random.Generator) -> Iterator[Forgery]:
+    """Queries over real boxes, whose proofs are patterns of patches."""
+    network, pool = real_network(str(rng.choice(KINDS)), int(rng.integers(1 << 30))), []
+    for _ in range(4):
+        query = query_around(network, int(rng.integers(1 << 30)), Fraction(int(rng.integers(1, 5)), 3))
+        pool.append(json.loads(json.dumps(sg.verify(network, query, time_limit=5).certificate)))
+    for certificate in pool:
+        yield Forgery(certificate, network, None, "as it is", judge=not_refuted)
+        for _ in range(8):
+            forged, how = _changed(rng, certificate, pool)
+            yield Forgery(forged, network, None, f"reals: {how}", judge=not_refuted)
+
+
+def not_refuted(certificate: Any, network: Network, _other: Network | None) -> bool:
+    """Whether a witness is one; of a proof, whether none of many points in its boxes refutes it."""
+    rng = np.random.default_rng(0)
+    cases = certificate["question"]["cases"]
+
+    def violates(case: Any, point: list[Fraction]) -> bool:
+        scores = scores_at(network, point)
+        return any(all(sum(Fraction(v) * scores[k] for k, v in terms) >= Fraction(b) for terms, b in row) for row in case["condition"])
+
+    if certificate["answer"] == "refuted":
+        point = [Fraction(value) for value in certificate["witness"]]
+        return any(_inside(case, point) and violates(case, point) for case in cases)
+    if certificate["answer"] == "undecided":
+        return True
+    for case in cases:
+        ends = [(Fraction(a), Fraction(b)) for a, b in zip(case["lower"], case["upper"], strict=True)]
+        if any(a > b for a, b in ends):
+            continue
+        for turn in range(60):
+            share = rng.integers(0, 2, len(ends)) * 4 if turn < 30 else rng.integers(0, 5, len(ends))  # corners, then any
+            if violates(case, [a + (b - a) * int(k) / 4 for (a, b), k in zip(ends, share, strict=True)]):
+                return False
+    return True
+
+
+def _inside(case: Any, point: list[Fraction]) -> bool:
+    return all(Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], point, case["upper"], strict=True))
 
 
 # -- changes ---------------------------------------------------------------------------------------------------------------------
@@ -265,7 +331,16 @@ def respell_number(rng, forged, pool):
     numbers = [p for p in _places(forged) if type(_at(forged, p)[0][p[-1]]) in (int, str)]
     where, key = _at(forged, numbers[rng.integers(len(numbers))])
     value = where[key]
-    spelled = [float(value), str(value), bool(value), f"{value}/1", f" {value}", f"{value}.0", f"{value}\n", -value if type(value) is int else value]
+    spelled = [
+        float(value),
+        str(value),
+        bool(value),
+        f"{value}/1",
+        f" {value}",
+        f"{value}.0",
+        f"{value}\n",
+        -value if type(value) is int else value,
+    ]
     where[key] = spelled[rng.integers(len(spelled))]
 
 
@@ -312,6 +387,17 @@ def widen_region(rng, forged, pool):
         region["radius"] = str(Fraction(region["radius"]) + int(rng.integers(1, 3)))
     else:
         forged["question"]["region"] = {"kind": "Anything"}
+
+
+def widen_box(rng, forged, pool):
+    case = forged["question"]["cases"][0]
+    place = int(rng.integers(len(case["upper"])))
+    case["upper"][place] = str(max(Fraction(case["upper"][place]), Fraction(8)))
+
+
+def loosen_condition(rng, forged, pool):
+    part = forged["question"]["cases"][0]["condition"][0][0]
+    part[1] = str(Fraction(part[1]) - int(rng.integers(1, 4)))
 
 
 def widen_where(rng, forged, pool):
@@ -416,6 +502,8 @@ CHANGES = [
     widen_region,
     widen_region,
     widen_where,
+    widen_box,
+    loosen_condition,
     other_label,
     other_ties,
     other_answer,

@@ -150,7 +150,12 @@ def is_true(certificate, network, other=None):
     violation = _violations(truth, question, None if other is None else Truth(other))
     if answer == "refuted":
         rows = certificate["witness"] if kind in ("monotone", "fair") else [certificate["witness"]]
-        return violation(*(tuple(Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v for v, c in zip(row, truth.codings, strict=True)) for row in rows))
+        return violation(
+            *(
+                tuple(Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v for v, c in zip(row, truth.codings, strict=True))
+                for row in rows
+            )
+        )
     if answer == "proved":
         return not any(violation(*rows) for rows in product(truth.inputs, repeat=2 if kind in ("monotone", "fair") else 1))
     most, sample = Fraction(certificate["proved_up_to"]), question["sample"]
@@ -209,7 +214,12 @@ def _whatif(truth, question, answer, certificate):
         return False
     if answer == "open":
         return True
-    price = allowed([Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v for v, c in zip(certificate["witness"], truth.codings, strict=True)])
+    price = allowed(
+        [
+            Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v
+            for v, c in zip(certificate["witness"], truth.codings, strict=True)
+        ]
+    )
     limit = question["limit"]
     return price is not None and price == Fraction(certificate["value"]) and (limit is None or price <= Fraction(limit))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, threshold
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.reason.check_patches import check_patches, check_patches_witness
@@ -240,6 +241,19 @@ def test_damaged_proofs_are_refused(change, match):
     change(changed, changed["cases"][0])
     with pytest.raises(CertificateError, match=match):
         check_patches(changed, net, query)
+
+
+@pytest.mark.parametrize("proof", [{"kind": "bounds"}, {"kind": "parts", "parts": [{"kind": "bounds"}]}])
+def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
+    """x >= 1/2 and x < 3/4 turns the class, and no whole number is there."""
+    first = LevelLayer([[1], [1]], [1, 1], [TOP], theta=[Fraction(1, 2), Fraction(3, 4)])
+    net = Network(Encoder.of_integers(1, 0, TOP), [first], Head([[1, -1], [-1, 1]], [Fraction(-1), 0]))
+    query = Query(1, 2, [Case(Box([0], [Fraction(9, 10)]), [[Inequality({0: 1, 1: -1}, 1)]])])
+    certificate = json.loads(json.dumps(sg.verify(net, query).certificate))
+    assert certificate["answer"] == "refuted"
+    sg.check(certificate, net)
+    with pytest.raises(CertificateError, match="a query over real values needs a proof of kind 'patches'"):
+        sg.check({**certificate, "answer": "proved", "witness": None, "proof": proof}, net)
 
 
 def test_a_split_is_as_good_as_its_parts():

@@ -345,3 +345,66 @@ def test_digits():
     assert all(a in (None, b) for a, b in zip(book.predict(X), network.predict(X).tolist(), strict=True))
     assert all(len(rule) > 20 for rule in book.rules)
     assert not rulebook(network, X=X, longest=3, time_limit=1).rules
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(note=1), "the rulebook has a field 'note' that it must not have"),
+        (lambda d: d["rules"][0].update(note=1), "rule 1 has a field 'note' that it must not have"),
+        (lambda d: d.update(version=True), "no sugenet rulebook"),
+        (lambda d: d.update(version=1.0), "no sugenet rulebook"),
+        (lambda d: d.update(classes=["no", "no"]), "each once"),
+        (lambda d: d.update(classes=[0, 1]), "names of the network's"),
+        (lambda d: d.update(kind="best"), "kind one of cover, every, some"),
+        (lambda d: d.update(complete=1), "complete is true or false"),
+        (lambda d: d.update(kind="some"), "complete, and that rules are missing"),
+        (lambda d: d["left_out"].update({"too long": 2}), "complete, and that rules are missing"),
+        (lambda d: d["left_out"].update({"too long": -1}), "counted in whole numbers"),
+        (lambda d: d.update(seconds=float("nan")), "no time"),
+        (lambda d: d["rules"][0]["if"].append("b = +1"), "not about the rule"),
+        (lambda d: d["rules"][0].update(coverage="1"), "not about the rule"),
+        (lambda d: d["rules"][0].update(prime=1), "is prime or not"),
+        (lambda d: d["rules"][0]["states"].append(d["rules"][0]["states"][0]), "states of feature"),
+        (lambda d: d["covered"]["no"].update(share="1/2"), "do not cover exactly the shares"),
+        (lambda d: d["rules"].append(d["rules"][0]), "is needless"),
+    ],
+)
+def test_what_a_book_claims_is_checked_when_it_is_read(change, message):
+    network = steps_network()
+    good = json.loads(json.dumps(rulebook(network).data()))
+    assert Rulebook.from_data(network, good).data() == good
+    change(good)
+    with pytest.raises(CertificateError, match=message):
+        Rulebook.from_data(network, good)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 1])
+def test_a_rule_that_could_be_wider_is_not_prime(monkeypatch, most):
+    """A true rule, with its proof, but narrower than it could be; looked at in the table, and asked of the network."""
+    network = steps_network()
+    book = rulebook(network, "yes", most=1)
+    data = json.loads(json.dumps(book.data()))
+    rule = book.rules[0]
+    feature = next(f for f, size in enumerate(rule.grid.sizes) if f not in rule.states and size > 1)
+    masks = tuple(1 if f == feature else mask for f, mask in enumerate(rule.masks))
+    narrow = sg.verify(network, sg.Always("yes", sg.Box({network.encoder.names[f]: v for f, v in rule.grid.limits(masks)})))
+    data["rules"][0] |= {"if": rule.grid.words(masks), "coverage": str(rule.grid.coverage(masks)), "certificate": narrow.certificate}
+    data["rules"][0]["states"] = [[f, [rule.grid.states[f][p] for p in places_of(masks[f])]] for f in rule.grid.conditions(masks)]
+    monkeypatch.setattr("sugenet.reason.rulebook_check.CODEWORDS", most)
+    with pytest.raises(CertificateError, match="rule 1 is not prime"):
+        Rulebook.from_data(network, json.loads(json.dumps(data)))
+
+
+def test_a_cover_is_not_every_prime_rule():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        network = Network.of_bits([DenseLayer(rng.integers(-1, 2, (3, 4)), [1, 2, 2])], Head(rng.integers(-1, 2, (2, 3))))
+        cover, every = rulebook(network), rulebook(network, every=True)
+        if len(every) > len(cover):
+            break
+    assert Rulebook.from_data(network, every.data()).check() == every.check()
+    with pytest.raises(CertificateError, match="these are not all prime rules"):
+        Rulebook.from_data(network, cover.data() | {"kind": "every"})
+    with pytest.raises(CertificateError, match="is needless"):
+        Rulebook.from_data(network, every.data() | {"kind": "cover"})

@@ -11,7 +11,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
 from sugenet.reason import verify as reason_verify
-from sugenet.web import questions
+from sugenet.web import questions, worker
 from sugenet.web.questions import ask, checked, precompute, question_schema
 
 DIGITS = sg.models.digits()
@@ -152,3 +152,17 @@ def test_beforehand_nothing_is_begun_without_time():
 def test_beforehand_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
     monkeypatch.setattr(questions, "ask", lambda *_given, **_named: {"kind": "whatif", "outcome": "undecided", "reason": "interrupted"})
     assert len(precompute(DIGITS, X[7])) == 1
+
+
+def test_a_certificate_is_checked_within_limits(monkeypatch):
+    network = sg.models.digits()
+    certificate = sg.verify(network, sg.Robust(sg.models.samples("digits")[0][1], sg.Hamming(1))).certificate
+    certificate["question"]["region"]["radius"] = "30"
+    certificate["proof"] = {"kind": "walk", "sets": 10**13, "patterns": 10**9, "digest": "0" * 16}
+    body = json.dumps({"certificate": certificate}).encode()
+    monkeypatch.setattr(worker, "CHECK_SECONDS", 0.2)
+    said = worker._check(network, body)
+    assert said["holds"] is None
+    assert "not checked within the limit" in said["said"]
+    twice = worker._check(network, body.replace(b'"answer"', b'"answer": "refuted", "answer"'))
+    assert twice == {"status": 400, "error": "the body is not JSON: the key 'answer' stands twice."}

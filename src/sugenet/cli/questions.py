@@ -250,9 +250,9 @@ def _check(parser: Parser) -> Run:
     parser.add_argument("certificate", metavar="CERTIFICATE", help="JSON file that -o of a question wrote, - for standard input")
     give(parser, "model")
     parser.add_argument("other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two")
-    about = "give up after this time, with exit code 3; 600 unless given"
-    give(parser, "time_limit", time_limit={"default": 600.0, "help": about})
-    about = "give up where more memory is needed, with exit code 3; 2048 unless given"
+    about = "give up after this time, with exit code 3"
+    give(parser, "time_limit", time_limit={"default": 600, "help": about})
+    about = "give up where more memory is needed, with exit code 3"
     parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
     give(parser, "json", "quiet")
     return _check_certificate

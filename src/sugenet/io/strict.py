@@ -13,7 +13,7 @@ _DIGITS = 4300
 
 
 def strict_json(text: str) -> Any:
-    """Read JSON; raise `ValueError` with what is wrong, in words, where a lenient reader would guess.
+    """Read JSON; raise `ValueError` with what is wrong, in words, where a lenient reader would guess; `RecursionError` where it is deep.
 
     Examples
     --------
@@ -23,10 +23,7 @@ def strict_json(text: str) -> Any:
     Traceback (most recent call last):
     ValueError: the key 'n' stands twice
     """
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_short)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_short)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,5 +46,5 @@ def _finite(number: str) -> float:
 
 def _short(number: str) -> int:
     if len(number) > _DIGITS:
-        raise ValueError(f"a number has more than {_DIGITS:,} digits")
+        raise ValueError(f"a number has too many digits, more than {_DIGITS:,}")
     return int(number)

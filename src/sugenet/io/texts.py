@@ -32,6 +32,8 @@ def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
         data = strict_json(text)
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
+    except RecursionError:
+        raise FileError(f"{name} is no JSON file: it is nested too deeply.") from None
     except (UnicodeDecodeError, ValueError) as error:
         if isinstance(error, FileError):
             raise

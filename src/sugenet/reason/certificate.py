@@ -115,6 +115,8 @@ def _check_none(
         from sugenet.reason.check_patches import check_patches
 
         return check_patches(proof, network, _query(question), limit)
+    if question["kind"] == "query" and network.reads_reals:  # all other proofs go through whole numbers
+        raise CertificateError("a query over real values needs a proof of kind 'patches'.")
     parts = proof["parts"] if proof["kind"] == "parts" else [proof]
     if not isinstance(parts, list) or len(parts) != parts_of(question):
         raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")

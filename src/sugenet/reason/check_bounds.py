@@ -8,7 +8,7 @@ import numpy as np
 
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import CertificateError
-from sugenet.reason.check_question import Plain
+from sugenet.reason.check_question import Plain, over_inputs
 
 __all__ = ["check_bounds", "most_features", "reachable"]
 
@@ -80,7 +80,7 @@ def _swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, I
 
 def _impossible(head: Ints, factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int) -> bool:
     """Whether an inequality over the classes' match counts cannot hold."""
-    row = sum((f * head[k].astype(object) for k, f in enumerate(factors)), np.zeros(head.shape[1], object))
+    row = over_inputs(factors, head)
     here = sum(f * int(m) for f, m in zip(factors, counts, strict=True))
     gains = sorted(
         (max(0, -w if s else w) for w, s, u in zip(row.tolist(), state.tolist(), loose.tolist(), strict=True) if u), reverse=True
@@ -92,7 +92,7 @@ def _contradicts(head: Ints, case: list[tuple[list[int], int]]) -> bool:
     """Whether two inequalities of a case say ``s >= a`` and ``-s >= b`` of the same sum s of neurons, with a + b above 0."""
     sums = []
     for factors, least in case:
-        row = sum((f * head[k].astype(object) for k, f in enumerate(factors)), np.zeros(head.shape[1], object))
+        row = over_inputs(factors, head)
         sums.append((row.tolist(), least + sum(f * int(np.minimum(head[k], 0).sum()) for k, f in enumerate(factors))))
     return any(all(x == -y for x, y in zip(p, q, strict=True)) and a + b > 0 for (p, a), (q, b) in combinations(sums, 2))
 

@@ -27,7 +27,7 @@ from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
 from sugenet.reason.check_form import _region as _check_region
-from sugenet.reason.check_limit import Limit
+from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
 from sugenet.reason.check_question import Option, Plain, Setting, plain_of, raw, scores, setting_of
 
 __all__ = ["check_count", "recount"]
@@ -40,7 +40,15 @@ _CELLS = 1 << 21  # neurons of all of them
 _BUDGETS = 1 << 20  # different sums of weights, where inputs within a budget are numbered
 
 
-def check_count(certificate: dict[str, Any], network: Network, parts: int | None = None, seed: int = 0) -> str:
+def check_count(
+    certificate: dict[str, Any],
+    network: Network,
+    parts: int | None = None,
+    seed: int = 0,
+    *,
+    time_limit: float | None = SECONDS,
+    memory_limit: int | None = MEMORY,
+) -> str:
     """Count again and compare, part by part; say what was checked.
 
     Parameters
@@ -49,6 +57,8 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
         Of a count, and what it is about.
     parts
         Count only so many parts, chosen at random by `seed`; that the parts make up the region is checked in any case.
+    time_limit, memory_limit
+        As in `sugenet.check`.
 
     Raises
     ------
@@ -58,7 +68,7 @@ def check_count(certificate: dict[str, Any], network: Network, parts: int | None
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     try:
-        return recount(certificate, network, Limit(None, None), parts, seed)
+        return recount(certificate, network, Limit(time_limit, memory_limit), parts, seed)
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:

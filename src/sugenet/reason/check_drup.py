@@ -21,7 +21,7 @@ from numba import njit
 from sugenet.bnn.layers import Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import Plain
+from sugenet.reason.check_question import Plain, over_inputs
 from sugenet.reason.check_unpack import unpacked
 
 __all__ = ["check_drup", "clauses_of", "followed", "written"]
@@ -216,9 +216,14 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
         avoid.append([(*(-v for v in chain[k - 1 : k] if k), *chain[k : k + 1]) for k in range(len(options) + 1)])
     layers = [(-np.minimum(weights, 0).sum(axis=1) - tau, weights) for weights, tau in plain.layers]
     pairs = list(dict.fromkeys((tuple(factors), least) for case in plain.cases for factors, least in case))
-    factors = np.array([row for row, _ in pairs], dtype=object).reshape(len(pairs), len(plain.head))
-    head = plain.head.astype(object)
-    layers.append((factors @ -np.minimum(head, 0).sum(axis=1) - np.array([least for _, least in pairs], object), factors @ head))
+    limit.take(50 * len(pairs) * plain.head.shape[1], "the inequalities over the last neurons")
+    shift = (-np.minimum(plain.head, 0).sum(axis=1)).tolist()
+    votes = np.empty((len(pairs), plain.head.shape[1]), object)
+    for number, (factors, _) in enumerate(pairs):
+        limit.look()
+        votes[number] = over_inputs(factors, plain.head)
+    sums = [sum(f * s for f, s in zip(factors, shift, strict=True)) - least for factors, least in pairs]
+    layers.append((np.array(sums, object), votes))
     roots = out.last
     out.last += len(plain.base) + sum(len(margins) for margins, _ in layers)
     last_row = out.last

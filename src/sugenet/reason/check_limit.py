@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from sugenet.errors import CheckLimitError
+from sugenet.errors import CheckLimitError, QuestionError
 
 __all__ = ["MEMORY", "SECONDS", "Limit"]
 
@@ -30,6 +30,9 @@ class Limit:
     """
 
     def __init__(self, seconds: float | None = SECONDS, memory: int | None = MEMORY) -> None:
+        for name, value in (("time_limit", seconds), ("memory_limit", memory)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
+                raise QuestionError(f"{name}={value!r} must be a number, not negative, or None for no limit.")
         self.seconds, self.memory = seconds, memory
         self._end = None if seconds is None else time.monotonic() + seconds
         self._taken = 0

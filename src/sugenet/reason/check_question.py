@@ -31,6 +31,7 @@ __all__ = [
     "Setting",
     "as_steps",
     "meets",
+    "over_inputs",
     "parts_of",
     "plain_of",
     "raw",
@@ -648,6 +649,15 @@ def whole_of(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
     return [f // common for f in row], (least * unit / common).__ceil__()
 
 
+def over_inputs(factors: Sequence[int], head: Ints) -> npt.NDArray[Any]:
+    """Sums of factors times the weights of the classes, one for each input of the head, as Python integers."""
+    row = np.zeros(head.shape[1], object)
+    for factor, weights in zip(factors, head, strict=True):
+        if factor:
+            row = row + factor * weights.astype(object)
+    return row
+
+
 def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
     """The same as thresholds over 0/1 variables: chains of steps, prices and limit, layers with the goal's inequalities last, and cases.
 
@@ -666,9 +676,13 @@ def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
     layers = [(np.array(columns, np.int64).reshape(count, len(plain.base)).T, -start)]
     layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in plain.layers]
     parts = list(dict.fromkeys((tuple(factors), least) for case in plain.cases for factors, least in case))
-    shift = np.minimum(plain.head, 0).sum(axis=1).astype(object)
-    weights = np.array([factors for factors, _ in parts], dtype=object).reshape(len(parts), len(plain.head)) @ plain.head.astype(object)
-    least = [least + int(np.array(factors, object) @ shift) for factors, least in parts]
-    layers.append((weights.astype(np.int64), np.array(least, dtype=np.int64)))
+    shift = np.minimum(plain.head, 0).sum(axis=1).tolist()
+    plain.limit.take(8 * len(parts) * plain.head.shape[1], "the inequalities over the last neurons")
+    weights = np.empty((len(parts), plain.head.shape[1]), np.int64)
+    for number, (factors, _) in enumerate(parts):
+        plain.limit.look()
+        weights[number] = over_inputs(factors, plain.head)  # an error where it leaves 64 bits
+    least = [least + sum(f * s for f, s in zip(factors, shift, strict=True)) for factors, least in parts]
+    layers.append((weights, np.array(least, dtype=np.int64)))
     cases = tuple(tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in plain.cases)
     return tuple(chains), None if plain.budget is None else (tuple(prices), plain.budget - spent), tuple(layers), cases

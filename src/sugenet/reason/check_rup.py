@@ -83,6 +83,8 @@ def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int], limit: L
         raise CertificateError(f"the proof is no propagation proof over {total} variables.")
     if [step for chain in plain.chains for step in chain] != list(range(starts[1])):
         raise CertificateError("the chains must hold the steps in order.")
+    if len(proof["facts"]) > sizes[1]:
+        raise CertificateError(f"there are {len(proof['facts']):,} facts about {sizes[1]:,} neurons.")
     facts = [_literal(fact, total) for fact in proof["facts"]]
     _check_facts(facts, plain, starts, limit)
     given = [[starts[-2] + c + 1 for c in range(len(plain.cases))]]

@@ -25,7 +25,8 @@ __all__ = ["MOST_SETS", "Walked", "walk"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
 _STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
-_BATCH = 1 << 14
+_BATCH = 1 << 14  # patterns that are judged at a time, at most
+_WORK = 1 << 27  # words of literals for all of them
 _TOO_HEAVY = 1 << 60
 MOST_SETS = 10**13
 _RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
@@ -379,8 +380,6 @@ class _Defined:
 class _Later:
     """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds 2^b where it holds."""
 
-    batch = _BATCH
-
     def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints, limit: Limit) -> None:
         layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
         every = [weights for weights, _ in layers] + [head]
@@ -388,6 +387,7 @@ class _Later:
         widest = int(self.sizes.max()) + 63
         digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
         inside = sum(max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True))
+        self.batch = max(16, min(_BATCH, _WORK // (widest * inside)))
         limit.take(64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits")
         self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
         for number, (_, tau) in enumerate(layers):

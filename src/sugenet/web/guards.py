@@ -92,6 +92,8 @@ def parse_json(body: bytes) -> Any:
         raise SugenetError(f"the body is not UTF-8: byte {error.start} is wrong.") from None
     except ValueError as error:
         raise SugenetError(f"the body is not JSON: {error}.") from None
+    except RecursionError:
+        raise SugenetError("the body is nested too deeply.") from None
 
 
 class Guard:

@@ -148,6 +148,8 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
 def _parse(text: str, what: str) -> Any:
     try:
         return strict_json(text)
+    except RecursionError:
+        raise FileError(f"{what} is nested too deeply. {_FOREIGN}") from None
     except ValueError as error:
         raise FileError(f"{what} is not JSON as sugenet writes it: {error}. {_DAMAGED}") from None
 

@@ -1,6 +1,7 @@
 // The certificate drawer: what an answer rests on, as JSON that may be changed, and checks of it that share nothing with the search.
 import { button, byId, copy, download, fill, h, say, toast } from "./dom.js";
 import { call } from "./ask.js";
+import { parseStrict } from "./engine/strict_json.js";
 
 const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], null: ["undecided", "Not checkable here"] };
 
@@ -41,7 +42,7 @@ export function makeDrawer(app) {
     const mine = ++turn;
     let certificate;
     try {
-      certificate = JSON.parse(text.value);
+      certificate = parseStrict(text.value);
     } catch (error) {
       return show("refuted", "Does not hold", `This is no JSON: ${error.message}`);
     }

@@ -4,6 +4,7 @@
 
 import { checkBounds } from "./check_bounds.js";
 import { Beyond, checkForm, exact, fields, isZero, Wrong } from "./check_form.js";
+import { Limit } from "./check_limit.js";
 import { problemAround, problemWithin, topsOf, violates } from "./check_question.js";
 import { checkReason } from "./check_reason.js";
 import { changesOf, liesInside, priceOf, readSample, statesOf, within } from "./check_values.js";
@@ -11,11 +12,12 @@ import { checkWalk } from "./check_walk.js";
 
 const ELSEWHERE = ["rup", "drup", "patches", "parts"]; // proofs that are checked in Python only
 const FIELDS = ["format", "version", "network", "question", "answer", "witness", "proof"];
+const SECONDS = 60;
 
-// {holds: true or false, said: what was checked or what is wrong}; holds is null where this page cannot tell.
-export function check(certificate, model) {
+// {holds: true or false, said: what was checked or what is wrong}; holds is null where this page cannot tell, or not in time.
+export function check(certificate, model, { seconds = SECONDS } = {}) {
   try {
-    return { holds: true, said: checked(certificate, model) };
+    return { holds: true, said: checked(certificate, model, new Limit(seconds)) };
   } catch (error) {
     if (error instanceof Beyond) {
       return { holds: null, said: `${error.message} This has to be checked outside the browser: sugenet check certificate.json MODEL` };
@@ -25,7 +27,7 @@ export function check(certificate, model) {
   }
 }
 
-function checked(certificate, model) {
+function checked(certificate, model, limit) {
   if (certificate?.format !== "sugenet certificate" || certificate.version !== 2) throw new Wrong("this is no sugenet certificate of version 2.");
   if (certificate.network !== model.fingerprint) {
     throw new Wrong(`the certificate is for the network ${String(certificate.network).slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);
@@ -33,48 +35,56 @@ function checked(certificate, model) {
   const { answer, question } = certificate;
   checkForm(question, model);
   const { kind } = question;
-  fields(certificate, FIELDS, "the certificate", OWN[kind]);
-  if (kind === "whatif") return checkedWhatif(certificate, model);
+  checkOutside(certificate, ANSWERS[kind] ?? VERDICTS);
+  if (kind === "whatif") return checkedWhatif(certificate, model, limit);
   if (kind === "reason") {
-    if (answer === "unknown" && certificate.proof === null) throw new Beyond("nothing is claimed, so there is nothing to check.");
-    return checkReason(certificate, model, checkedNone(question, question.region, certificate.proof, model));
+    if (answer === "unknown") throw new Beyond("nothing is claimed, so there is nothing to check.");
+    return checkReason(certificate, model, checkedNone(question, question.region, certificate.proof, model, limit), limit);
   }
   if (answer === "refuted") return checkedWitness(question, certificate.witness, model);
-  if (answer === "proved") return checkedNone(question, question.region, certificate.proof, model);
-  if (answer === "undecided") return checkedPart(certificate, model);
-  throw new Wrong(`unknown answer ${String(answer).slice(0, 40)}.`);
+  if (answer === "proved") return checkedNone(question, question.region, certificate.proof, model, limit);
+  return checkedPart(certificate, model, limit);
 }
 
-// Fields that certificates of some questions have besides.
-const OWN = {
-  robust: ["proved_up_to"],
-  always: ["proved_up_to"],
-  never: ["proved_up_to"],
-  whatif: ["value", "lower"],
-  reason: ["contrasts"],
+// For each answer the fields that it has besides, and those of the others that must be null.
+const VERDICTS = { proved: [[], ["witness"]], refuted: [[], ["proof"]], undecided: [["proved_up_to"], ["witness"]] };
+const ANSWERS = {
+  whatif: { counterfactual: [["value", "lower"], []], open: [["lower"], ["witness"]], none: [[], ["witness"]] },
+  reason: { unknown: [[], ["proof"]], sufficient: [[], ["witness"]], minimal: [[], []], minimum: [["contrasts"], []] },
 };
+
+function checkOutside(certificate, answers) {
+  const { answer } = certificate;
+  if (typeof answer !== "string" || !Object.hasOwn(answers, answer)) throw new Wrong(`unknown answer ${String(answer).slice(0, 40)}.`);
+  const [more, empty] = answers[answer];
+  fields(certificate, [...FIELDS, ...more], "the certificate");
+  for (const name of empty) if (certificate[name] !== null) throw new Wrong(`the field ${name} must be null where the answer is ${answer}.`);
+}
 
 // -- proofs that there is nothing -----------------------------------------------------------------------------------------------------
 
 // claim: a region, or a cost with what it may come to. strict: what costs exactly that much is not asked about.
-function checkedNone(question, claim, proof, model, strict = false) {
+function checkedNone(question, claim, proof, model, limit, strict = false) {
   const kind = proof?.kind;
   if (kind === "trust") throw new Wrong(`there is no proof to check: the answer trusts ${String(proof.solver).slice(0, 40)}.`);
   if (ELSEWHERE.includes(kind)) throw new Beyond(`the browser does not check proofs of kind ${kind}.`);
   if (kind !== "walk" && kind !== "bounds") throw new Wrong("unknown kind of proof.");
   const within = question.kind === "always" || question.kind === "never";
-  const problem = within ? problemWithin(model, question) : problemAround(model, question, claim, strict);
-  return kind === "walk" ? checkWalk(proof, model, problem) : checkBounds(proof, model, problem);
+  const problem = within ? problemWithin(model, question, limit) : problemAround(model, question, claim, strict, limit);
+  return kind === "walk" ? checkWalk(proof, model, problem, limit) : checkBounds(proof, model, problem, limit);
 }
 
 // An undecided answer may claim a part of its region.
-function checkedPart({ question, proof, proved_up_to: upTo = null }, model) {
-  if (upTo === null) throw new Beyond("nothing is claimed, so there is nothing to check.");
+function checkedPart({ question, proof, proved_up_to: upTo }, model, limit) {
+  if (upTo === null) {
+    if (proof !== null) throw new Wrong("there is a proof, but nothing that it proves.");
+    throw new Beyond("nothing is claimed, so there is nothing to check.");
+  }
   if (question.kind !== "robust" || !["Hamming", "L0", "L1", "L2"].includes(question.region.kind)) {
     throw new Wrong("a part of a region is claimed that has no parts.");
   }
   exact(upTo, { least: 0 });
-  const said = checkedNone(question, { ...question.region, total: upTo }, proof, model);
+  const said = checkedNone(question, { ...question.region, total: upTo }, proof, model, limit);
   return `up to ${question.region.kind === "L2" ? "a sum of squares of " : ""}${upTo}: ${said}; the rest is not decided`;
 }
 
@@ -107,18 +117,17 @@ function checkedWitness(question, row, model) {
 
 // -- counterfactuals ------------------------------------------------------------------------------------------------------------------
 
-function checkedWhatif(certificate, model) {
+function checkedWhatif(certificate, model, limit) {
   const { question, answer, proof } = certificate;
   const sample = readSample(model, question.sample);
   seeLabel(model, sample, question.label);
   const said = [`the sample has class ${model.classes[question.label]}`];
   if (answer === "counterfactual") said.push(checkedCounterfactual(certificate, model, sample));
-  else if (answer !== "open" && answer !== "none") throw new Wrong(`unknown answer ${String(answer).slice(0, 40)}.`);
   const strict = answer !== "none"; // nothing is cheaper than the lower bound; or nothing up to the limit
   const bound = strict ? certificate.lower : question.limit;
   if (strict && isZero(exact(bound, { least: 0 }))) return said.join("; ");
   const claim = { ...question.cost, features: question.movable, region: question.region, total: bound };
-  const proved = checkedNone(question, claim, proof, model, strict);
+  const proved = checkedNone(question, claim, proof, model, limit, strict);
   said.push(bound === null ? proved : `${strict ? "below" : "up to"} ${bound}: ${proved}`);
   return said.join("; ");
 }

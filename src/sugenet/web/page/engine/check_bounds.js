@@ -4,13 +4,14 @@ import { fields, Wrong } from "./check_form.js";
 import { looseNeurons, mostFeatures } from "./check_walk.js";
 
 // See that bounds alone exclude every violation.
-export function checkBounds(proof, model, problem) {
+export function checkBounds(proof, model, problem, time) {
   fields(proof, ["kind"], "the proof");
   let state = problem.base.map((margin) => margin >= 0);
   const can = new Set(looseNeurons(problem));
   let loose = state.map((_, j) => can.has(j));
   let limit = mostTurned(problem, loose);
   for (const layer of model.layers.slice(1)) {
+    time.look();
     const rows = Array.from(layer.tau, (_, j) => denseRow(layer.rows, j));
     const next = rows.map((row, j) => judged(row, layer.tau[j], state, loose, limit));
     state = next.map(({ active }) => active);

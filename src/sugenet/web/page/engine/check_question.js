@@ -31,19 +31,19 @@ function firstMargins(model, states) {
 
 // A question about one sample as a plain problem:
 //   base, features: for each feature that can change its options {price, gain}; budget in whole units or null; goal.
-export function problemAround(model, question, claim, strict) {
+export function problemAround(model, question, claim, strict, limit) {
   const sample = readSample(model, question.sample);
   const states = statesOf(sample);
   const { label } = model.evaluate(states);
   if (label !== question.label) throw new Wrong(`the sample has class ${label}, not ${question.label}.`);
   const fixed = new Set(question.kind === "reason" ? question.fixed : []);
-  const { options, budget } = optionsAround(model, sample, claim, strict);
+  const { options, budget } = optionsAround(model, sample, claim, strict, limit);
   for (const feature of fixed) options.delete(feature);
-  return inWholeNumbers(model, states, options, budget, strict, question);
+  return inWholeNumbers(model, states, options, budget, strict, question, limit);
 }
 
 // Options {state, price} of every feature in a region, or within a cost, and what their prices may sum to.
-function optionsAround(model, sample, claim, strict) {
+function optionsAround(model, sample, claim, strict, limit) {
   const { kind } = claim;
   let bound = claim.radius === undefined ? null : exact(claim.radius);
   if (bound && kind === "L2") bound = bound.times(bound);
@@ -57,6 +57,7 @@ function optionsAround(model, sample, claim, strict) {
     if ((prices && !prices.has(f)) || (limits && !limits.has(f))) continue;
     const found = [];
     for (let state = 0; state < coding.states; state++) {
+      limit.look();
       if (state === sample[f].state) continue;
       if (limits) {
         if (someInside(coding, state, limits.get(f), name)) found.push({ state, price: ZERO });
@@ -117,11 +118,12 @@ function someInside(coding, state, limit, name) {
 }
 
 // "Every input within limits has the class", or "none has it": any combination of states, the first of each feature taken as the sample.
-export function problemWithin(model, question) {
+export function problemWithin(model, question, limit) {
   const limits = new Map(question.where);
   const options = new Map();
   const states = new Int32Array(model.features.length);
   for (const { number: f, name, coding } of model.features) {
+    limit.look();
     const all = Array.from({ length: coding.states }, (_, state) => state);
     const found = all.filter((state) => someInside(coding, state, limits.get(f) ?? [null, null], name));
     if (!found.length) throw new Wrong(`nothing that can occur meets the limits of feature ${f}.`);
@@ -130,12 +132,12 @@ export function problemWithin(model, question) {
   }
   const never = question.kind === "never";
   const goal = { label: never ? null : question.label, target: never ? question.label : null, ties: "lowest" };
-  return inWholeNumbers(model, states, options, null, false, goal);
+  return inWholeNumbers(model, states, options, null, false, goal, limit);
 }
 
 // -- whole numbers ------------------------------------------------------------------------------------------------------------------
 
-function inWholeNumbers(model, states, options, bound, strict, { label, target, ties }) {
+function inWholeNumbers(model, states, options, bound, strict, { label, target, ties }, limit) {
   const unit = unitOf([...options.values()].flat());
   const scaled = bound && bound.times(new Fraction(unit));
   const budget = bound === null ? null : strict ? scaled.ceil() - 1n : scaled.floor();
@@ -145,6 +147,7 @@ function inWholeNumbers(model, states, options, bound, strict, { label, target, 
   for (const [f, row] of options) {
     const kept = [];
     for (const { state, price } of row) {
+      limit.look();
       const weight = price.times(new Fraction(unit)).floor();
       if (budget !== null && weight > budget) continue;
       const after = Int32Array.from(states);
@@ -156,6 +159,8 @@ function inWholeNumbers(model, states, options, bound, strict, { label, target, 
   return { base, features, budget, goal: { label, target, ties } };
 }
 
+const LARGEST_UNIT = 2n ** 16384n;
+
 // Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two, and prices are rounded down.
 // Rounding down asks about more changes than the question does, so what is shown of them holds for the question.
 function unitOf(options) {
@@ -163,6 +168,7 @@ function unitOf(options) {
   let total = ZERO;
   for (const { price } of options) {
     unit = new Fraction(unit, price.bottom).top * price.bottom; // least common multiple
+    if (unit > LARGEST_UNIT) throw new Wrong("the costs are too finely divided: they have no common denominator of a sane size.");
     total = total.plus(price);
   }
   if (total.times(new Fraction(unit)).compare(new Fraction(2n ** 60n)) < 0) return unit;

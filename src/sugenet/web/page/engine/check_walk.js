@@ -4,16 +4,20 @@ import { Beyond, fields, Wrong } from "./check_form.js";
 import { violates, votesBehind } from "./check_question.js";
 
 const MOST_SETS = 100_000_000; // under a minute
+const MOST_PATTERNS = 4_000_000; // that fit in a page's memory
+const LOOK = 1 << 14; // sets between two looks at the clock
 const WORD = (1n << 64n) - 1n;
 
-export function checkWalk(proof, model, problem) {
+export function checkWalk(proof, model, problem, limit) {
   fields(proof, ["kind", "sets", "patterns", "digest"], "the proof");
   if (!Number.isSafeInteger(proof.sets) || proof.sets <= 0 || !Number.isSafeInteger(proof.patterns) || typeof proof.digest !== "string") {
     throw new Wrong("a walk has a number of sets, a number of patterns and a digest.");
   }
   if (proof.sets > MOST_SETS) throw new Beyond(`the browser goes through at most ${many(MOST_SETS)} sets of changes.`);
-  const found = walkFacts(model, problem, proof.sets);
+  if (proof.patterns > MOST_PATTERNS) throw new Beyond(`the browser keeps at most ${many(MOST_PATTERNS)} patterns.`);
+  const found = walkFacts(model, problem, proof, limit);
   if (found.sets > proof.sets) throw new Wrong(`there are more than the ${many(proof.sets)} sets of changes that the certificate says.`);
+  if (found.patterns > proof.patterns) throw new Wrong(`there are more than the ${many(proof.patterns)} patterns that the certificate says.`);
   if (found.isBad) throw new Wrong("a change that the certificate excludes is a violation.");
   if (found.sets !== proof.sets || found.patterns !== proof.patterns || found.digest !== proof.digest) {
     const seen = `${found.sets} sets, ${found.patterns} patterns and digest ${found.digest}`;
@@ -27,14 +31,15 @@ function many(count) {
 }
 
 // What a walk over all sets of changes sees: how many, how many patterns, their digest, and whether one is a violation. It stops where
-// there are more than `most` sets.
-function walkFacts(model, problem, most) {
-  const { sets, patterns, loose } = walk(problem, most);
-  if (sets > most) return { sets };
+// there are more sets or patterns than the proof says.
+function walkFacts(model, problem, most, limit) {
+  const { sets, patterns, loose } = walk(problem, most, limit);
+  if (sets > most.sets || patterns.size > most.patterns) return { sets, patterns: patterns.size };
   const start = Uint8Array.from(problem.base, (margin) => (margin >= 0 ? 1 : 0));
   let digest = 0n;
   let isBad = false;
   for (const pattern of patterns) {
+    limit.look();
     const active = Uint8Array.from(start);
     let mixed = 0n;
     for (const j of turnedIn(pattern, loose)) {
@@ -80,7 +85,7 @@ export function mostFeatures(features, budget) {
 
 // How many sets of at most one option a feature are within the budget, and their different patterns. A pattern is text: of every loose
 // neuron whether it has turned, 16 to a character.
-function walk(problem, most) {
+function walk(problem, most, limit) {
   const loose = looseNeurons(problem);
   const number = numbersFor(problem);
   const watched = ({ price, gain }) => ({ price: number(price), gain: Int32Array.from(loose, (j) => gain[j]) });
@@ -90,7 +95,8 @@ function walk(problem, most) {
   const codes = new Array(Math.ceil(loose.length / 16));
   let sets = 0;
   const visit = (from, sums, left) => {
-    if (++sets > most) return;
+    if (++sets > most.sets || patterns.size > most.patterns) return;
+    if (sets % LOOK === 0) limit.look();
     for (let c = 0; c < codes.length; c++) {
       let code = 0;
       for (let i = 16 * c; i < Math.min(16 * c + 16, base.length); i++) if (sums[i] >= 0 !== base[i] >= 0) code |= 1 << (i & 15);
@@ -98,7 +104,7 @@ function walk(problem, most) {
     }
     patterns.add(String.fromCharCode(...codes));
     const after = new Int32Array(base.length);
-    for (let f = from; f < features.length && sets <= most; f++) {
+    for (let f = from; f < features.length && sets <= most.sets && patterns.size <= most.patterns; f++) {
       for (const { price, gain } of features[f]) {
         if (left !== null && price > left) continue;
         for (let i = 0; i < after.length; i++) after[i] = sums[i] + gain[i];

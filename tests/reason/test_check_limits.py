@@ -1,0 +1,211 @@
+"""The checker keeps to its limits, reads nothing that it does not know, and says which of the two it was."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
+from sugenet.errors import CertificateError, CheckLimitError, NetworkError
+from sugenet.io import read_json
+from sugenet.io.strict import strict_json
+from sugenet.reason.check_limit import Limit
+from sugenet.reason.check_question import plain_of, setting_of
+from sugenet.reason.goal import Goal, Votes, loses, wins
+from tests.fuzzing.bombs import bits
+from tests.fuzzing.truth import Truth, is_true
+
+
+def proved():
+    network = bits(12, 8)
+    return network, json.loads(json.dumps(sg.verify(network, sg.Robust([0] * 12, sg.Hamming(0)), engine="bounds").certificate))
+
+
+def walked(radius=4, **numbers):
+    network = bits(40, 64)
+    certificate = json.loads(json.dumps(sg.verify(network, sg.Robust([0] * 40, sg.Hamming(0))).certificate))
+    certificate["question"]["region"]["radius"] = str(radius)
+    certificate["proof"] = {"kind": "walk", "sets": 10**12, "patterns": 10**9, "digest": "0" * 16} | numbers
+    return certificate | {"answer": "proved", "witness": None}, network
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_checked_in_time_is_not_called_wrong():
+    certificate, network = walked(radius=30)
+    with pytest.raises(CheckLimitError, match=r"not checked within the limit: 0\.2 s were not enough"):
+        sg.check(certificate, network, time_limit=0.2)
+    assert issubclass(CheckLimitError, CertificateError)
+
+
+def test_what_needs_too_much_memory_is_not_called_wrong():
+    certificate, network = walked(radius=30)
+    with pytest.raises(CheckLimitError, match="needs more than 2,000,000 bytes"):
+        sg.check(certificate, network, memory_limit=2_000_000)
+
+
+@pytest.mark.parametrize("wrong", [{"time_limit": -1}, {"time_limit": float("nan")}, {"memory_limit": "1 GB"}, {"memory_limit": True}])
+def test_limits_are_numbers(wrong):
+    network, certificate = proved()
+    with pytest.raises(sg.errors.QuestionError, match="must be a number, not negative, or None for no limit"):
+        sg.check(certificate, network, **wrong)
+
+
+def test_a_walk_stops_once_it_has_more_than_it_claims():
+    for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 ")):
+        certificate, network = walked(radius=40, **numbers)
+        with pytest.raises(CertificateError, match=words) as caught:
+            sg.check(certificate, network, time_limit=None)  # 2^40 sets, which nobody waits for
+        assert not isinstance(caught.value, CheckLimitError)
+
+
+@pytest.mark.parametrize("numbers", [{"patterns": 5.0}, {"patterns": 0}, {"sets": True}, {"patterns": 10**13}, {"sets": 0}])
+def test_a_walk_has_numbers(numbers):
+    certificate, network = walked(**numbers)
+    with pytest.raises(CertificateError, match="a walk"):
+        sg.check(certificate, network)
+
+
+def test_a_walk_over_maps_is_seen_without_writing_them_out():
+    rng = np.random.default_rng(0)
+    first = ConvLayer(rng.choice([-1, 1], (8, 1, 3, 3)), [5] * 8, Window((1, 24, 24), kernel=3, pads=1))
+    second = ConvLayer(rng.choice([-1, 1], (8, 8, 3, 3)), [36] * 8, Window((8, 24, 24), kernel=3, pads=1))
+    network = Network.of_bits([first, second], Head(rng.choice([-1, 1], (2, second.outputs)), bias=[400, 0]))
+    answer = sg.verify(network, sg.Robust([0] * 576, sg.Free((0, 1, 2))), engine="exhaust")
+    assert answer.certificate["proof"]["kind"] == "walk"
+    assert "8 changes" in sg.check(json.loads(json.dumps(answer.certificate)), network, memory_limit=64 << 20)
+
+
+# -- form ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.update(note=""), "the certificate has a field 'note' that it must not have"),
+        (lambda c: c["proof"].update(note=""), "the proof has a field 'note' that it must not have"),
+        (lambda c: c.update(proved_up_to=None), "the certificate has a field 'proved_up_to' that it must not have"),
+        (lambda c: c.update(witness=[0] * 12), "the field 'witness' must be null where the answer is 'proved'"),
+        (lambda c: c.update(answer="undecided"), "the certificate has no field 'proved_up_to'"),
+        (lambda c: c.update(answer="undecided", proved_up_to=None), "there is a proof, but nothing that it proves"),
+        (lambda c: c.update(version=2.0), "no sugenet certificate of version 2"),
+        (lambda c: c.update(version=True), "no sugenet certificate of version 2"),
+        (lambda c: c.update(proof=None), "the proof must be a JSON object"),
+        (lambda c: c.update(proof={"kind": "partition", "order": [], "parts": []}), "none of this question"),
+    ],
+)
+def test_nothing_stands_in_a_certificate_that_nobody_reads(change, words):
+    network, certificate = proved()
+    assert sg.check(certificate, network)
+    change(certificate)
+    with pytest.raises(CertificateError, match=words):
+        sg.check(certificate, network)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": 1, "a": 1}', "the key 'a' stands twice"),
+        ('{"b": [{"a": 1, "c": 2, "a": 3}]}', "the key 'a' stands twice"),
+        ('{"a": NaN}', "NaN is no number of JSON"),
+        ('{"a": -Infinity}', "-Infinity is no number of JSON"),
+        ('{"a": 1e999}', "1e999 is no number of JSON"),
+        ('{"a": ' + "9" * 5000 + "}", "a number has too many digits, more than 4,300"),
+    ],
+)
+def test_json_is_read_strictly(text, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        strict_json(text)
+    path = tmp_path / "certificate.json"
+    path.write_text(text)
+    with pytest.raises(sg.errors.FileError, match=words):
+        read_json(path)
+
+
+def test_json_that_is_nested_deeply_is_refused(tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(sg.errors.FileError, match="it is nested too deeply"):
+        read_json(path)
+
+
+# -- whole numbers at the edges of 32, 53 and 64 bits ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edge", [31, 32, 40, 53, 62, 63, 64])
+def test_goals_are_exact_at_the_edges(edge):
+    """Votes over match counts near 2^31, against Python's own integers."""
+    rng = np.random.default_rng(edge)
+    for _ in range(200):
+        factors = [
+            int(s) * max(0, (1 << max(0, edge - 31)) + int(d)) for s, d in zip(rng.choice([-1, 1], 3), rng.integers(-3, 4, 3), strict=True)
+        ]
+        counts = np.array([[(1 << 31) - 1 - int(d) for d in rng.integers(0, 4, 3)] for _ in range(4)])
+        least = sum(f * int(m) for f, m in zip(factors, counts[0], strict=True)) + int(rng.integers(-1, 2))
+        goal = Goal(((Votes(tuple(factors), least),),))
+        expected = [sum(f * int(m) for f, m in zip(factors, row, strict=True)) for row in counts]
+        assert goal.violates(counts).tolist() == [value >= least for value in expected]
+        assert [int(value) for value in goal.shortfall(counts)] == [least - value for value in expected]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_verdicts_about_huge_heads_are_right(seed):
+    """Answers, and what the checker makes of them, against Python's own integers."""
+    rng = np.random.default_rng(seed)
+    inputs, edge = int(rng.integers(1, 4)), int(rng.choice([31, 32, 53, 62, 63, 64, 80]))
+    most = ((1 << 31) - 1) // inputs
+    weights = [[int(rng.choice([-1, 0, 1])) * (most - int(rng.integers(0, 3))) for _ in range(inputs)] for _ in range(2)]
+    scale = [Fraction(max(0, (1 << max(0, edge - 31)) + int(rng.integers(-2, 3)))) for _ in range(2)]
+    bias = [a * sum(map(abs, row)) + int(rng.integers(-1, 2)) for a, row in zip(scale, weights, strict=True)]
+    network = Network.of_bits([], Head(weights, bias, scale))
+    truth = Truth(network)
+    rows = np.array(truth.inputs)
+    assert network.predict(rows, engine="definition").tolist() == [truth.label(x) for x in truth.inputs]
+    for goal, found in ((loses(network.head, 0), 1), (wins(network.head, 1), 1)):
+        counts = network.match_counts(rows, engine="definition")
+        assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
+    question = {"kind": "always", "label": 0, "where": []}
+    plain = plain_of(setting_of(question, network, None, Limit()), Limit())
+    assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [truth.label(x) != 0 for x in truth.inputs]
+    for engine in ("auto", "bounds", "flips", "exhaust", "cdcl"):
+        answer = sg.verify(network, sg.Always(0), engine=engine, time_limit=5)
+        assert is_true(answer.certificate, network)
+        if answer.certificate["answer"] != "undecided":
+            sg.check(json.loads(json.dumps(answer.certificate)), network)
+
+
+def test_sizes_beyond_the_bounds_are_refused_when_a_layer_is_made():
+    window = Window((1, 2, 2), kernel=2)
+    with pytest.raises(NetworkError, match="too large"):
+        ConvLayer([[[[1 << 40] * 2] * 2]], [1], window)
+    with pytest.raises(NetworkError, match="too large"):
+        ConvLayer([[[[1 << 20] * 2] * 2]], [1], window, top=1 << 10)
+    with pytest.raises(NetworkError, match="levels are too many"):
+        LevelLayer([[1, 1, 1, 1]], [1], [1 << 62] * 4)
+    for tau in (1 << 63) - 1, -(1 << 63), (1 << 62) + 1:
+        with pytest.raises(NetworkError, match=r"tau\[0\] is beyond 2\^62"):
+            DenseLayer([[1]], [tau])
+        with pytest.raises(NetworkError, match=r"tau\[0\] is beyond 2\^62"):
+            ConvLayer([[[[1, 1], [1, 1]]]], [tau], window)
+
+
+@pytest.mark.parametrize("tau", [1 << 62, -(1 << 62), 1 << 31, -1, 0])
+def test_thresholds_far_away_decide_as_they_say(tau):
+    layers = [DenseLayer([[1, -1], [1, 1]], [tau, 1]), DenseLayer([[1, 1], [1, -1]], [1, tau])]
+    network = Network.of_bits(layers, Head([[1, 0], [0, 1]]))
+    truth = Truth(network)
+    for engine in ("bounds", "flips", "exhaust", "cdcl"):
+        for label in (0, 1):
+            answer = sg.verify(network, sg.Always(label), engine=engine)
+            assert is_true(answer.certificate, network)
+            if answer.certificate["answer"] != "undecided":
+                sg.check(json.loads(json.dumps(answer.certificate)), network)
+    assert network.predict(np.array(truth.inputs)).tolist() == [truth.label(x) for x in truth.inputs]
+    for question in (sg.Monotone(0), sg.Fair([1]), sg.Agree(network)):
+        answer = sg.verify(network, question)
+        assert is_true(answer.certificate, network, network)
+        if answer.certificate["answer"] != "undecided":
+            sg.check(json.loads(json.dumps(answer.certificate)), network, network)
