@@ -202,7 +202,7 @@ def test_two_arrays_of_one_name(tmp_path):
     with zipfile.ZipFile(tmp_path / "two.npz", "w") as archive:
         archive.writestr("W0.npy", raw.getvalue())
         archive.writestr("W0", raw.getvalue())
-    with pytest.raises(FileError, match="two arrays are called 'W0'"):
+    with pytest.raises(FileError, match="the array 'W0' stands twice"):
         read_arrays(tmp_path / "two.npz")
 
 

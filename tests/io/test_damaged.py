@@ -55,7 +55,7 @@ def test_the_command_line_says_what_is_wrong_with_a_file(tmp_path):
             path.write_bytes(case.content)
             code, out, err = in_process(["predict", "digits", str(path)])
             assert (code, out) == (2, "")
-            assert err.startswith("sugenet: ")
+            assert err.startswith("sugenet:")
             assert "Traceback" not in err
         if not hostile:
             return

@@ -17,7 +17,7 @@ from sugenet.bnn.conv import Layer
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Ints
-from sugenet.errors import EncodingError, NetworkError
+from sugenet.errors import EncodingError
 from sugenet.show import grid_of
 
 __all__ = ["payload"]
@@ -208,8 +208,6 @@ def _layer(layer: Layer) -> dict[str, Any]:
         return {"kind": "pool", **size, "window": _window(layer.window), "every": layer.every.tolist()}
     tau = np.clip(layer.tau, -FAR, FAR).tolist()
     if isinstance(layer, ConvLayer):
-        if layer.sizes.max(initial=0) >= 1 << 31:
-            raise NetworkError("the page counts matches in 31 bits, and the weights of a convolution are too large for that.")
         kernel = {"channels": len(layer.weights), "weights": _words(layer.weights), "groups": layer.groups, "top": layer.top}
         return {"kind": "conv", **size, "window": _window(layer.window), **kernel, "tau": tau}
     if isinstance(layer, LevelLayer):

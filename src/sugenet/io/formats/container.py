@@ -120,8 +120,8 @@ def _header_length(start: bytes, size: int) -> int:
     if size > _MAX_FILE:
         raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}")
     length = int.from_bytes(start, "little")
-    if len(start) < 8 or length < 2 or length > _MAX_HEADER:
-        kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")
+    kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")
+    if len(start) < 8 or length < 2 or length > _MAX_HEADER or (kind and length > size - 8):
         why = f"its header would have {length} bytes, and 2 to {_MAX_HEADER} can be right" if len(start) == 8 else f"it has {size} bytes"
         raise FileError(f"it is not a sugenet file{kind} ({why}). {_FOREIGN}")
     if length > size - 8:
