@@ -263,6 +263,10 @@ class _Walk:
                 return Constant(left.minus[0])
         found = self.fold(node.op, arrays_of(given), node.attributes)
         of_batch = any(value.of_batch for value in constants)
+        if node.op in ("ConstantOfShape", "Expand"):  # how many there are depends on the batch, what they are does not
+            of_batch = node.op == "Expand" and constants[0].of_batch
+        elif node.op in ("Shape", "Size"):
+            of_batch = bool((found % OPEN_BATCH == 0).any())
         if node.op == "Sub" and not of_batch and found.shape == constants[0].array.shape:
             return Constant(found, minus=(constants[0].array, constants[1].array))
         if of_batch and node.op in _SAME_SIZES:
