@@ -248,3 +248,18 @@ def test_requests_may_name_the_features():
     assert asked[0] == asked[1]
     with pytest.raises((QuestionError, EncodingError), match="lack 'dose'"):
         ask(NETWORK, {"kind": "verify", "sample": {"side": "left", "age": 3}, "region": region})
+
+
+def test_tables_that_lie_the_wrong_way_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS[:3], columns=list(NAMES))
+    with pytest.raises(EncodingError, match=r"names of the features are those of the rows.*X\.T"):
+        NETWORK.predict(frame.T)  # as many samples as features: its columns 0, 1, 2 are no numbers of features
+    with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
+        NETWORK.predict(frame["age"])
+    with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
+        NETWORK.trace(frame["age"])
+    for sample in (frame.iloc[0], pandas.Series(ROWS[0]), frame.set_index(pandas.Index(["age", "b", "c"])).iloc[0]):
+        assert NETWORK.predict(sample).tolist() == NETWORK.predict(ROWS[:1]).tolist()
+    square = frame.set_axis(list(NAMES), axis=0)  # rows and columns with the same names: columns are features
+    assert NETWORK.predict(square).tolist() == NETWORK.predict(ROWS[:3]).tolist()
