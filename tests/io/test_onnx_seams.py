@@ -375,3 +375,24 @@ def test_constants_as_long_as_the_batch_are_only_compared_element_by_element():
     biased = [*sign("x", "b"), *ones, ("Gemm", ["b", "w", "ones"], "a"), *tail]
     with pytest.raises(FileError, match=r"Gemm.*size of the batch"):
         read_onnx(model(biased, {**SIGN, "w": EYE}, ["n", 2]), inputs=Integers(-3, 3))
+
+
+# -- what is picked ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [("v",), ("i",), ("v", "i"), ("i", "v")])
+@pytest.mark.parametrize("tail", ["Softmax", "Identity"])
+def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(count, outputs, tail):
+    weights = np.array([[1, -1, 1], [1, 1, -1]], F)
+    last = (tail, ["m"], "p", {"axis": 1} if tail == "Softmax" else {})
+    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "m"), last, ("TopK", ["p", "k"], ["v", "i"], {"axis": 1})]
+    raw = model(nodes, {**SIGN, "w": weights, "k": np.array([count])}, ["n", 2], outputs=outputs)
+    found = read_onnx(raw, inputs=Integers(-3, 3))
+    assert found.network.source.outputs == "other"
+    classes = (
+        ort.InferenceSession(raw, providers=["CPUExecutionProvider"]).run(None, {"x": GRID})[outputs.index("i")] if "i" in outputs else None
+    )
+    if classes is not None:
+        scores = found.network.logits(GRID)
+        assert (scores[np.arange(len(GRID)), classes[:, 0]] == scores.max(axis=1)).all()

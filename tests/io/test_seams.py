@@ -208,3 +208,30 @@ def test_tails_that_turn_the_classes_around_are_refused(tail, words):
 def test_a_pad_value_is_rounded_as_the_module_rounds_it():
     module = made((1, 1, 2), nn.ConstantPad2d((1, 0, 0, 0), 0.1), nn.Conv2d(1, 1, (1, 2), bias=False), Do(lambda x: x - 0.1), Sign())
     levels(module, (1, 1, 2))
+
+
+# -- the class that is picked -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pick", [lambda x: x.max(1)[1], lambda x: torch.max(x, 1).indices, lambda x: x.topk(1, 1)[1], lambda x: x.topk(3, 1)[1]]
+)
+def test_the_class_of_the_largest_score_is_followed(pick):
+    head = nn.Linear(2, 3)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]))
+        head.bias.copy_(torch.tensor([0.0, 0.5, 0.25]))
+    module = nn.Sequential(Sign(), head, Do(pick)).eval()
+    X = np.array(list(product((-1.0, 1.0), repeat=2)))
+    found = sg.from_torch(module, torch.zeros(1, 2), inputs=sg.Reals())
+    expected = module(torch.from_numpy(X).float()).numpy().reshape(len(X), -1)[:, 0]
+    assert found.network.predict(X).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("pick", [lambda x: x.max(1), lambda x: x.max(1)[0], lambda x: x.topk(1, 1)[0]])
+def test_the_largest_score_alone_is_no_class(pick):
+    head = nn.Linear(2, 3)
+    with torch.no_grad():
+        head.weight.copy_(torch.ones(3, 2))
+    with pytest.raises(FileError, match="only the first, or the class, is followed"):
+        sg.from_torch(nn.Sequential(Sign(), head, Do(pick)).eval(), torch.zeros(1, 2), inputs=sg.Reals())

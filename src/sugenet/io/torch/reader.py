@@ -238,7 +238,9 @@ def _recorder(torch: Any) -> Any:
             for tensor in others:
                 if isinstance(tensor, torch.Tensor) and tensor.numel():
                     self.alive.append(tensor.detach())
-                    self.lost[self.key(tensor)] = f"{where} ({name} gives more than one result, and only the first is followed)"
+                    self.lost[self.key(tensor)] = (
+                        f"{where} ({name} gives more than one result, and only the first, or the class, is followed)"
+                    )
             for tensor in changed:
                 key = self.key(tensor)
                 for other in [k for k in self.signals if k[0] == key[0] and k != key]:
@@ -269,13 +271,15 @@ def _recorder(torch: Any) -> Any:
             before = {id(value): self.find(value) for value in flat}
             values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}  # a call in place changes them
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
-            first = out[0] if isinstance(out, tuple | list) else out
+            place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0  # the classes, not their scores
+            first = out[place] if isinstance(out, tuple | list) else out
             result = None if first is None else _Result(_numpy(torch, first).copy())
             narrowed = first is not None and first.dtype in short and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
             call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed)
             signal = _ruled(call, tracked)
             written = [bound.get(argument.name) for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
-            self.lose(out[1:] if isinstance(out, tuple | list) else (), [v for v in written if isinstance(v, torch.Tensor)], where, name)
+            others = [tensor for k, tensor in enumerate(out) if k != place] if isinstance(out, tuple | list) else ()
+            self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
             self.put(first, signal)
             return out
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluate import apply
-from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Sign
+from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Picks, Sign
 from sugenet.io.torch.piecewise import Piecewise
 
 __all__ = ["Node", "Signal", "chain_of_signal", "exact", "natural", "start"]
@@ -193,7 +193,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
             "Binarize activations with torch.where(x >= 0, 1, -1)."
         )
     ops = tuple(node.op for node in later if node.op is not None)
-    picks = any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail)
+    picks: Picks = "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
     return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
