@@ -263,3 +263,16 @@ def test_tables_that_lie_the_wrong_way_are_refused():
         assert NETWORK.predict(sample).tolist() == NETWORK.predict(ROWS[:1]).tolist()
     square = frame.set_axis(list(NAMES), axis=0)  # rows and columns with the same names: columns are features
     assert NETWORK.predict(square).tolist() == NETWORK.predict(ROWS[:3]).tolist()
+
+
+def test_limits_and_prices_with_names_are_read_by_name():
+    pandas = pytest.importorskip("pandas")
+    limits = pandas.Series({"dose": (0, 1), "age": 3})  # its values alone would look like limits of feature 0
+    assert sg.Box(limits) == sg.Box({"dose": (0, 1), "age": 3})
+    assert str(sg.verify(NETWORK, sg.Always("no", limits))) == str(sg.verify(NETWORK, sg.Always("no", sg.Box(limits))))
+    assert sg.Prices(pandas.Series({"dose": 2, "age": 1})) == sg.Prices({"dose": 2, "age": 1})
+    for wrong in (pandas.DataFrame({"age": [0, 1], "dose": [0, 1]}), "age", ["ab"], [1, 2], 3):
+        with pytest.raises(QuestionError, match="are needed by feature"):
+            sg.Box(wrong)
+        with pytest.raises(QuestionError, match="are needed by feature"):
+            sg.Prices(wrong)
