@@ -227,6 +227,8 @@ def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None
         off = ~(np.abs(found - actual) <= 1e-3 * scale + 1e-30)
     if off.any():
         place = tuple(int(k) for k in np.argwhere(off)[0])
+        if not np.isfinite(actual[place]):
+            raise FileError(f"{where}: gives {actual[place]:g}: the example, or a parameter, is not finite or far too large.")
         raise FileError(
             f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not understood. It may change values "
             "out of sight, through a view or NumPy: write new tensors instead of changing old ones in place."
