@@ -248,3 +248,31 @@ def test_requests_may_name_the_features():
     assert asked[0] == asked[1]
     with pytest.raises((QuestionError, EncodingError), match="lack 'dose'"):
         ask(NETWORK, {"kind": "verify", "sample": {"side": "left", "age": 3}, "region": region})
+
+
+def test_tables_that_lie_the_wrong_way_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS[:3], columns=list(NAMES))
+    with pytest.raises(EncodingError, match=r"names of the features are those of the rows.*X\.T"):
+        NETWORK.predict(frame.T)  # as many samples as features: its columns 0, 1, 2 are no numbers of features
+    with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
+        NETWORK.predict(frame["age"])
+    with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
+        NETWORK.trace(frame["age"])
+    for sample in (frame.iloc[0], pandas.Series(ROWS[0]), frame.set_index(pandas.Index(["age", "b", "c"])).iloc[0]):
+        assert NETWORK.predict(sample).tolist() == NETWORK.predict(ROWS[:1]).tolist()
+    square = frame.set_axis(list(NAMES), axis=0)  # rows and columns with the same names: columns are features
+    assert NETWORK.predict(square).tolist() == NETWORK.predict(ROWS[:3]).tolist()
+
+
+def test_limits_and_prices_with_names_are_read_by_name():
+    pandas = pytest.importorskip("pandas")
+    limits = pandas.Series({"dose": (0, 1), "age": 3})  # its values alone would look like limits of feature 0
+    assert sg.Box(limits) == sg.Box({"dose": (0, 1), "age": 3})
+    assert str(sg.verify(NETWORK, sg.Always("no", limits))) == str(sg.verify(NETWORK, sg.Always("no", sg.Box(limits))))
+    assert sg.Prices(pandas.Series({"dose": 2, "age": 1})) == sg.Prices({"dose": 2, "age": 1})
+    for wrong in (pandas.DataFrame({"age": [0, 1], "dose": [0, 1]}), "age", ["ab"], [1, 2], 3):
+        with pytest.raises(QuestionError, match="are needed by feature"):
+            sg.Box(wrong)
+        with pytest.raises(QuestionError, match="are needed by feature"):
+            sg.Prices(wrong)

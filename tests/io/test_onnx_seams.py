@@ -335,3 +335,64 @@ def test_fixed_batches_and_channels_last_are_compared_layer_by_layer():
         found = read_onnx(raw, inputs=BitInputs())
         assert found.proof.layers == 1
         assert not found.proof.left
+
+
+# -- constants as large as the batch ----------------------------------------------------------------------------------------------
+
+
+def likes(shape, fill):
+    """The sign that PyTorch exports for ``where(x >= 0, ones_like(x), -ones_like(x))``."""
+    made = [("Shape", ["x"], "sizes"), ("GreaterOrEqual", ["x", "zero"], "on")]
+    if fill == "ConstantOfShape":
+        made += [(fill, ["sizes"], "ones", {"value": numpy_helper.from_array(np.ones(1, F))})]
+    else:
+        made += [(fill, ["one", "sizes"], "ones")]
+    nodes = [*made, ("Neg", ["ones"], "less"), ("Where", ["on", "ones", "less"], "s"), ("MatMul", ["s", "w"], "y")]
+    return model(nodes, {"zero": F(0), "one": F(1), "w": EYE}, shape)
+
+
+@pytest.mark.parametrize("fill", ["ConstantOfShape", "Expand"])
+@pytest.mark.parametrize("batch", ["n", len(GRID), 1])
+def test_ones_like_the_data(fill, batch):
+    raw = likes([batch, 2], fill)
+    if batch == 1:
+        assert read_onnx(raw, inputs=Integers(-3, 3)).network.predict(GRID[:1]).shape == (1,)
+    else:
+        equal(raw, Integers(-3, 3), GRID)
+
+
+def test_constants_as_long_as_the_batch_are_only_compared_element_by_element():
+    ones = [("Shape", ["x"], "sizes"), ("ConstantOfShape", ["sizes"], "ones", {"value": numpy_helper.from_array(np.ones(1, F))})]
+    tail = [*sign("a", "s"), ("MatMul", ["s", "w"], "y")]
+    shifted = model([*ones, ("Sub", ["x", "ones"], "a"), *tail], {**SIGN, "w": EYE}, ["n", 2])
+    equal(shifted, Integers(-3, 3), GRID)
+    total = [*ones, ("ReduceSum", ["ones"], "t", {"keepdims": 0}), ("Sub", ["x", "t"], "a"), *tail]
+    with pytest.raises(FileError, match=r"ReduceSum.*all samples of a batch"):
+        read_onnx(model(total, {**SIGN, "w": EYE}, ["n", 2]), inputs=Integers(-3, 3))
+    wide = [*ones, ("Unsqueeze", ["x", "first"], "u"), ("Sub", ["u", "ones"], "v"), ("Squeeze", ["v", "first"], "a"), *tail]
+    with pytest.raises(FileError, match=r"does not fit|several|axes"):
+        read_onnx(model(wide, {**SIGN, "w": EYE, "first": np.array([2])}, ["n", 2]), inputs=Integers(-3, 3))
+    biased = [*sign("x", "b"), *ones, ("Gemm", ["b", "w", "ones"], "a"), *tail]
+    with pytest.raises(FileError, match=r"Gemm.*size of the batch"):
+        read_onnx(model(biased, {**SIGN, "w": EYE}, ["n", 2]), inputs=Integers(-3, 3))
+
+
+# -- what is picked ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [("v",), ("i",), ("v", "i"), ("i", "v")])
+@pytest.mark.parametrize("tail", ["Softmax", "Identity"])
+def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(count, outputs, tail):
+    weights = np.array([[1, -1, 1], [1, 1, -1]], F)
+    last = (tail, ["m"], "p", {"axis": 1} if tail == "Softmax" else {})
+    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "m"), last, ("TopK", ["p", "k"], ["v", "i"], {"axis": 1})]
+    raw = model(nodes, {**SIGN, "w": weights, "k": np.array([count])}, ["n", 2], outputs=outputs)
+    found = read_onnx(raw, inputs=Integers(-3, 3))
+    assert found.network.source.outputs == "other"
+    classes = (
+        ort.InferenceSession(raw, providers=["CPUExecutionProvider"]).run(None, {"x": GRID})[outputs.index("i")] if "i" in outputs else None
+    )
+    if classes is not None:
+        scores = found.network.logits(GRID)
+        assert (scores[np.arange(len(GRID)), classes[:, 0]] == scores.max(axis=1)).all()

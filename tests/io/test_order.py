@@ -130,6 +130,19 @@ def test_queries_on_the_command_line(tmp_path, capsys):
     assert codes == {0, 1}
 
 
+def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
+    chain = Chain("net", (2,), (Linear("a", np.array([[1.0, 1.0]])), Sign("s"), Linear("b", np.array([[1.0], [-1.0]]))))
+    network = lower(chain, Integers(0, 4, step=Fraction(1, 4), start=Fraction(1, 3))).network
+    query = Query(2, 2, [Case(Box([Fraction(4, 3)] * 2, [Fraction(4, 3)] * 2), [[Inequality({0: 1, 1: -1}, 0)]])])
+    answer = sg.verify(network, query)
+    assert answer.witness == (4, 4)
+    assert answer.data()["source_witness"] == ["4/3", "4/3"]
+    assert str(answer).endswith("x1 = 4/3; x2 = 4/3, in the numbers of the file, as the query")
+    other = sg.verify(network, sg.Always(1))  # asked in the network's own numbers
+    assert "source_witness" not in other.data()
+    assert "file" not in str(other)
+
+
 def test_bits_of_a_file_have_the_files_values():
     chain = Chain("net", (2,), (Linear("fc", np.array([[1.0, 1.0]])), Sign("sign"), Linear("out", np.array([[1.0], [-1.0]]))))
     network = lower(chain, BitInputs(-1, 1)).network

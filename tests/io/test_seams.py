@@ -208,3 +208,68 @@ def test_tails_that_turn_the_classes_around_are_refused(tail, words):
 def test_a_pad_value_is_rounded_as_the_module_rounds_it():
     module = made((1, 1, 2), nn.ConstantPad2d((1, 0, 0, 0), 0.1), nn.Conv2d(1, 1, (1, 2), bias=False), Do(lambda x: x - 0.1), Sign())
     levels(module, (1, 1, 2))
+
+
+# -- the class that is picked -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pick", [lambda x: x.max(1)[1], lambda x: torch.max(x, 1).indices, lambda x: x.topk(1, 1)[1], lambda x: x.topk(3, 1)[1]]
+)
+def test_the_class_of_the_largest_score_is_followed(pick):
+    head = nn.Linear(2, 3)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]))
+        head.bias.copy_(torch.tensor([0.0, 0.5, 0.25]))
+    module = nn.Sequential(Sign(), head, Do(pick)).eval()
+    X = np.array(list(product((-1.0, 1.0), repeat=2)))
+    found = sg.from_torch(module, torch.zeros(1, 2), inputs=sg.Reals())
+    expected = module(torch.from_numpy(X).float()).numpy().reshape(len(X), -1)[:, 0]
+    assert found.network.predict(X).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("pick", [lambda x: x.max(1), lambda x: x.max(1)[0], lambda x: x.topk(1, 1)[0]])
+def test_the_largest_score_alone_is_no_class(pick):
+    head = nn.Linear(2, 3)
+    with torch.no_grad():
+        head.weight.copy_(torch.ones(3, 2))
+    with pytest.raises(FileError, match="only the first, or the class, is followed"):
+        sg.from_torch(nn.Sequential(Sign(), head, Do(pick)).eval(), torch.zeros(1, 2), inputs=sg.Reals())
+
+
+# -- modes and examples -----------------------------------------------------------------------------------------------------------
+
+
+class Turned(nn.Module):
+    """A layer of one's own that does something else while it learns."""
+
+    def forward(self, x):
+        return -x if self.training else x
+
+
+def test_a_training_mode_that_matters_is_refused():
+    linear = nn.Linear(2, 1)
+    with torch.no_grad():
+        linear.weight.copy_(torch.ones(1, 2))
+    module = nn.Sequential(Turned(), Sign(), linear)
+    with pytest.raises(FileError, match=r"training mode, where it computes something else.*module\.eval\(\)"):
+        sg.from_torch(module, torch.ones(1, 2), inputs=sg.Reals())
+    assert all(part.training for part in module.modules())
+    assert sg.from_torch(module.eval(), torch.ones(1, 2), inputs=sg.Reals()).network.logits([[1, 1]]) > 1
+    assert sg.from_torch(nn.Sequential(Sign(), linear), torch.ones(1, 2), inputs=sg.Reals()).network.layers == ()
+
+
+def test_an_example_that_does_not_fit_is_named():
+    module = nn.Sequential(Sign(), nn.Linear(2, 1)).eval()
+    with pytest.raises(FileError, match=r"forward pass fails on samples of shape \(3,\)"):
+        sg.from_torch(module, torch.ones(1, 3), inputs=sg.Reals())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_parameters_that_are_not_finite_are_named(value):
+    linear = nn.Linear(2, 1)
+    with torch.no_grad():
+        linear.weight.copy_(torch.ones(1, 2))
+        linear.bias.fill_(value)
+    with pytest.raises(FileError, match="not finite"):
+        sg.from_torch(nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.BitInputs())

@@ -102,6 +102,7 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     if type(X) is np.ndarray and X.dtype.names is None:
         return None
     labels = _labels(X)
+    _check_way(X, names)
     if labels is not None:
         if isinstance(X, np.ndarray):
             return _objects(X.reshape(-1).tolist(), _places(labels, names))
@@ -150,6 +151,20 @@ def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
     if index is not None and not callable(index) and hasattr(x, "to_numpy"):
         return list(index), x.to_numpy().tolist()
     return None
+
+
+def _check_way(X: Any, names: Sequence[str]) -> None:
+    """Refuse a frame whose rows have the names of the features, and a series that is one column of a frame: they lie the wrong way."""
+    index = getattr(X, "index", None)
+    if isinstance(X, Mapping) or index is None or callable(index):
+        return
+    known = set(names)
+    if getattr(X, "columns", None) is not None:
+        rows, columns = ({str(label) for label in labels} for labels in (index, X.columns))
+        if rows == known != columns:
+            raise EncodingError("the names of the features are those of the rows. Give one row for each sample: X.T.")
+    elif str(getattr(X, "name", None)) in known and not known.intersection(str(label) for label in index):
+        raise EncodingError(f"a series with the name {X.name!r} is one column of a table. Give whole samples: the table, or one row of it.")
 
 
 def _places(labels: Sequence[Any], names: Sequence[str]) -> list[int]:

@@ -259,8 +259,8 @@ def _scored(
         known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
         tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound + known)
     if chain.left_out and not isinstance(ours.found, PartlyImported):
-        outputs = seen.outputs
-        if outputs.size in (len(mine), mine.size):
+        outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
+        if chain.picks != "scores" and outputs.size in (len(mine), mine.size):
             tally.add_classes(ours.counts(rows), outputs, start, doubt)
 
 

@@ -86,12 +86,14 @@ class Refuted(Drawn):
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
+        source = {} if self._in_source is None else {"source_witness": [str(value) for value in self._in_source]}
         return {
             "outcome": "refuted",
             "claim": self.claim,
             "labels": list(self.labels),
             "changes": {name: [_json(a), _json(b)] for name, (a, b) in self.changes.items()},
             "witness": self.certificate["witness"],
+            **source,
             "engine": engine_words(self.engine),
             "seconds": self.seconds,
             "certificate": self.certificate,
@@ -104,9 +106,17 @@ class Refuted(Drawn):
         elif self.certificate["question"]["kind"] == "robust":
             shown = "for the sample itself"
         else:
-            pairs = list(zip(self.network.encoder.names, self.witness, strict=True))
+            values = self.witness if self._in_source is None else self._in_source
+            pairs = list(zip(self.network.encoder.names, values, strict=True))
             shown = f"for {'; '.join(f'{name} = {value}' for name, value in pairs[:4])}" + ("; ..." if len(pairs) > 4 else "")
+            shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
         return f"{self.claim}: refuted by {engine_words(self.engine)}. Class {found} {shown}"
+
+    @property
+    def _in_source(self) -> tuple[Any, ...] | None:
+        """The witness in the numbers of the file that a query is about, where these are not the network's own."""
+        own = self.network.source.is_plain or self.certificate["question"]["kind"] != "query"
+        return None if own else self.network.source.inputs(self.witness)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.reason.moves import Moves, Way, listed
-from sugenet.reason.neighbourhood import Neighbourhood, build, place_of
+from sugenet.reason.neighbourhood import Neighbourhood, build, pairs_of, place_of
 
 __all__ = ["Box"]
 
@@ -38,8 +38,7 @@ class Box:
     limits: tuple[tuple[Any, Any], ...]
 
     def __init__(self, limits: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
-        given = limits.items() if isinstance(limits, Mapping) else limits
-        object.__setattr__(self, "limits", tuple((feature, _frozen(limit)) for feature, limit in given))
+        object.__setattr__(self, "limits", tuple((feature, _frozen(limit)) for feature, limit in pairs_of(limits, "limits")))
 
     def placed(self, network: Network) -> dict[int, Any]:
         """Limits by number of the feature."""

@@ -149,7 +149,7 @@ def _asked(network: Network, x: Any, region: Any, where: Any) -> tuple[Neighbour
     """The neighbourhood and its sample, the question as JSON, and the region in words."""
     if isinstance(x, Neighbourhood) and region is None:
         x, region = None, x
-    box = where if isinstance(where, Box) else Box(where or {})
+    box = where if isinstance(where, Box) else Box({} if where is None else where)
     limits = region_data(network, box)["limits"]
     words = [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))] if limits else []
     if region is None:

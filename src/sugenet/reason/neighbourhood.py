@@ -22,7 +22,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
 from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of, listed
 
-__all__ = ["Move", "Neighbourhood", "Weigh", "build", "place_of", "row_of", "whole_weights"]
+__all__ = ["Move", "Neighbourhood", "Weigh", "build", "pairs_of", "place_of", "row_of", "whole_weights"]
 
 _BITS = 60
 
@@ -119,6 +119,18 @@ def row_of(values: Iterable[Any]) -> Any:
 
 Weigh: TypeAlias = Callable[[int, Fraction, int], Fraction | None]
 """From the feature, the size of the raw change and the number of bits it flips to its weight; None when the move is not allowed."""
+
+
+def pairs_of(given: Any, what: str) -> list[tuple[Any, Any]]:
+    """Features with something said of each: a mapping, anything else that has items as a series has, or pairs."""
+    items = getattr(given, "items", None)
+    try:
+        pairs = [() if isinstance(pair, str) else tuple(pair) for pair in (items() if callable(items) else given)]
+    except TypeError:
+        pairs = [()]
+    if any(len(pair) != 2 or hasattr(pair[1], "to_numpy") for pair in pairs):
+        raise QuestionError(f"{what} are needed by feature, such as {{'age': ...}}, or as pairs of a feature and what is said of it.")
+    return [(feature, said) for feature, said in pairs]
 
 
 def place_of(network: Network, feature: Any) -> int:

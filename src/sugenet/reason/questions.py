@@ -50,7 +50,7 @@ def _places(network: Network, features: Iterable[Any]) -> list[int]:
 
 
 def _limits(where: Any) -> Box:
-    return where if isinstance(where, Box) else Box(where or {})
+    return where if isinstance(where, Box) else Box({} if where is None else where)
 
 
 def _limit_data(limit: Any) -> Any:

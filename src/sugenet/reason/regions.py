@@ -15,7 +15,7 @@ from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.reason.boxes import Box
-from sugenet.reason.neighbourhood import Move, Neighbourhood, Weigh, build, place_of
+from sugenet.reason.neighbourhood import Move, Neighbourhood, Weigh, build, pairs_of, place_of
 
 __all__ = [
     "L0",
@@ -203,7 +203,7 @@ class Prices:
     per_unit: bool = False
 
     def __init__(self, prices: Mapping[Any, Any] | Iterable[tuple[Any, Any]], per_unit: bool = False) -> None:
-        object.__setattr__(self, "prices", tuple(prices.items() if isinstance(prices, Mapping) else prices))
+        object.__setattr__(self, "prices", tuple(pairs_of(prices, "prices")))
         object.__setattr__(self, "per_unit", per_unit)
 
     def exact(self, network: Network) -> dict[int, Fraction]:

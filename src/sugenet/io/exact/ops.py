@@ -25,6 +25,7 @@ __all__ = [
     "MaxPool",
     "Op",
     "Pad",
+    "Picks",
     "Sign",
 ]
 
@@ -141,6 +142,7 @@ class Flatten:
     order: Literal["CHW", "HWC"] = "CHW"
 
 
+Picks: TypeAlias = Literal["", "class", "scores", "marks"]
 Op: TypeAlias = Linear | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
 
 
@@ -160,8 +162,9 @@ class Chain:
     channels_last: bool = False
     """Whether raw samples come as (height, width, channels)."""
     left_out: tuple[str, ...] = ()
-    picks: bool = False
-    """Whether one of them gives something else than a number for each class that compares as the scores do, such as the class alone."""
+    picks: Picks = ""
+    """What they show instead of a number for each class that compares as the scores do: the class of the largest score first, the largest
+    scores themselves, or a mark at the class; nothing of the kind where it is empty."""
 
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)

@@ -19,7 +19,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Flatten, Op
 from sugenet.io.onnx.graph import Array
 
-__all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "Link", "Piece", "new_axis"]
+__all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "Link", "Piece", "new_axis", "shape_of"]
 
 MAX_VALUES = 1 << 26
 """Values of one sample at any place of the network."""
@@ -149,11 +149,11 @@ class Flow:
                     need = 1
                 else:
                     raise FileError(
-                        f"it makes shape {_sizes(sizes)} of {_sizes(self.sizes)}, which mixes axes in a way that is not supported."
+                        f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, which mixes axes in a way that is not supported."
                     )
             axes.append(tuple(axis))
         if rest:
-            raise FileError(f"it makes shape {_sizes(sizes)} of {_sizes(self.sizes)}, which has another number of values.")
+            raise FileError(f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, which has another number of values.")
         if not halves:
             return replace(self, axes=tuple(axes))
         return replace(
@@ -198,7 +198,7 @@ class Flow:
         others = tuple(piece for number, pieces in enumerate(self.axes) for piece in pieces if number != axis % len(self.axes))
         if others != self.batch:
             raise FileError(
-                f"axis {axis % len(self.axes)} of {_sizes(self.sizes)} does not hold all values of a sample. Flatten them first."
+                f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a sample. Flatten them first."
             )
         return self.flat(held, where)
 
@@ -257,7 +257,7 @@ class Flow:
         full = [array.reshape((1,) * (rank - array.ndim) + array.shape) for array in arrays]
         for array in full:
             if any(size not in (1, there) for size, there in zip(array.shape, flow.sizes, strict=True)):
-                raise FileError(f"its constant of shape {_sizes(array.shape)} does not fit data of shape {_sizes(flow.sizes)}.")
+                raise FileError(f"its constant of shape {shape_of(array.shape)} does not fit data of shape {shape_of(flow.sizes)}.")
         full = [_narrowed(array) for array in full]
         varying = {axis for array in full for axis, size in enumerate(array.shape) if size > 1}
         if not varying:
@@ -319,6 +319,7 @@ def _size(axis: Axis) -> int:
     return prod(piece.size for piece in axis)
 
 
-def _sizes(sizes: Iterable[int]) -> str:
+def shape_of(sizes: Iterable[int]) -> str:
+    """Sizes in words."""
     shown = ["batch" if size == OPEN_BATCH else str(size) for size in sizes]
     return f"({', '.join(shown[:8])})"

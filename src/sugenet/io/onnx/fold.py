@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
+from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import DTYPES, Array
 
-__all__ = ["ELEMENTWISE", "OTHERS", "Folder", "axes_of", "integers", "steps_of"]
+__all__ = ["ELEMENTWISE", "OTHERS", "Folder", "axes_of", "integers", "of_samples", "steps_of", "thin"]
 
 _Given: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out."""
@@ -55,6 +56,18 @@ def steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
     return 0, (1 << bits) - 1 - narrow
 
 
+def of_samples(array: Array) -> bool:
+    """Whether an array is as long as a batch of any size, as `ones_like` makes it: the same for each sample, and stored once."""
+    return any(size and size % OPEN_BATCH == 0 for size in array.shape)
+
+
+def thin(array: Array) -> Array:
+    """The array cut to one along each axis along which it is stored once."""
+    return array[
+        tuple(slice(0, 1) if not stride and size > 1 else slice(None) for size, stride in zip(array.shape, array.strides, strict=True))
+    ]
+
+
 @dataclass
 class Folder:
     """Computes constants, within a bound on how many values may be made in all."""
@@ -67,10 +80,15 @@ class Folder:
         function = ELEMENTWISE.get(op) or OTHERS.get(op)
         if function is None:
             raise FileError("it is not among the operations that are computed on constants.")
+        if op not in ELEMENTWISE and op not in ("Shape", "Size") and any(array is not None and of_samples(array) for array in given):
+            raise FileError("it moves or joins constants of all samples of a batch, which is not supported.")
+        shapes = [array.shape for array in given if array is not None]
+        given = [None if array is None else thin(array) for array in given] if op in ELEMENTWISE else given
         self._spend(op, given)
         try:
             with np.errstate(all="ignore"):
-                return np.asarray(function(given, attributes))
+                found = np.asarray(function(given, attributes))
+            return np.broadcast_to(found, np.broadcast_shapes(*shapes)) if op in ELEMENTWISE else found
         except FileError:
             raise
         except (ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RecursionError, TypeError, ValueError) as error:
@@ -85,8 +103,8 @@ class Folder:
             except ValueError:
                 raise FileError(f"its constants have shapes {', '.join(map(str, shapes))}, which do not fit together.") from None
         elif op in ("Expand", "ConstantOfShape") and shapes:
-            target = given[1] if op == "Expand" else given[0]
-            made = prod(max(size, 1) for size in integers(target, "its shape")) * (prod(shapes[0]) if op == "Expand" else 1)
+            sizes = integers(given[1] if op == "Expand" else given[0], "its shape")
+            made = prod(max(size, 1) for size in sizes if size % OPEN_BATCH) * (prod(shapes[0]) if op == "Expand" else 1)
         elif op == "Range" and len(shapes) == 3 and all(array.size for array in given[:3]):
             first, last, step = (float(array.reshape(-1)[0]) for array in given[:3])
             made = int(min(abs((last - first) / (step or 1)), 1e18)) if isfinite(last - first) else 1 << 60
@@ -272,7 +290,11 @@ def _flatten(given: _Given, attributes: _Attributes) -> Array:
 
 def _full(given: _Given, attributes: _Attributes) -> Array:
     value = np.asarray(attributes.get("value", np.zeros(1, np.float32))).reshape(-1)[:1]
-    return np.full(integers(given[0], "its shape"), value[0], value.dtype)
+    return np.broadcast_to(value[0], integers(given[0], "its shape"))
+
+
+def _expanded(given: _Given, _: _Attributes) -> Array:
+    return np.broadcast_to(given[0], np.broadcast_shapes(given[0].shape, integers(given[1], "its shape")))
 
 
 def _constant(_: _Given, attributes: _Attributes) -> Array:
@@ -295,7 +317,7 @@ OTHERS: dict[str, _Function] = {
     "Concat": lambda given, attributes: np.concatenate([array for array in given if array is not None], int(attributes.get("axis", 0))),
     "Constant": _constant,
     "ConstantOfShape": _full,
-    "Expand": lambda given, _: np.asarray(given[0] * np.ones(integers(given[1], "its shape"), given[0].dtype)),
+    "Expand": _expanded,
     "Flatten": _flatten,
     "Gather": lambda given, attributes: np.take(given[0], given[1], int(attributes.get("axis", 0))),
     "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(given[0].dtype),

@@ -16,8 +16,8 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
-from sugenet.io.onnx.flow import Flow
-from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of
+from sugenet.io.onnx.flow import Flow, shape_of
+from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
 from sugenet.io.onnx.values import Constant, Curve, Data, Mix, Table, Value, settled
 
@@ -49,6 +49,8 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
     if any(constant.of_batch for constant in constants):
         raise FileError("it combines the data with the size of the batch, so that a sample's answer would depend on the others.")
+    values = [_as_one(value, data[0]) if isinstance(value, Constant) else value for value in values]
+    constants = [value for value in values if isinstance(value, Constant)]
     if len(tables) == len(data) and all(constant.array.size == 1 for constant in constants) and _alike(tables):
         return _worked_out(node, values, fold)
     if node.op in ("Add", "Sub", "Sum") and len(data) == 2 and not constants:
@@ -61,6 +63,20 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)
     return _arithmetic(node, values, settled(value, _CUT))  # type: ignore[arg-type]
+
+
+def _as_one(constant: Constant, value: Value) -> Constant:
+    """A constant that is the same number at every place of the data, or for every sample, as `ones_like` makes it, stored once."""
+    given = constant.array
+    array = thin(given)
+    array = array.reshape(-1)[:1].reshape((1,) * array.ndim) if array.size > 1 and (array == array.reshape(-1)[0]).all() else array
+    if array.shape == given.shape:
+        return constant
+    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, Table | Curve) else None
+    sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
+    if any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False)) or len(sizes) < given.ndim:
+        raise FileError(f"its constant of shape {shape_of(given.shape)} does not fit data of shape {shape_of(sizes)}.")
+    return replace(constant, array=array)
 
 
 def _alike(tables: Sequence[Table]) -> bool:

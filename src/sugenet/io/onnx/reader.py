@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import Chain, Picks
 from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
@@ -148,8 +148,8 @@ class _Walk:
 
     # -- outputs ---------------------------------------------------------------------------------------------------------------
 
-    def _scores(self) -> tuple[Flow, tuple[str, ...], bool]:
-        """The class scores: what a class is picked by, else the only output; and whether one is picked."""
+    def _scores(self) -> tuple[Flow, tuple[str, ...], Picks]:
+        """The class scores: what a class is picked by, else the only output; and what is shown of those picked."""
         outputs = {port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values}
         if not outputs:
             raise FileError("it has no output that a node makes.")
@@ -166,7 +166,8 @@ class _Walk:
                 found[name] = replace(tail, flow=replace(flow.flat(flow.inner, f"output {name[:60]!r}"), axes=(flow.batch, flow.inner)))
             except FileError as error:
                 failures.append(Failure(error, value.number if isinstance(value, Failure) else 1 << 30))
-        deciding = {name: tail for name, tail in found.items() if tail.picks} or found
+        picked = {name: tail for name, tail in found.items() if tail.picks}
+        deciding = {name: tail for name, tail in picked.items() if tail.picks != "scores"} or picked or found
         if not found or (failures and not any(tail.picks for tail in deciding.values())):
             if failures:
                 raise min(failures, key=lambda failure: failure.number).error
@@ -193,7 +194,7 @@ class _Walk:
             if not name:
                 continue
             if place and isinstance(made, Tail) and node.op == "TopK":
-                self.values[name] = made
+                self.values[name] = replace(made, picks="class")
             elif place:
                 self.values[name] = (
                     made if isinstance(made, Failure) else Failure(FileError(f"{node}: its output {place} is not supported."), node.number)
@@ -263,6 +264,10 @@ class _Walk:
                 return Constant(left.minus[0])
         found = self.fold(node.op, arrays_of(given), node.attributes)
         of_batch = any(value.of_batch for value in constants)
+        if node.op in ("ConstantOfShape", "Expand"):  # how many there are depends on the batch, what they are does not
+            of_batch = node.op == "Expand" and constants[0].of_batch
+        elif node.op in ("Shape", "Size"):
+            of_batch = bool((found % OPEN_BATCH == 0).any())
         if node.op == "Sub" and not of_batch and found.shape == constants[0].array.shape:
             return Constant(found, minus=(constants[0].array, constants[1].array))
         if of_batch and node.op in _SAME_SIZES:
@@ -284,7 +289,8 @@ class _Walk:
             f"{node}, where a tie goes to the last class instead of the first" if node.attributes.get("select_last_index") else str(node)
         )
         flow.features(axis, str(node))  # refuses where some scores lie on other axes
-        return Tail(flow, (named,), node.op in ("ArgMax", "TopK", "Hardmax"), node.op == "Softmax")
+        picks: Picks = "marks" if node.op == "Hardmax" else "class" if node.op == "ArgMax" else "scores" if node.op == "TopK" else ""
+        return Tail(flow, (named,), picks, node.op == "Softmax")
 
     def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
         tail = given[0]

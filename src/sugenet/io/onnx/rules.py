@@ -11,6 +11,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.flow import OPEN_BATCH, Flow
+from sugenet.io.onnx.fold import of_samples
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
 from sugenet.io.onnx.patterns import batch_norm, multi_threshold
@@ -41,13 +42,15 @@ def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
 
 def _parameter(given: Sequence[Value | None], place: int, what: str) -> Array:
     value = given[place] if len(given) > place else None
-    if not isinstance(value, Constant) or value.of_batch:
+    if not isinstance(value, Constant) or value.of_batch or of_samples(value.array):
         raise FileError(f"its {what} are missing.")
     return value.array
 
 
 def _optional(given: Sequence[Value | None], place: int) -> Array | None:
     value = given[place] if len(given) > place else None
+    if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
+        raise FileError(f"its input {place} depends on the size of the batch.")
     return value.array if isinstance(value, Constant) else None
 
 

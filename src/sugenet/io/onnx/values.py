@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Sign
+from sugenet.io.exact.ops import Affine, Picks, Sign
 from sugenet.io.onnx.flow import Flow
 from sugenet.io.onnx.graph import Array
 
@@ -77,8 +77,8 @@ class Tail:
 
     flow: Flow
     left_out: tuple[str, ...]
-    picks: bool = False
-    """Whether the largest score is picked: what stands before is what decides."""
+    picks: Picks = ""
+    """What is shown of the largest scores, where they are picked: what stands before is what decides."""
     shares: bool = False
     """Whether they are positive, so that logarithms keep their order."""
 

@@ -67,6 +67,7 @@ def chain_of_module(module: Any, example: Any) -> Chain:
     _check_mode(torch, module)
     source = type(module).__name__
     batch = _batch(torch, module, example)
+    _check_evaluation(torch, module, batch)
     signal, actual = signal_of_module(module, batch)
     return chain_of_signal(source, signal, actual, f"output of {source}")
 
@@ -78,8 +79,13 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
     recorder = _recorder(torch)()
     raw = _numpy(torch, batch).astype(np.float64)
     recorder.put(batch, start(raw))
-    with torch.no_grad(), _watched(torch, module, recorder), recorder:
-        output = module(batch)
+    try:
+        with torch.no_grad(), _watched(torch, module, recorder), recorder:
+            output = module(batch)
+    except RuntimeError as error:  # PyTorch's own
+        raise FileError(
+            f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])}: {str(error)[:200]}"
+        ) from error
     while isinstance(output, tuple | list) and output:
         output = output[0]
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
@@ -136,6 +142,35 @@ def _check_mode(torch: Any, module: Any) -> None:
     for path, part in module.named_modules():
         if part.training and isinstance(part, kinds):
             raise FileError(f"{path or 'the module'} ({type(part).__name__}) is in training mode. Call module.eval() first.")
+
+
+def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
+    """Refuse a module in training mode that computes something else in evaluation mode, through a layer of its own."""
+    modes = [(part, part.training) for part in module.modules()]
+    if not any(training for _, training in modes):
+        return
+    outputs = []
+    try:
+        with torch.no_grad():
+            for evaluation in (False, True):
+                module.eval() if evaluation else None
+                output = module(batch.clone())
+                while isinstance(output, tuple | list) and output:
+                    output = output[0]
+                outputs.append(output)
+    except RuntimeError:
+        return  # it is run again, and what fails is said there
+    finally:
+        for part, training in modes:
+            part.training = training
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        return
+    learning, deciding = (_numpy(torch, output).astype(np.float64) for output in outputs)
+    if not np.array_equal(learning, deciding, equal_nan=True):
+        raise FileError(
+            f"{type(module).__name__} is in training mode, where it computes something else than in evaluation mode. "
+            "Call module.eval() first."
+        )
 
 
 @contextmanager
@@ -238,7 +273,9 @@ def _recorder(torch: Any) -> Any:
             for tensor in others:
                 if isinstance(tensor, torch.Tensor) and tensor.numel():
                     self.alive.append(tensor.detach())
-                    self.lost[self.key(tensor)] = f"{where} ({name} gives more than one result, and only the first is followed)"
+                    self.lost[self.key(tensor)] = (
+                        f"{where} ({name} gives more than one result, and only the first, or the class, is followed)"
+                    )
             for tensor in changed:
                 key = self.key(tensor)
                 for other in [k for k in self.signals if k[0] == key[0] and k != key]:
@@ -269,13 +306,15 @@ def _recorder(torch: Any) -> Any:
             before = {id(value): self.find(value) for value in flat}
             values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}  # a call in place changes them
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
-            first = out[0] if isinstance(out, tuple | list) else out
+            place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0  # the classes, not their scores
+            first = out[place] if isinstance(out, tuple | list) else out
             result = None if first is None else _Result(_numpy(torch, first).copy())
             narrowed = first is not None and first.dtype in short and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
             call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed)
             signal = _ruled(call, tracked)
             written = [bound.get(argument.name) for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
-            self.lose(out[1:] if isinstance(out, tuple | list) else (), [v for v in written if isinstance(v, torch.Tensor)], where, name)
+            others = [tensor for k, tensor in enumerate(out) if k != place] if isinstance(out, tuple | list) else ()
+            self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
             self.put(first, signal)
             return out
 

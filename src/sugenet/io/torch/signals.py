@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluate import apply
-from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Sign
+from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Picks, Sign
 from sugenet.io.torch.piecewise import Piecewise
 
 __all__ = ["Node", "Signal", "chain_of_signal", "exact", "natural", "start"]
@@ -193,7 +193,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
             "Binarize activations with torch.where(x >= 0, 1, -1)."
         )
     ops = tuple(node.op for node in later if node.op is not None)
-    picks = any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail)
+    picks: Picks = "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
     return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
@@ -227,6 +227,8 @@ def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None
         off = ~(np.abs(found - actual) <= 1e-3 * scale + 1e-30)
     if off.any():
         place = tuple(int(k) for k in np.argwhere(off)[0])
+        if not np.isfinite(actual[place]):
+            raise FileError(f"{where}: gives {actual[place]:g}: the example, or a parameter, is not finite or far too large.")
         raise FileError(
             f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not understood. It may change values "
             "out of sight, through a view or NumPy: write new tensors instead of changing old ones in place."
