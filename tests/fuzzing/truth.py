@@ -203,9 +203,11 @@ def _violations(truth, question, other):
     if kind == "query":
         return lambda x: any(_in_case(truth, case, x) for case in question["cases"])
 
+    special = {question["feature"]} if kind == "monotone" else set(question["protected"])
+    others = [f for f in range(len(truth.codings)) if f not in special]
+
     def pair(x, y):
-        special = {question["feature"]} if kind == "monotone" else set(question["protected"])
-        if not set(truth.changes(x, y)) <= special or not (truth.meets(question["where"], x) and truth.meets(question["where"], y)):
+        if any(x[f] != y[f] for f in others) or not (truth.meets(question["where"], x) and truth.meets(question["where"], y)):
             return False
         p, q = truth.label(x), truth.label(y)
         if kind == "fair":

@@ -5,6 +5,8 @@ from itertools import islice
 
 import pytest
 
+from sugenet.bnn import DenseLayer, LevelLayer
+from sugenet.reason import check_large
 from tests.fuzzing.forgeries import bombs, difference, forgeries, tried
 
 MEGABYTES = 500
@@ -23,6 +25,19 @@ def test_no_false_certificate_is_accepted(seed):
         if forgery.how == "as it is" and forgery.certificate["proof"] is not None:
             kinds.add(forgery.certificate["proof"]["kind"])
     assert kinds >= {"bounds", "walk", "rup", "partition"}
+
+
+def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
+    maps = 0
+    for forgery in (forgery for seed in range(20, 26) for forgery in islice(forgeries(seed), 300)):
+        maps += not all(isinstance(layer, DenseLayer | LevelLayer) for layer in forgery.network.layers)
+        said = {}
+        for cells in (1 << 60, -1):  # written out, or not
+            monkeypatch.setattr(check_large, "_CELLS", cells)
+            said[cells] = tried(forgery)
+            assert not said[cells].false, forgery.how
+        assert said[-1].accepted == said[1 << 60].accepted, forgery.how
+    assert maps > 200
 
 
 @pytest.mark.slow

@@ -308,7 +308,7 @@ class OpenCounterfactual(Drawn):
 
 def _advice(reason: str, smaller: str = "ask about a smaller region") -> str:
     """What to do next: more time helps only where it ran out."""
-    if any(words in reason for words in ("time was up", "time is up", "time limit", "interrupted")):
+    if any(words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")):
         return f"Allow more time, or {smaller}."
     return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
 
