@@ -173,7 +173,8 @@ def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
         raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
-            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, but the certificate says {claimed}."
+            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
+            f"but the certificate says {str(claimed)[:120]}."
         )
     return f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, digest {found.digest})"
 

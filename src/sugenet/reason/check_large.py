@@ -172,7 +172,7 @@ class Large:
         found = (walk.sets, len(walk.known), walk.digest())
         if found != claimed:
             raise CertificateError(
-                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the certificate says {claimed}."
+                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the certificate says {str(claimed)[:120]}."
             )
         return f"none of the {walk.sets:,} changes is a violation ({len(walk.known):,} patterns, digest {found[2]})"
 
