@@ -80,8 +80,10 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
     """What each aims at, the certificate and its network; compressed proofs unpack to about so many bytes."""
     net, zero = bits(), [0] * 64
     robust = sg.Robust(zero, sg.Hamming(8))
-    yield "a walk whose patterns fill the memory", _claim(net, robust, _walk()), net
-    yield "a walk without end", _claim(net, sg.Robust(zero, sg.Hamming(40)), _walk(patterns=2)), net
+    within = [sum(comb(64, k) for k in range(radius + 1)) for radius in range(13)]  # the numbers of sets that there are
+    yield "a walk whose patterns fill the memory", _claim(net, robust, _walk(within[8], within[8])), net
+    yield "a walk without end", _claim(net, sg.Robust(zero, sg.Hamming(12)), _walk(within[12], 10**12)), net
+    yield "a walk with other sets", _claim(net, sg.Robust(zero, sg.Hamming(40)), _walk(patterns=2)), net
     yield "a walk over all pixels", _claim(pixels(), sg.Always(0), _walk()), pixels()
     yield "bounds over all pixels", _claim(pixels(), sg.Always(0), {"kind": "bounds"}), pixels()
     yield "a walk over maps", _claim(maps(), sg.Robust([0] * 3072, sg.Hamming(3)), _walk()), maps()

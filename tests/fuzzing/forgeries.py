@@ -27,6 +27,7 @@ from sugenet.reason.query import Box, Case, Inequality, Query
 from sugenet.reason.questions import problems_of
 from sugenet.reason.verify import certificate_of
 from tests.fuzzing import bombs as heavy
+from tests.fuzzing.convolutions import conv_network
 from tests.fuzzing.truth import is_true
 from tests.reason.small import random_network, random_sample, raw_values
 from tests.reason.test_patches import KINDS, query_around, scores_at
@@ -110,8 +111,8 @@ def forgeries(seed: int) -> Iterator[Forgery]:
         if kind < 0.35:
             yield from _reals(rng)
             continue
-        network = random_network(rng, features=int(rng.integers(2, 5)))
-        other = Network(network.encoder, random_network(rng, features=1).layers[:0], Head(rng.integers(-1, 2, (3, network.encoder.width))))
+        network = conv_network(rng) if kind < 0.6 else random_network(rng, features=int(rng.integers(2, 5)))
+        other = Network(network.encoder, (), Head(rng.integers(-1, 2, (3, network.encoder.width))))
         pool = [copy.deepcopy(found) for found in real(network, other, rng)]
         if not pool:
             continue

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
 
-from sugenet.bnn import LevelLayer, OneHot, Steps
+from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, Steps
 
 
 class Truth:
@@ -46,13 +46,7 @@ class Truth:
         if states not in self._scores:
             bits = [bool(b) for f, s in enumerate(states) for b in self.codings[f].bits(s)]
             for layer in self.network.layers:
-                rows, taus = layer.weights.tolist(), layer.tau.tolist()
-                if isinstance(layer, LevelLayer):
-                    tops = layer.tops.tolist()
-                    counts = [sum(w * s if w > 0 else -w * (t - s) for w, s, t in zip(row, states, tops, strict=True)) for row in rows]
-                else:
-                    counts = [sum(abs(w) for w, b in zip(row, bits, strict=True) if (w > 0) == b) for row in rows]
-                bits = [m >= tau for m, tau in zip(counts, taus, strict=True)]
+                bits = [m >= tau for m, tau in zip(_match_counts(layer, bits, states), layer.tau.tolist(), strict=True)]
             head = self.network.head
             signs = [sum(w if b else -w for w, b in zip(row, bits, strict=True)) for row in head.weights.tolist()]
             self._scores[states] = [a * s + b for a, s, b in zip(head.scale, signs, head.bias, strict=True)]
@@ -133,6 +127,42 @@ class Truth:
         return tops[0] == target if question["ties"] == "lowest" else target in tops
 
 
+def _match_counts(layer, bits, states):
+    """What holds for each neuron, literal by literal."""
+    if isinstance(layer, ConvLayer | PoolLayer):
+        values, tops = (bits, 1) if getattr(layer, "top", None) is None else (states, layer.top)
+        return [sum(w * values[i] if w > 0 else -w * (tops - values[i]) for i, w in taps) for taps in _taps(layer)]
+    rows = layer.weights.tolist()
+    if isinstance(layer, LevelLayer):
+        tops = layer.tops.tolist()
+        return [sum(w * s if w > 0 else -w * (t - s) for w, s, t in zip(row, states, tops, strict=True)) for row in rows]
+    return [sum(abs(w) for w, b in zip(row, bits, strict=True) if (w > 0) == b) for row in rows]
+
+
+def _taps(layer):
+    """For each neuron of a map the inputs that it reads, with their weights: the window laid on the image by hand."""
+    window = layer.window
+    (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
+    (high, wide), (down, across), (apart, beside) = window.kernel, window.stride, window.dilation
+    if isinstance(layer, PoolLayer):
+        kernels = [(range(c, c + 1), [[[1] * wide] * high]) for c in range(channels)]
+    else:
+        per_in, outs = channels // layer.groups, len(layer.weights) // layer.groups
+        kernels = [(range(o // outs * per_in, (o // outs + 1) * per_in), k) for o, k in enumerate(layer.weights.tolist())]
+    found = []
+    for reads, kernel in kernels:
+        for y in range(-top, height + bottom - apart * (high - 1), down):
+            for x in range(-left, width + right - beside * (wide - 1), across):
+                spots = [
+                    (c, y + a * apart, x + b * beside, k[a][b])
+                    for c, k in zip(reads, kernel, strict=True)
+                    for a in range(high)
+                    for b in range(wide)
+                ]
+                found.append([((c * height + v) * width + u, w) for c, v, u, w in spots if 0 <= v < height and 0 <= u < width and w])
+    return found
+
+
 def is_true(certificate, network, other=None):
     """Whether what a certificate claims is so."""
     truth, question, answer = Truth(network), certificate["question"], certificate["answer"]
@@ -173,9 +203,11 @@ def _violations(truth, question, other):
     if kind == "query":
         return lambda x: any(_in_case(truth, case, x) for case in question["cases"])
 
+    special = {question["feature"]} if kind == "monotone" else set(question["protected"])
+    others = [f for f in range(len(truth.codings)) if f not in special]
+
     def pair(x, y):
-        special = {question["feature"]} if kind == "monotone" else set(question["protected"])
-        if not set(truth.changes(x, y)) <= special or not (truth.meets(question["where"], x) and truth.meets(question["where"], y)):
+        if any(x[f] != y[f] for f in others) or not (truth.meets(question["where"], x) and truth.meets(question["where"], y)):
             return False
         p, q = truth.label(x), truth.label(y)
         if kind == "fair":

@@ -2,6 +2,8 @@
 
 import json
 from fractions import Fraction
+from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.strict import strict_json
+from sugenet.reason import check_sets
 from sugenet.reason.check_limit import Limit
 from sugenet.reason.check_question import plain_of, setting_of
 from sugenet.reason.goal import Goal, Votes, loses, wins
@@ -27,7 +30,8 @@ def walked(radius=4, **numbers):
     network = bits(40, 64)
     certificate = json.loads(json.dumps(sg.verify(network, sg.Robust([0] * 40, sg.Hamming(0))).certificate))
     certificate["question"]["region"]["radius"] = str(radius)
-    certificate["proof"] = {"kind": "walk", "sets": 10**12, "patterns": 10**9, "digest": "0" * 16} | numbers
+    sets = sum(comb(40, k) for k in range(radius + 1))
+    certificate["proof"] = {"kind": "walk", "sets": sets, "patterns": min(sets, 10**9), "digest": "0" * 16} | numbers
     return certificate | {"answer": "proved", "witness": None}, network
 
 
@@ -54,12 +58,40 @@ def test_limits_are_numbers(wrong):
         sg.check(certificate, network, **wrong)
 
 
-def test_a_walk_stops_once_it_has_more_than_it_claims():
+def test_a_walk_stops_once_it_has_more_than_it_claims(monkeypatch):
+    monkeypatch.setattr(check_sets, "_WORK", 0)  # nothing is counted in advance
     for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 ")):
         certificate, network = walked(radius=40, **numbers)
         with pytest.raises(CertificateError, match=words) as caught:
             sg.check(certificate, network, time_limit=None)  # 2^40 sets, which nobody waits for
         assert not isinstance(caught.value, CheckLimitError)
+
+
+@pytest.mark.parametrize("sets", [1, 7, 102_090, 102_092, 10**12])
+def test_another_number_of_sets_is_refused_before_the_walk(sets, monkeypatch):
+    certificate, network = walked(sets=sets, patterns=1)
+    monkeypatch.setattr("sugenet.reason.check_walk.walk", None)
+    with pytest.raises(CertificateError, match=f"there are 102,091 sets of changes, not {sets:,}"):
+        sg.check(certificate, network)
+
+
+def test_another_number_of_inputs_is_refused_before_they_are_measured(monkeypatch):
+    network = bits(40, 64)
+    certificate = json.loads(json.dumps(sg.count(network, [0] * 40, sg.Hamming(2)).certificate))
+    certificate["question"]["region"]["radius"] = "30"
+    monkeypatch.setattr("sugenet.reason.check_count.plain_of", None)
+    with pytest.raises(CertificateError, match="the region has 1,099,138,042,172 inputs, not 821"):
+        sg.check(certificate, network)
+
+
+def test_sets_are_counted_as_they_are_walked():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        weights = [rng.integers(0, 5, rng.integers(1, 4)).tolist() for _ in range(rng.integers(0, 5))]
+        budget = None if rng.random() < 0.2 else int(rng.integers(0, 9))
+        chosen = product(*([0, *row] for row in weights))
+        expected = sum(budget is None or sum(choice) <= budget for choice in chosen)
+        assert check_sets.sets_of(weights, budget, Limit(), sums=1000) == expected
 
 
 @pytest.mark.parametrize("numbers", [{"patterns": 5.0}, {"patterns": 0}, {"sets": True}, {"patterns": 10**13}, {"sets": 0}])
@@ -209,3 +241,35 @@ def test_thresholds_far_away_decide_as_they_say(tau):
         assert is_true(answer.certificate, network, network)
         if answer.certificate["answer"] != "undecided":
             sg.check(json.loads(json.dumps(answer.certificate)), network, network)
+
+
+def _beyond_64_bits():
+    """Four inputs, all of class 0, whose scores fit no machine word and whose weights cannot be packed."""
+    weights, scale = [[67108864, -67108864], [3, -67108864]], [Fraction(236345639831), Fraction(67004534638)]
+    return Network.of_bits([], Head(weights, [a * sum(map(abs, row)) for a, row in zip(scale, weights, strict=True)], scale))
+
+
+def test_few_inputs_are_answered_whatever_the_size_of_the_scores():
+    network = _beyond_64_bits()
+    everything = np.array([[a, b] for a in (0, 1) for b in (0, 1)])
+    assert network.predict(everything).tolist() == [0] * 4 == network.predict(everything, engine="definition").tolist()
+    with pytest.raises(sg.errors.TooLargeError, match="engine='definition'"):
+        network.predict(everything, engine="numpy")
+    for question in (sg.Always(0), sg.Robust([1, 0], sg.Hamming(1)), sg.Agree(network)):
+        answer = sg.verify(network, question)
+        assert isinstance(answer, sg.Proved)
+        assert "changes is a violation" in sg.check(json.loads(json.dumps(answer.certificate)), network, network)
+    answer = sg.whatif(network, [1, 0])
+    assert answer.data()["outcome"] == "none"
+    sg.check(answer.certificate, network)
+    for asked, total in (((), 4), (([1, 0], sg.Hamming(1)), 3)):
+        found = sg.count(network, *asked)
+        assert found.counts == (total, 0)
+        sg.check(found.certificate, network)
+
+
+def test_more_time_is_advised_only_where_it_ran_out():
+    _, network = walked()
+    asked = sg.Robust([0] * 40, sg.Hamming(4))
+    assert "Allow more time" not in str(sg.verify(network, asked, engine="bounds"))
+    assert "Allow more time" in str(sg.verify(network, asked, engine="flips", time_limit=0))

@@ -5,6 +5,8 @@ from itertools import islice
 
 import pytest
 
+from sugenet.bnn import DenseLayer, LevelLayer
+from sugenet.reason import check_large
 from tests.fuzzing.forgeries import bombs, difference, forgeries, tried
 
 MEGABYTES = 500
@@ -25,6 +27,19 @@ def test_no_false_certificate_is_accepted(seed):
     assert kinds >= {"bounds", "walk", "rup", "partition"}
 
 
+def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
+    maps = 0
+    for forgery in (forgery for seed in range(20, 26) for forgery in islice(forgeries(seed), 300)):
+        maps += not all(isinstance(layer, DenseLayer | LevelLayer) for layer in forgery.network.layers)
+        said = {}
+        for cells in (1 << 60, -1):  # written out, or not
+            monkeypatch.setattr(check_large, "_CELLS", cells)
+            said[cells] = tried(forgery)
+            assert not said[cells].false, forgery.how
+        assert said[-1].accepted == said[1 << 60].accepted, forgery.how
+    assert maps > 200
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_no_false_certificate_is_accepted_at_length(seed):
@@ -40,7 +55,7 @@ def test_certificates_as_they_are_hold():
     assert len(held) > len(found) // 2  # the others are false claims with the right numbers
 
 
-@pytest.mark.parametrize("number", range(31))
+@pytest.mark.parametrize("number", range(32))
 def test_what_asks_for_much_is_refused_within_limits(number):
     forgery = small_bombs()[number]
     found = tried(forgery, seconds=0.5, memory=100 << 20)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Head, Network, Window
+from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.memory import available, make_sure
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
@@ -18,7 +18,10 @@ from sugenet.reason.front import Front, first_layer, move_gains, reach
 from sugenet.reason.goal import loses
 from sugenet.reason.moves import Moves, columns_of, listed
 from sugenet.reason.problem import Problem
+from sugenet.reason.query import Box as QueryBox
+from sugenet.reason.query import Case, Inequality, Query
 from sugenet.reason.singles import violating_singles, walk_singles
+from sugenet.reason.verify import certificate_of
 from tests.reason.large import cnv, image, one_convolution, small_conv_network
 from tests.reason.small import random_sample, raw_values, samples_inside
 
@@ -274,3 +277,22 @@ def test_brute_force_of_this_file_sees_every_value():
     network, x = _small(0)
     everything = list(product(*map(raw_values, network.encoder.codings)))
     assert len(list(samples_inside(L0(len(x)).around(network, x)))) == len(everything)
+
+
+def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
+    rng = np.random.default_rng(0)
+    layer = LevelLayer(rng.choice([-1, 1], (4096, 1)), [2500] * 4096, [5000])
+    network = Network(Encoder([integer(0, 5000)]), [layer], Head(rng.choice([-1, 1], (2, 4096))))
+    forged = certificate_of(network, sg.Always(0)) | {"answer": "proved", "proof": {"kind": "bounds"}}
+    with pytest.raises(CheckLimitError, match="what each change adds to the neurons needs more than"):
+        check(forged, network, memory_limit=64 << 20)
+
+
+def test_conditions_that_contradict_each_other_are_seen_in_large_networks_too(written):
+    network = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [1, 1])], Head([[1, 1], [1, -1]]))
+    both = [Inequality([(0, 1), (1, -1)], 1), Inequality([(0, -1), (1, 1)], 1)]  # each class scores more than the other
+    answer = verify(network, Query(2, 2, [Case(QueryBox([0, 0], [1, 1]), [both])]), engine="bounds")
+    assert isinstance(answer, sg.Proved)
+    for out in (True, False):
+        written(out=out)
+        check(answer.certificate, network)

@@ -20,7 +20,7 @@ from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, Ints, LevelLayer
 from sugenet.bnn.neuron import Neuron
-from sugenet.bnn.packed import Packed
+from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.source import Source
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
@@ -154,14 +154,14 @@ class Network(Drawn):
             activity.append(bits)
         return activity
 
-    def packed(self, engine: EngineChoice = "auto") -> Packed:
+    def packed(self, engine: EngineChoice = "auto") -> Packed | Unpacked:
         """The packed form of the network, made once for each engine."""
         if engine not in self._packed:
-            self._packed[engine] = Packed.of(self.layers, self.head, engine)
+            self._packed[engine] = compiled(self.layers, self.head, engine)
         return self._packed[engine]
 
     @cached_property
-    def _packed(self) -> dict[str, Packed]:
+    def _packed(self) -> dict[str, Packed | Unpacked]:
         return {}
 
     def predict(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> npt.NDArray[np.intp]:

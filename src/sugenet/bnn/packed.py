@@ -32,7 +32,7 @@ from sugenet.bnn.head import Head
 from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
 from sugenet.errors import TooLargeError
 
-__all__ = ["Maps", "Packed", "Plain", "Rows", "fast_levels", "unmerged"]
+__all__ = ["Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "fast_levels", "unmerged"]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
@@ -228,6 +228,35 @@ class Packed:
         step = max(64, _CHUNK_BYTES // widest) if widest else max(1, len(inputs))
         for start in range(0, max(len(inputs), 1), step):
             yield inputs[start : start + step]
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A network that runs as the definition says throughout."""
+
+    layers: tuple[Layer, ...]
+    head: Head
+
+    def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:  # noqa: ARG002
+        """Match counts of the classes, from what the first layer reads."""
+        return self.head.match_counts(self.hidden(inputs)[-1] if self.layers else inputs)
+
+    def hidden(self, inputs: _Values) -> list[Bits]:
+        """Activity of every hidden layer."""
+        found: list[Bits] = []
+        for layer in self.layers:
+            found.append(layer.activity(found[-1] if found else inputs))
+        return found
+
+
+def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed | Unpacked:
+    """A network for an engine; where any will do and the weights are too large to be packed, as the definition says."""
+    try:
+        return Packed.of(layers, head, engine)
+    except TooLargeError:
+        if engine != "auto":
+            raise
+        return Unpacked(tuple(layers), head)
 
 
 def _all_of(stage: Plain | Maps | Rows, values: _Values) -> list[Bits]:

@@ -155,7 +155,7 @@ class Undecided(Drawn):
             known = f" Proved so far: it holds up to {show_cost(kind, Fraction(self.facts['proved_up_to']))}."
         if "open_cases" in self.facts:
             known += f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} ways to violate it."
-        return f"{self.claim}: undecided ({self.reason}).{known} Allow more time, or ask about a smaller region."
+        return f"{self.claim}: undecided ({self.reason}).{known} {_advice(self.reason)}"
 
 
 # -- whatif ----------------------------------------------------------------------------------------------------------------------
@@ -312,7 +312,15 @@ class OpenCounterfactual(Drawn):
         }
 
     def __str__(self) -> str:
-        return f"undecided: {self.reason}. Proved so far: any change needs at least {show_cost(self.cost, self.lower)}. Allow more time."
+        known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower)}."
+        return f"undecided: {self.reason}. {known} {_advice(self.reason, 'allow fewer changes')}"
+
+
+def _advice(reason: str, smaller: str = "ask about a smaller region") -> str:
+    """What to do next: more time helps only where it ran out."""
+    if any(words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")):
+        return f"Allow more time, or {smaller}."
+    return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
 
 
 def _json(value: Any) -> Any:

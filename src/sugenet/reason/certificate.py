@@ -16,7 +16,8 @@ from sugenet.reason.check_bounds import check_bounds
 from sugenet.reason.check_form import check_form, check_outside, check_proof_form, exact
 from sugenet.reason.check_large import Large, is_large
 from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
-from sugenet.reason.check_question import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of
+from sugenet.reason.check_question import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of, weights_of
+from sugenet.reason.check_sets import see_sets
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
 
@@ -125,6 +126,8 @@ def _check_none(
     for number, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
         mine = limit.part()
         setting = setting_of(question, network, other, mine, number)
+        if kind == "walk":
+            see_sets(*weights_of(setting, mine, strict=strict), part["sets"], mine)
         if kind in ("bounds", "walk") and is_large(setting):
             large = Large(setting, mine, strict=strict)
             said[large.check_bounds() if kind == "bounds" else large.check_walk(part)] = None
@@ -170,7 +173,8 @@ def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
         raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
-            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, but the certificate says {claimed}."
+            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
+            f"but the certificate says {str(claimed)[:120]}."
         )
     return f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, digest {found.digest})"
 

@@ -10,7 +10,7 @@ from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import CertificateError
 from sugenet.reason.check_question import Plain, over_inputs
 
-__all__ = ["check_bounds", "most_features", "reachable"]
+__all__ = ["check_bounds", "contradicts", "most_features", "reachable"]
 
 
 def most_features(plain: Plain) -> int:
@@ -58,7 +58,7 @@ def check_bounds(plain: Plain) -> str:
     counts = _count(plain.head, state)
     for case in plain.cases:
         plain.limit.look()
-        if _contradicts(plain.head, case):
+        if contradicts(plain.head, case):
             continue
         if not any(_impossible(plain.head, factors, least, counts, state, loose, limit) for factors, least in case):
             raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
@@ -88,7 +88,7 @@ def _impossible(head: Ints, factors: list[int], least: int, counts: Ints, state:
     return bool(here + sum(gains[:limit]) < least)
 
 
-def _contradicts(head: Ints, case: list[tuple[list[int], int]]) -> bool:
+def contradicts(head: Ints, case: list[tuple[list[int], int]]) -> bool:
     """Whether two inequalities of a case say ``s >= a`` and ``-s >= b`` of the same sum s of neurons, with a + b above 0."""
     sums = []
     for factors, least in case:

@@ -28,7 +28,8 @@ from sugenet.errors import CertificateError
 from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
 from sugenet.reason.check_form import _region as _check_region
 from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
-from sugenet.reason.check_question import Option, Plain, Setting, plain_of, raw, scores, setting_of
+from sugenet.reason.check_question import Option, Plain, Setting, plain_of, raw, scores, setting_of, weights_of
+from sugenet.reason.check_sets import as_words, sets_of
 
 __all__ = ["check_count", "recount"]
 
@@ -87,16 +88,15 @@ def recount(certificate: dict[str, Any], network: Network, limit: Limit, parts: 
     check_proof_form(proof)
     if certificate["method"] not in ("constant", "sums", "walk"):
         raise CertificateError(f"unknown method {str(certificate['method'])[:40]!r}.")
-    region = _region(certificate["question"], network, limit)
+    region = _region(certificate["question"], network, _whole(certificate["total"]), limit)
     roots = _roots(region, proof)
     claimed = [[_whole(many) for many in row] for _, row in proof["parts"]]
-    _whole(certificate["total"])
     if any(len(row) != network.head.outputs for row in [*claimed, [_whole(many) for many in certificate["counts"]]]):
         raise CertificateError(f"a part does not have {network.head.outputs} counts, one for each class.")
     for (what, _), row, rows in zip(proof["parts"], claimed, roots, strict=True):
         size = sum(root.size for root in rows)
         if sum(row) != size:
-            raise CertificateError(f"part {what} has {size:,} inputs, but its counts sum to {sum(row):,}.")
+            raise CertificateError(f"part {what} has {as_words(size)} inputs, but its counts sum to {as_words(sum(row))}.")
     if [sum(column) for column in zip(*claimed, strict=True)] != certificate["counts"] or sum(certificate["counts"]) != certificate[
         "total"
     ]:
@@ -194,7 +194,7 @@ class _Root:
     """How many inputs it has."""
 
 
-def _region(question: dict[str, Any], network: Network, limit: Limit) -> _Region:
+def _region(question: dict[str, Any], network: Network, total: int, limit: Limit) -> _Region:
     codings = network.encoder.codings
     boxed = setting_of({"kind": "always", "label": 0, "where": question["where"]}, network, None, limit)
     inside = [{codings[f].state(boxed.samples[0][f]): boxed.samples[0][f]} for f in range(len(codings))]
@@ -231,7 +231,10 @@ def _region(question: dict[str, Any], network: Network, limit: Limit) -> _Region
             raise CertificateError("the costs are too finely divided to count again.")
     if sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")
-    plain = plain_of(Setting((network,), (tuple(sample),), tuple(own), options, budget, []), limit)
+    setting = Setting((network,), (tuple(sample),), tuple(own), options, budget, [])
+    if (size := _size(*weights_of(setting, limit), limit)) != total:  # nothing is measured for a claim that cannot hold
+        raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
+    plain = plain_of(setting, limit)
     limit.take(8 * len(plain.base) * len(prices), "what each change adds to the neurons")
     return _Region(network, plain, list(options), [[o.order for o in row] for row in options.values()], dict(enumerate(own)), limit)
 
@@ -319,22 +322,10 @@ def _changed(region: _Region, chosen: Sequence[tuple[int, Ints]], rest: list[int
 
 def _size(weights: list[list[int]], left: int | None, limit: Limit) -> int:
     """How many choices of at most one option a feature there are, with what is left of the budget."""
-    if left is None:
-        return prod(len(row) + 1 for row in weights)
-    if left < 0:
-        return 0
-    found = {0: 1}
-    for row in weights:
-        more = dict(found)
-        for weight in row:
-            limit.look()
-            for used, many in found.items():
-                if used + weight <= left:
-                    more[used + weight] = more.get(used + weight, 0) + many
-        found = more
-        if len(found) > _BUDGETS:
-            raise CertificateError("the costs have too many different sums to count again.")
-    return sum(found.values())
+    size = sets_of(weights, left, limit, sums=_BUDGETS)
+    if size is None:
+        raise CertificateError("the costs have too many different sums to count again.")
+    return size
 
 
 # -- counting ------------------------------------------------------------------------------------------------------------------

@@ -19,13 +19,14 @@ from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.conv import Layer, tops_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import CertificateError
+from sugenet.reason.check_bounds import contradicts
 from sugenet.reason.check_limit import Limit
 from sugenet.reason.check_question import Option, Setting, rows_of, unit_of, whole_of
 
 __all__ = ["Large", "is_large"]
 
 _CELLS = 1 << 24
-"""Changes times neurons, or weights of later layers that are not dense, up to which everything is written out."""
+"""Changes times neurons or features, or weights of later layers that are not dense, up to which everything is written out."""
 _BLOCK = 64
 
 
@@ -36,7 +37,7 @@ def is_large(setting: Setting) -> bool:
         return False
     changes = sum(map(len, setting.options.values()))
     written_out = sum(layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer))
-    return changes * layers[0].outputs > _CELLS or written_out > _CELLS
+    return changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS or written_out > _CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,7 @@ class Large:
             row[place] = row[place] + step if rows.dtype != bool else step > 0
         columns = (self.first.match_counts(rows) - self.first.tau - self.base) * steps[:, None]
         neurons = np.flatnonzero(columns.any(axis=0))
+        self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")
         return _Feature(prices, change, neurons, columns[:, neurons])
 
     def _together(self) -> int:
@@ -127,6 +129,8 @@ class Large:
         head, state = self.network.head.weights, self.states[-1]
         counts = self.states.counts[-1]
         for case in self.cases:
+            if contradicts(head, case):
+                continue
             sums = [(_combined(head, factors), factors, least) for factors, least in case]
             if not any(_impossible(row, factors, least, counts, state, loose, limit) for row, factors, least in sums):
                 raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
@@ -168,7 +172,7 @@ class Large:
         found = (walk.sets, len(walk.known), walk.digest())
         if found != claimed:
             raise CertificateError(
-                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the certificate says {claimed}."
+                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the certificate says {str(claimed)[:120]}."
             )
         return f"none of the {walk.sets:,} changes is a violation ({len(walk.known):,} patterns, digest {found[2]})"
 

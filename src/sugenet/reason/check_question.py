@@ -40,6 +40,7 @@ __all__ = [
     "see_other",
     "setting_of",
     "unit_of",
+    "weights_of",
     "whole_of",
 ]
 
@@ -461,6 +462,18 @@ def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting
 
 
 # -- in whole numbers ----------------------------------------------------------------------------------------------------------
+
+
+def weights_of(setting: Setting, limit: Limit, *, strict: bool = False) -> tuple[list[list[int]], int | None]:
+    """Prices of the options of every feature within the budget, and the budget, in whole numbers."""
+    unit = unit_of(setting.options, limit)
+    budget = None
+    if setting.budget is not None:
+        budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
+    known = {price: (price * unit).__floor__() for price in {option.price for row in setting.options.values() for option in row}}
+    rows = ([known[option.price] for option in row] for row in setting.options.values())
+    kept = ([price for price in row if budget is None or price <= budget] for row in rows)
+    return [row for row in kept if row], budget
 
 
 def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:

@@ -18,7 +18,7 @@ from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.reason.boxes import Box
 from sugenet.reason.count_answers import Counted, CountOpen, CountSampled
-from sugenet.reason.count_points import count_points, is_for_points
+from sugenet.reason.count_points import MOST_POINTS, count_points, is_for_points
 from sugenet.reason.count_sample import interval, sample_classes
 from sugenet.reason.count_space import Space, combinations_within, ways
 from sugenet.reason.count_sums import count_sums
@@ -97,7 +97,8 @@ def count(
     if near is None:
         raise QuestionError(f"nothing in the region meets the limits: {words}.")
     label = None if sample is None else int(network.predict(row_of(sample))[0])
-    if method in ("auto", "walk") and is_for_points(near, sets_within(near)):
+    space = _space(near, method)
+    if space is None:
         total = combinations_within(near)
         clock = _Clock(time_limit, notify, total, begin)
 
@@ -105,7 +106,6 @@ def count(
             return "walk", count_points(near, threads, clock.is_up, lambda many: clock.step(many / total))
 
     else:
-        space = Space.of(near)
         total = space.total
         if method == "sample":
             drawn = _SAMPLES if samples is None else samples
@@ -115,6 +115,7 @@ def count(
         clock = _Clock(time_limit, notify, total, begin)
 
         def run() -> tuple[str, Walked]:
+            assert space is not None
             return _counted(space, method, threads, clock)
 
     try:
@@ -209,6 +210,20 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
         return None
     moves = Moves(dict(sorted(ways.items()))).where(lambda _, way: budget is None or way.weight <= budget)
     return Neighbourhood(near.network, tuple(sample), tuple(states), listed(moves), budget, near.unit, limit)
+
+
+def _space(near: Neighbourhood, method: str) -> Space | None:
+    """The region as a whole; None where its inputs are few, and the network or its numbers are too large for that."""
+    sets = sets_within(near)
+    one_by_one = method in ("auto", "walk") and sets <= MOST_POINTS
+    if one_by_one and is_for_points(near, sets):
+        return None
+    try:
+        return Space.of(near)
+    except TooLargeError:
+        if one_by_one:
+            return None
+        raise
 
 
 # -- the methods -----------------------------------------------------------------------------------------------------------------

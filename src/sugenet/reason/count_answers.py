@@ -133,7 +133,8 @@ class CountOpen(Drawn):
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
         first = f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
-        first += "Allow more time, or estimate with method='sample'"
+        more = "Allow more time, or estimate" if " after " in self.reason else "Estimate"  # it was stopped, or is too large
+        first += f"{more} with method='sample'"
         return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
 
 

@@ -19,7 +19,7 @@ from sugenet.bnn import DenseLayer, LevelLayer, Network
 from sugenet.bnn.conv import ConvLayer, Layer, dense_of, tops_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.bnn.packed import Packed
+from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.reason.regions import Move, Neighbourhood
 
 __all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
@@ -80,10 +80,10 @@ class Front:
             yield FeatureGains(part.moves, columns[columns >= 0], part.gains[:, columns >= 0])
 
     @cached_property
-    def tail(self) -> Packed:
+    def tail(self) -> Packed | Unpacked:
         """The network behind its first layer."""
         network = self.neighbourhood.network
-        return Packed.of(network.layers[1:] if network.layers else (), network.head)
+        return compiled(network.layers[1:] if network.layers else (), network.head)
 
     def scores(self, signatures: Any) -> Ints:
         """Match counts of the classes for given activities of the fragile neurons, one row each."""

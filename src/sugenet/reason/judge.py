@@ -18,6 +18,7 @@ from sugenet.bnn import DenseLayer
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.packed import Rows
+from sugenet.errors import TooLargeError
 from sugenet.reason.front import Front
 from sugenet.reason.goal import Goal
 
@@ -104,8 +105,11 @@ class Judge:
 
     @cached_property
     def _rows(self) -> Rows | None:
-        """The later layers in packed words."""
-        return None if self.later is None else Rows.of(self.later[0], self.later[1], None, "auto")
+        """The later layers in packed words; None where they are too large for that."""
+        try:
+            return None if self.later is None else Rows.of(self.later[0], self.later[1], None, "auto")
+        except TooLargeError:
+            return None
 
     @cached_property
     def votes(self) -> tuple[Any, ...] | None:

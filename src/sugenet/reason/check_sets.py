@@ -1,0 +1,61 @@
+"""For the checker: how many sets of changes a question has, counted without walking through them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from sugenet.errors import CertificateError
+from sugenet.reason.check_limit import Limit
+
+__all__ = ["as_words", "see_sets", "sets_of"]
+
+_WORK = 1 << 22
+"""Steps after which sets are not counted in advance."""
+
+
+def sets_of(weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, *, sums: int, work: int | None = None) -> int | None:
+    """How many sets there are with at most one option a feature and weights within the budget.
+
+    None where their weights have more than `sums` different sums, or counting takes more than `work` steps.
+
+    Examples
+    --------
+    >>> sets_of([[1], [1], [1, 2]], 2, Limit(), sums=100), sets_of([[1], [1], [1, 2]], None, Limit(), sums=100)
+    (8, 12)
+    """
+    if budget is None:
+        return prod(len(row) + 1 for row in weights)
+    if budget < 0:
+        return 0
+    found, steps = {0: 1}, 0
+    for row in weights:
+        more = dict(found)
+        for weight, times in Counter(row).items():
+            limit.look()
+            steps += len(found)
+            if work is not None and steps > work:
+                return None
+            for used, many in found.items():
+                if used + weight <= budget:
+                    more[used + weight] = more.get(used + weight, 0) + many * times
+        found = more
+        if len(found) > sums:
+            return None
+    return sum(found.values())
+
+
+def see_sets(weights: Sequence[Sequence[int]], budget: int | None, claimed: Any, limit: Limit) -> None:
+    """Refuse a walk that claims another number of sets than there are, where they are soon counted: before anybody walks."""
+    if type(claimed) is not int or claimed < 1:
+        raise CertificateError("a walk goes through one set or more.")
+    sets = sets_of(weights, budget, limit, sums=_WORK, work=_WORK)
+    if sets is not None and sets != claimed:
+        raise CertificateError(f"there are {as_words(sets)} sets of changes, not {as_words(claimed)}, as the certificate says.")
+
+
+def as_words(many: int) -> str:
+    """A number for a message, however large."""
+    return f"{many:,}" if many < 10**30 else "more than 10^30"
