@@ -36,7 +36,8 @@ def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
             monkeypatch.setattr(check_large, "_CELLS", cells)
             said[cells] = tried(forgery)
             assert not said[cells].false, forgery.how
-        assert said[-1].accepted == said[1 << 60].accepted, forgery.how
+        coarser = "bounds do not exclude" in said[-1].said  # convolutions are bounded less closely than their neurons one by one
+        assert said[-1].accepted == (said[1 << 60].accepted and not coarser), forgery.how
     assert maps > 200
 
 
