@@ -29,7 +29,7 @@ def test_no_false_certificate_is_accepted(seed):
 
 def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
     maps = 0
-    for forgery in (forgery for seed in range(20, 26) for forgery in islice(forgeries(seed), 300)):
+    for forgery in (forgery for seed in (20, 22, 24) for forgery in islice(forgeries(seed), 250)):
         maps += not all(isinstance(layer, DenseLayer | LevelLayer) for layer in forgery.network.layers)
         said = {}
         for cells in (1 << 60, -1):  # written out, or not
