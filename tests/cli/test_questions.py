@@ -8,6 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
+from sugenet.reason.decide import sets_within
 
 
 def run(capsys, *arguments):
@@ -207,8 +208,9 @@ def test_a_check_that_does_not_end_in_time_is_undecided(capsys, tmp_path):
     path = tmp_path / "certificate.json"
     assert run(capsys, "verify", "digits", "--index", 1, "--hamming", 1, "-o", path)[0] == 0
     certificate = json.loads(path.read_text())
-    certificate["question"]["region"]["radius"] = "30"
-    certificate["proof"] = {"kind": "walk", "sets": 10**13, "patterns": 10**9, "digest": "0" * 16}
+    certificate["question"]["region"]["radius"] = "8"
+    sets = int(sets_within(sg.Hamming(8).around(sg.models.digits(), certificate["question"]["sample"])))
+    certificate["proof"] = {"kind": "walk", "sets": sets, "patterns": 10**9, "digest": "0" * 16}
     path.write_text(json.dumps(certificate))
     code, out, err = run(capsys, "check", path, "digits", "--time-limit", 0.2)
     assert (code, out) == (3, "")

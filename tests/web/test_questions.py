@@ -11,6 +11,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
 from sugenet.reason import verify as reason_verify
+from sugenet.reason.decide import sets_within
 from sugenet.web import questions, worker
 from sugenet.web.questions import ask, checked, precompute, question_schema
 
@@ -161,8 +162,9 @@ def test_beforehand_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
 def test_a_certificate_is_checked_within_limits(monkeypatch):
     network = sg.models.digits()
     certificate = sg.verify(network, sg.Robust(sg.models.samples("digits")[0][1], sg.Hamming(1))).certificate
-    certificate["question"]["region"]["radius"] = "30"
-    certificate["proof"] = {"kind": "walk", "sets": 10**13, "patterns": 10**9, "digest": "0" * 16}
+    certificate["question"]["region"]["radius"] = "8"
+    sets = int(sets_within(sg.Hamming(8).around(network, certificate["question"]["sample"])))
+    certificate["proof"] = {"kind": "walk", "sets": sets, "patterns": 10**9, "digest": "0" * 16}
     body = json.dumps({"certificate": certificate}).encode()
     monkeypatch.setattr(worker, "CHECK_SECONDS", 0.2)
     said = worker._check(network, body)
