@@ -6,7 +6,7 @@ its *signature*: their new activity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -25,6 +25,8 @@ from sugenet.reason.regions import Move, Neighbourhood
 __all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
 
 _BLOCK = 1 << 26  # activities at a time
+_KEPT = 1 << 20  # moves times neurons
+_TABLE = 1 << 14
 _SMALLER = "Ask about fewer features or smaller changes."
 
 
@@ -50,16 +52,20 @@ class Front:
     """Neurons that some allowed set of moves may turn; all others are as they are throughout the neighbourhood."""
     margins: Ints
     """M - tau of the fragile neurons; 0 or more is active."""
+    gains: tuple[FeatureGains, ...] | None = None
+    """What the moves add, kept where it is little; else it is worked out again whenever it is gone through."""
 
     @classmethod
     def of(cls, neighbourhood: Neighbourhood) -> Front:
         """Look at a neighbourhood from the first layer, which stays a convolution where it is one."""
         first = _first(neighbourhood.network)
         margins = first.match_counts(neighbourhood.inputs)[0] - first.tau
-        up, down = _reaches(neighbourhood, first.outputs)
+        few = len(neighbourhood.moves) * first.outputs <= _KEPT
+        gains = tuple(gains_by_feature(neighbourhood)) if few else None
+        up, down = _reaches(neighbourhood, first.outputs, gains)
         active = margins >= 0
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
-        return cls(neighbourhood, active, fragile, margins[fragile])
+        return cls(neighbourhood, active, fragile, margins[fragile], gains)
 
     @cached_property
     def deltas(self) -> Ints:
@@ -75,7 +81,7 @@ class Front:
         """What the moves add, feature by feature; neurons are numbered by their place among the fragile ones."""
         place = np.full(len(self.active), -1)
         place[self.fragile] = np.arange(len(self.fragile))
-        for part in gains_by_feature(self.neighbourhood):
+        for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
             columns = place[part.neurons]
             yield FeatureGains(part.moves, columns[columns >= 0], part.gains[:, columns >= 0])
 
@@ -121,6 +127,7 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
     network = neighbourhood.network
     first, encoder = _first(network), network.encoder
     levels = tops_of(first) is not None
+    tables: dict[int, Ints] = {}  # the bits of all states, where equal features share a coding that is small
     for feature, moves in neighbourhood.places.items():
         before, after = neighbourhood.states[feature], neighbourhood.columns.states[moves]
         if levels:
@@ -128,8 +135,13 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
             yield FeatureGains(moves, neurons, (after - before)[:, None] * weights)
             continue
         coding, group = encoder.codings[feature], encoder.group(feature)
-        here = coding.bits(before).astype(np.int64)
-        change = np.array([coding.bits(int(state)) - here for state in after]).reshape(len(after), len(group))  # on: +w, off: -w
+        if id(coding) not in tables and coding.states * coding.width <= _TABLE:
+            tables[id(coding)] = np.array([coding.bits(state) for state in range(coding.states)], np.int64).reshape(-1, coding.width)
+        if id(coding) in tables:
+            change = tables[id(coding)][after] - tables[id(coding)][before]  # on: +w, off: -w
+        else:
+            here = coding.bits(before).astype(np.int64)
+            change = np.array([coding.bits(int(state)) - here for state in after]).reshape(len(after), len(group))
         if isinstance(first, DenseLayer):
             yield FeatureGains(moves, np.arange(first.outputs), change @ first.weights[:, group.start : group.stop].T)
             continue
@@ -141,7 +153,7 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
         yield FeatureGains(moves, neurons, change @ rows)
 
 
-def _reaches(neighbourhood: Neighbourhood, outputs: int) -> tuple[Ints, Ints]:
+def _reaches(neighbourhood: Neighbourhood, outputs: int, gains: Iterable[FeatureGains] | None) -> tuple[Ints, Ints]:
     """The most that allowed sets of moves can raise and lower each match count; never too little, sometimes too much.
 
     Of every feature the best gain counts; with a budget, as many features as could ever move together, those with the best gains.
@@ -149,7 +161,7 @@ def _reaches(neighbourhood: Neighbourhood, outputs: int) -> tuple[Ints, Ints]:
     fits = features_that_fit(neighbourhood)
     kept: list[tuple[Ints, Ints, Ints]] = []
     up, down = np.zeros(outputs, np.int64), np.zeros(outputs, np.int64)
-    for part in gains_by_feature(neighbourhood):
+    for part in gains_by_feature(neighbourhood) if gains is None else gains:
         rises, falls = np.maximum(part.gains.max(axis=0), 0), np.maximum(-part.gains.min(axis=0), 0)
         if fits >= len(neighbourhood.places):
             up[part.neurons] += rises
