@@ -362,7 +362,13 @@ def _pads(
             f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead."
         )
     if mode in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [max((-(-size // step) - 1) * step + far - size, 0) for size, step, far in zip(pixels, stride, reach, strict=True)]
+        totals = [(-(-size // step) - 1) * step + far - size for size, step, far in zip(pixels, stride, reach, strict=True)]
+        if node.op != "Conv" and min(totals) < 0:
+            raise FileError(
+                f"its windows of {' x '.join(map(str, reach))} at steps of {' x '.join(map(str, stride))} leave pixels out, so that "
+                f"auto_pad {mode!r} would be negative, which runtimes read differently. Give pads instead."
+            )
+        totals = [max(total, 0) for total in totals]
         less = [total // 2 for total in totals]
         more = [total - part for total, part in zip(totals, less, strict=True)]
         first, last = (less, more) if mode == "SAME_UPPER" else (more, less)
