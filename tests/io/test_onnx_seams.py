@@ -397,3 +397,10 @@ def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(coun
     if classes is not None:
         scores = found.network.logits(GRID)
         assert (scores[np.arange(len(GRID)), classes[:, 0]] == scores.max(axis=1)).all()
+
+
+def test_scores_that_saturate_behind_a_sigmoid_are_no_fault_of_the_reader():
+    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "a"), ("Sigmoid", ["a"], "y")]
+    found = read_onnx(model(nodes, {**SIGN, "w": np.array([[30, 60]], F)}, ["n", 1]), inputs=BitInputs())
+    assert found.network.predict([[1], [-1]]).tolist() == [1, 0]
+    assert found.proof is not None

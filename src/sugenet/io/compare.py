@@ -94,7 +94,7 @@ class Agreement:
     class_differences: int
     first_class: ClassDifference | None
     ties: int
-    """Samples with another class whose exact scores are equal: a tie that the reference breaks in another way."""
+    """Samples with another class whose exact scores, or the reference's outputs, are equal: a tie that is broken in another way."""
     near_ties: int
     nearest: tuple[NearTie, ...]
     """Up to 20 of them, the nearest first."""
@@ -246,7 +246,7 @@ class Tally:
         return np.asarray(rounded.any(axis=1))
 
     def add_classes(self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None) -> None:
-        """Compare classes; a tie of exact scores may be broken in another way."""
+        """Compare classes; a tie of exact scores, or of outputs that saturate in the reference's floats, may be broken in another way."""
         mine = self.network.head.classes(counts)
         scores = outputs.reshape(len(counts), -1) if outputs.size == len(counts) * self.network.head.outputs else None
         theirs = outputs.reshape(-1) if scores is None else np.argmax(scores, axis=1)
@@ -259,6 +259,9 @@ class Tally:
         for sample in np.flatnonzero(differs).tolist():
             exact = self.network.head.scores(counts[sample : sample + 1])[0]
             other = int(theirs[sample])
+            if scores is not None and _same(scores[sample, mine[sample]], scores[sample, other]):
+                self.ties += 1
+                continue
             if 0 <= other < len(exact) and exact[other] == exact[mine[sample]]:
                 self.ties += 1
                 continue
@@ -275,6 +278,11 @@ class Tally:
         if differs.any() and self.first_score is None:
             sample, k = (int(place) for place in np.argwhere(differs)[0])
             self.first_score = ScoreDifference(start + sample, k, float(mine[sample, k]), float(theirs[sample, k]))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two outputs are one number up to the last digits of their floats, as two large scores are behind a sigmoid."""
+    return bool(abs(a - b) <= 4 * np.spacing(max(abs(a), abs(b))))
 
 
 def _agreement(tally: Tally, samples: int, remark: str) -> Agreement:
