@@ -625,7 +625,8 @@ def result(case: Case, count: int = 48) -> Result:
         return Result("different", f"read, but the interpreter cannot run it: {error}")
     theirs = np.concatenate([part.scores.values.reshape(step, -1) for part in parts])
     errors = np.concatenate([np.reshape(part.scores.errors, (step, -1)) for part in parts])
-    sure = np.concatenate([_sure(part, step) for part in parts])
+    every = max(len(part.decisions) for part in parts)  # rounding that happens to give one value only is noted as no decision
+    sure = np.concatenate([_sure(part, step) & (len(part.decisions) == every) for part in parts])
     if theirs.shape != mine.shape:
         return Result("different", f"{mine.shape[1]} scores, but {theirs.shape[1]} by the interpreter")
     wrong = (np.abs(mine - theirs) > errors + 1e-9) & np.isfinite(errors)
