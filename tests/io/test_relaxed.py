@@ -57,3 +57,16 @@ def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():
     chain = Chain("net", (4,), (Linear("fc", floats(3, 4)), Linear("out", floats(2, 3))))
     with pytest.raises(FileError, match="fc: row 0 of the weights is not binary"):
         split(chain, BitInputs())
+
+
+def test_names_are_kept_where_the_exact_part_has_them_and_refused_elsewhere():
+    exact = Chain("net", (4,), (Linear("in", signs(3, 4)), Sign("s"), Linear("out", signs(2, 3))))
+    found = split(exact, BitInputs(), names="abcd", classes=["no", "yes"])
+    assert found.network.encoder.names == ("a", "b", "c", "d")
+    assert found.network.classes == ("no", "yes")
+    tailed = Chain("net", (4,), (*exact.ops[:2], Linear("out", floats(2, 3))))
+    assert split(tailed, BitInputs(), names="abcd").network.encoder.names == ("a", "b", "c", "d")
+    with pytest.raises(FileError, match="classes= has no use: a part in floats gives the scores"):
+        split(tailed, BitInputs(), classes=["no", "yes"])
+    with pytest.raises(FileError, match="names= has no use: a part in floats reads the features"):
+        split(Chain("net", (1, 5, 5), (*STEM, *MIDDLE, *EXACT_HEAD)), names=range(25))

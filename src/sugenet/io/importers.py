@@ -54,7 +54,7 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
     if options.get("strict", True):
         found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     else:
-        found = split(chain, inputs, zero=zero)
+        found = split(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     if not options.get("prove", True):
         return found
     found_judges = [] if judges is None else judges(chain)
@@ -62,7 +62,7 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
-    """Read an ONNX, QONNX or FINN file; needs the package onnx."""
+    """Read an ONNX, QONNX or FINN file."""
     chain, graph, output = onnx_reader.read_file(path)
     return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 

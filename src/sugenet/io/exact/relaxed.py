@@ -6,8 +6,9 @@ lowered; what stands in front and behind is computed in float64 and decides noth
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,16 +55,26 @@ class PartlyImported(Imported):
         return np.asarray(self.scores(X).argmax(axis=1))
 
 
-def split(chain: Chain, inputs: Inputs | None = None, *, zero: Literal[1, -1] | None = None) -> Imported:
-    """Lower a chain, leaving out as few operations at its ends as possible.
+def split(
+    chain: Chain,
+    inputs: Inputs | None = None,
+    *,
+    zero: Literal[1, -1] | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+) -> Imported:
+    """Lower a chain, leaving out as few operations at its ends as possible; parameters as of `lower`.
+
+    Names of features or classes are refused where a float part reads the features or gives the scores: the exact part has none of these.
 
     Raises
     ------
     FileError
         Where no part between two signs can be exact; it is the reason why the whole chain cannot.
     """
+    about = _Names(None if names is None else tuple(names), None if classes is None else tuple(classes))
     try:
-        return lower(chain, inputs, zero=zero)
+        return lower(chain, inputs, zero=zero, names=about.features, classes=about.classes)
     except FileError as error:
         whole = error
     signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign)]
@@ -72,13 +83,25 @@ def split(chain: Chain, inputs: Inputs | None = None, *, zero: Literal[1, -1] | 
             if (stem_end, tail_start) == (-1, len(chain.ops)):
                 continue
             try:
-                return _middle(chain, stem_end, tail_start, inputs, zero)
+                found = _middle(chain, stem_end, tail_start, inputs, zero, about)
             except FileError:
                 continue
+            if about.features is not None and found.stem is not None:
+                raise FileError(f"{chain.source}: names= has no use: a part in floats reads the features. Leave it out.")
+            if about.classes is not None and found.tail:
+                raise FileError(f"{chain.source}: classes= has no use: a part in floats gives the scores. Leave it out.")
+            return found
     raise whole
 
 
-def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None, zero: Literal[1, -1] | None) -> PartlyImported:
+class _Names(NamedTuple):
+    features: tuple[object, ...] | None
+    classes: tuple[object, ...] | None
+
+
+def _middle(
+    chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None, zero: Literal[1, -1] | None, about: _Names
+) -> PartlyImported:
     stem, exact, tail = chain.ops[: stem_end + 1], chain.ops[stem_end + 1 : tail_start], chain.ops[tail_start:]
     shape = chain.shape
     remarks = []
@@ -98,7 +121,7 @@ def _middle(chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None,
         exact = (*exact, Linear("the bits themselves", np.eye(count)))
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
-    found = lower(part, inputs, zero=zero)
+    found = lower(part, inputs, zero=zero, names=None if stem else about.features, classes=None if tail else about.classes)
     source = Source(outputs="other", remark="; ".join(remarks))
     return PartlyImported(
         replace(found.network, source=source),
