@@ -276,3 +276,9 @@ def test_limits_and_prices_with_names_are_read_by_name():
             sg.Box(wrong)
         with pytest.raises(QuestionError, match="are needed by feature"):
             sg.Prices(wrong)
+
+
+def test_rows_of_different_lengths_are_no_table():
+    network = Network.of_bits([], Head([[1, 1], [-1, 1]]))
+    with pytest.raises(EncodingError, match="the samples make no table"):
+        network.predict([[1, 0], [1]])

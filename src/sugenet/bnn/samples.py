@@ -37,17 +37,24 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
     rows = _named(X, names)
     if rows is not None:
         return rows
-    array = np.asarray(X)
+    array = _array(X)
     if array.dtype.kind in "US" and isinstance(X, list | tuple):  # NumPy made text of numbers that stand beside text
         array = np.array(X, dtype=object)
     return _flat(array, len(names), shape)
+
+
+def _array(X: Any, dtype: Any = None) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(X, dtype=dtype)
+    except ValueError as error:  # NumPy's words for rows of different lengths
+        raise EncodingError(f"the samples make no table: {str(error)[:120]}. Give each of them as many values.") from None
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:
     """One sample as a list of plain values, one for each feature; a flat sample needs no brackets of its own."""
     rows = _named(x, names)
     if rows is None:
-        array = x if isinstance(x, np.ndarray) else np.asarray(x, dtype=object)
+        array = x if isinstance(x, np.ndarray) else _array(x, object)
         rows = array.reshape(1, -1) if array.ndim < 2 or shape is None else _flat(array, len(names), shape)
     if rows.ndim != 2 or len(rows) != 1:
         raise EncodingError(f"x has shape {rows.shape}, but one sample is needed, of shape {shape_words(len(names), shape)}.")

@@ -73,6 +73,8 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None,
             f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
         )
     question = certificate["question"]
+    if not isinstance(question, dict):
+        raise CertificateError(f"the question of a certificate is a JSON object, not {type(question).__name__}.")
     if question["kind"] == "count":
         from sugenet.reason.check_count import recount
 
