@@ -115,7 +115,11 @@ class _Bench:
         try:
             for line in sys.stdin.buffer:
                 self._take(json.loads(line))
-            shutil.rmtree(self._folder, ignore_errors=True)  # the server is gone
+            for _ in range(20):  # the server is gone; workers that remove the folder together can stumble over each other
+                shutil.rmtree(self._folder, ignore_errors=True)
+                if not os.path.exists(self._folder):
+                    break
+                time.sleep(0.05)
         finally:
             os._exit(0)  # also where there is no memory for a line: who cannot be told anything must not stay
 
