@@ -4,6 +4,8 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -200,6 +202,31 @@ def test_no_line_is_cut_by_an_interrupt():
     assert json.loads(out.getvalue()) == {"said": "progress", "id": "7", "words": "half way"}
     bench._now = None
     bench._interrupted(signal.SIGINT, None)  # nothing is being answered, so nothing happens
+
+
+LOST = """
+import io, sys, time
+from sugenet.web import worker
+
+class Cleared:
+    def __del__(self):
+        bench._take({"do": "stop", "id": "7"})  # Python drops what is raised here
+        time.sleep(0.2)
+
+bench = worker._Bench(io.BytesIO(), "nowhere")
+bench.watch()
+bench._now = "7"
+try:
+    Cleared()
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_an_interrupt_that_python_drops_is_given_again():
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
 
 
 def test_progress_is_told_at_most_ten_times_a_second():

@@ -83,8 +83,13 @@ class _Bench:
         self._parts = 0
         """Bytes of the parts of this answer."""
 
-    def run(self) -> None:
+    def watch(self) -> None:
+        """From now on an interrupt stops the question that is being answered."""
         signal.signal(signal.SIGINT, self._interrupted)
+        sys.unraisablehook = self._lost
+
+    def run(self) -> None:
+        self.watch()
         threading.Thread(target=self._listen, daemon=True).start()
         path = Path(self._folder) / MODEL
         try:
@@ -128,8 +133,10 @@ class _Bench:
             self._requests.put(request)
             return
         self._unwanted = request["id"]
-        if self._now != request["id"]:
-            return
+        if self._now == request["id"]:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
         if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         else:
@@ -143,6 +150,13 @@ class _Bench:
             self._late = True
             return
         raise KeyboardInterrupt
+
+    def _lost(self, lost: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised where an object is being cleared away: an interrupt that came just then is given again."""
+        if lost.exc_type is KeyboardInterrupt:
+            threading.Timer(0.01, self._interrupt).start()  # not before this call is over
+        else:
+            sys.__unraisablehook__(lost)
 
     def _answer(self, network: Network, request: dict[str, Any]) -> dict[str, Any]:
         try:
