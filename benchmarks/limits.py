@@ -128,7 +128,7 @@ def _report(network: Network, x: Any, seconds: float) -> Any:  # noqa: ARG001
 
 
 def _payload(network: Network, x: Any, seconds: float) -> Any:  # noqa: ARG001
-    from sugenet.web.payload import payload
+    from sugenet.web.page_data import payload
 
     return f"{len(json.dumps(payload(network, [x], title='a network')))} characters"
 
@@ -166,7 +166,7 @@ UNTIMED = ("report", "payload")
 def warm_up() -> None:
     """Load or compile what questions use, on a network that takes no time."""
     from sugenet import reason
-    from sugenet.reason.flips import prepare_flips
+    from sugenet.engines.walk.sets import prepare_flips
 
     prepare()
     prepare_flips()

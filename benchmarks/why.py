@@ -24,7 +24,7 @@ from benchmarks import _zoo
 from sugenet.bits import prepare
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason import Proved, Refuted
-from sugenet.reason.rule import rule_of_anchor
+from sugenet.reason.rules.rule import rule_of_anchor
 
 
 def main() -> None:

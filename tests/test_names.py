@@ -10,7 +10,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, FileError, QuestionError
-from sugenet.reason.chain import chain_of
+from sugenet.reason.reasons.chain import chain_of
 from sugenet.web.questions import ask
 
 NAMES = ("age", "dose", "side")

@@ -146,7 +146,23 @@ __all__ = [
     "write_onnx",
 ]
 
-_ROOMS = ("errors", "drawn", "capacity", "bits", "bnn", "reason", "fit", "io", "show", "data", "web", "cli")
+_ROOMS = (
+    "errors",
+    "drawn",
+    "capacity",
+    "bits",
+    "bnn",
+    "checker",
+    "problem",
+    "engines",
+    "reason",
+    "io",
+    "fit",
+    "show",
+    "data",
+    "web",
+    "cli",
+)
 _FACES = ("bnn", "io", "reason")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 

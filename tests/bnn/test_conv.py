@@ -21,7 +21,7 @@ from sugenet.bnn import (
     simplify,
     summary,
 )
-from sugenet.bnn.fold import sign_of_affine
+from sugenet.bnn.folding import sign_of_affine
 from sugenet.errors import NetworkError
 
 

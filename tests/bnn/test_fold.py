@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.bnn import fold, fold_by_evaluation, fold_levels
-from sugenet.bnn.fold import sign_of_affine
+from sugenet.bnn.folding import sign_of_affine
 from sugenet.errors import SugenetError, TieError
 from tests.bnn.nets import bipolars
 

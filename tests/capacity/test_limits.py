@@ -32,7 +32,7 @@ from sugenet.capacity import (
     transversals,
     weights,
 )
-from sugenet.capacity.transversals import containing_none_before, minimal
+from sugenet.capacity.dualizing import containing_none_before, minimal
 from sugenet.errors import CapacityError, CriteriaError, TooLargeError
 from tests.capacity.oracles import places
 

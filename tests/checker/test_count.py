@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker import count as module
+from sugenet.checker.count import check_count
 from sugenet.errors import CertificateError
-from sugenet.reason import check_count as module
-from sugenet.reason.boxes import Box
-from sugenet.reason.check_count import check_count
-from sugenet.reason.count import count
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
-from tests.reason.small import random_network, random_sample, raw_values
+from sugenet.problem.boxes import Box
+from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.reason.counts.counting import count
+from tests.problem.small import random_network, random_sample, raw_values
 
 
 def certificates(network, x, rng):

@@ -9,22 +9,22 @@ from zlib import compress, decompress
 
 import numpy as np
 import pytest
+from tests.reason.test_problem import REGIONS
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.drup import check_drup, clauses_of, followed, written
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import parts_of, plain_of, setting_of
+from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.outside.trim import flat, propagate_all
 from sugenet.errors import CertificateError, SugenetError
-from sugenet.reason.check_drup import check_drup, clauses_of, followed, written
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import parts_of, plain_of, setting_of
-from sugenet.reason.outcomes import Holds
+from sugenet.problem.outcomes import Holds
+from sugenet.problem.regions import Hamming
 from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
-from sugenet.reason.regions import Hamming
-from sugenet.reason.solvers.cnf import Cnf
-from sugenet.reason.solvers.trim import flat, propagate_all
-from tests.reason.small import random_network, random_sample
-from tests.reason.test_problem import REGIONS
+from tests.problem.small import random_network, random_sample
 
-pysat = pytest.importorskip("sugenet.reason.solvers.pysat")
+pysat = pytest.importorskip("sugenet.engines.outside.pysat")
 solvers = pytest.importorskip("pysat.solvers")
 
 

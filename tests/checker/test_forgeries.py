@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from sugenet.bnn import DenseLayer, LevelLayer
-from sugenet.reason import check_large
+from sugenet.checker import large as check_large
 from tests.fuzzing.forgeries import bombs, difference, forgeries, tried
 
 MEGABYTES = 500

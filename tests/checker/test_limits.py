@@ -10,13 +10,13 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
+from sugenet.checker import sets as check_sets
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import plain_of, setting_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.strict import strict_json
-from sugenet.reason import check_sets
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import plain_of, setting_of
-from sugenet.reason.goal import Goal, Votes, loses, wins
+from sugenet.problem.goal import Goal, Votes, loses, wins
 from tests.fuzzing.bombs import bits
 from tests.fuzzing.truth import Truth, is_true
 
@@ -70,7 +70,7 @@ def test_a_walk_stops_once_it_has_more_than_it_claims(monkeypatch):
 @pytest.mark.parametrize("sets", [1, 7, 102_090, 102_092, 10**12])
 def test_another_number_of_sets_is_refused_before_the_walk(sets, monkeypatch):
     certificate, network = walked(sets=sets, patterns=1)
-    monkeypatch.setattr("sugenet.reason.check_walk.walk", None)
+    monkeypatch.setattr("sugenet.checker.walk.walk", None)
     with pytest.raises(CertificateError, match=f"there are 102,091 sets of changes, not {sets:,}"):
         sg.check(certificate, network)
 
@@ -79,7 +79,7 @@ def test_another_number_of_inputs_is_refused_before_they_are_measured(monkeypatc
     network = bits(40, 64)
     certificate = json.loads(json.dumps(sg.count(network, [0] * 40, sg.Hamming(2)).certificate))
     certificate["question"]["region"]["radius"] = "30"
-    monkeypatch.setattr("sugenet.reason.check_count.plain_of", None)
+    monkeypatch.setattr("sugenet.checker.count.plain_of", None)
     with pytest.raises(CertificateError, match="the region has 1,099,138,042,172 inputs, not 821"):
         sg.check(certificate, network)
 

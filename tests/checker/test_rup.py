@@ -7,15 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.reason.test_cdcl import plain, random_cascade
 
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.rup import Plain, check_rup
+from sugenet.engines.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
-from sugenet.reason.cdcl import Core, Solver, facts_of
-from sugenet.reason.check_rup import Plain, check_rup
-from sugenet.reason.goal import Goal, Votes
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Anything, Hamming
-from tests.reason.test_cdcl import plain, random_cascade
+from sugenet.problem.goal import Goal, Votes
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Anything, Hamming
 
 ONE = np.ones((1, 1), np.int64)
 

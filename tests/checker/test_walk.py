@@ -7,18 +7,18 @@ import inspect
 
 import numpy as np
 import pytest
-
-from sugenet.errors import TooLargeError
-from sugenet.reason import check_walk
-from sugenet.reason.check_walk import walk
-from sugenet.reason.exhaust import combinations, exhaust
-from sugenet.reason.flips import flip_level
-from sugenet.reason.goal import loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Anything, Hamming
-from tests.reason.small import random_network, random_sample
 from tests.reason.test_flips import NEVER, REGIONS, planted, wide
-from tests.reason.walked import expected, pieces
+
+from sugenet.checker import walk as check_walk
+from sugenet.checker.walk import walk
+from sugenet.engines.walk.choices import combinations, exhaust
+from sugenet.engines.walk.sets import flip_level
+from sugenet.errors import TooLargeError
+from sugenet.problem.goal import loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Anything, Hamming
+from tests.engines.walked import expected, pieces
+from tests.problem.small import random_network, random_sample
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -103,4 +103,4 @@ def test_what_cannot_be_walked_is_said():
 def test_the_checker_shares_no_code_with_the_engines():
     tree = ast.parse(inspect.getsource(check_walk))
     names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in names if name.startswith("sugenet")} == {"sugenet.bnn.layers", "sugenet.errors", "sugenet.reason.check_limit"}
+    assert {name for name in names if name.startswith("sugenet")} == {"sugenet.bnn.layers", "sugenet.errors", "sugenet.checker.limit"}

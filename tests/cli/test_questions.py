@@ -8,7 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
-from sugenet.reason.decide import sets_within
+from sugenet.engines.ladder import sets_within
 
 
 def run(capsys, *arguments):
@@ -94,8 +94,8 @@ def test_a_query_of_a_file(capsys, tmp_path):
     query = tmp_path / "q.vnnlib"
     net = sg.models.digits()
     X, _ = sg.models.samples("digits")
+    from sugenet.checker.query import Query
     from sugenet.io import write_vnnlib
-    from sugenet.reason.query import Query
 
     write_vnnlib(Query.around(X[7].tolist(), eps=1, label=3, outputs=10, low=0, high=16), query)
     assert net.encoder.features == 64

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sugenet.reason import judge
-from sugenet.reason.front import Front
-from sugenet.reason.goal import Goal, Votes, loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
-from sugenet.reason.search import search
-from tests.reason.small import random_network, random_sample
 from tests.reason.test_flips import NEVER, folded, planted, wide
-from tests.reason.walked import expected
+
+from sugenet.engines.walk import judge
+from sugenet.engines.walk.anneal import search
+from sugenet.problem.front import Front
+from sugenet.problem.goal import Goal, Votes, loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from tests.engines.walked import expected
+from tests.problem.small import random_network, random_sample
 
 REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), Anything()]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason import walks
-from sugenet.reason.exhaust import combinations, exhaust
-from sugenet.reason.flips import flip_level
-from sugenet.reason.goal import Goal, loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, Anything, Free, Hamming, Linf
-from tests.reason.small import random_network, random_sample
 from tests.reason.test_flips import NEVER, planted, wide
-from tests.reason.walked import expected
+
+from sugenet.engines.walk import sweep as walks
+from sugenet.engines.walk.choices import combinations, exhaust
+from sugenet.engines.walk.sets import flip_level
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
+from tests.engines.walked import expected
+from tests.problem.small import random_network, random_sample
 
 
 def agrees(problem, **options):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
+from sugenet.checker.rup import Plain, check_rup
+from sugenet.engines.learn.solver import Core, Found, Solver, Stopped, facts_of, solve
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason.cascade import Cascade, Chain, Thresholds
-from sugenet.reason.cdcl import Core, Found, Solver, Stopped, facts_of, solve
-from sugenet.reason.check_rup import Plain, check_rup
-from sugenet.reason.goal import Goal, Votes, loses, wins
-from sugenet.reason.outcomes import Fails, Holds, Open
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
-from tests.reason.small import random_network, random_sample, samples_inside
+from sugenet.problem.cascade import Cascade, Chain, Thresholds
+from sugenet.problem.goal import Goal, Votes, loses, wins
+from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.problem.small import random_network, random_sample, samples_inside
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Anything()]
 

@@ -6,21 +6,21 @@ from time import monotonic
 
 import numpy as np
 import pytest
+from tests.reason.test_problem import REGIONS, goals
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
+from sugenet.engines import outside as solvers
+from sugenet.engines.outside import SOLVERS, solver_named
+from sugenet.engines.outside.outcome import replayed
+from sugenet.engines.outside.pysat import hearing_ctrl_c
 from sugenet.errors import QuestionError, SoundnessError
-from sugenet.reason import solvers
-from sugenet.reason.goal import Goal, Votes, loses
-from sugenet.reason.outcomes import Fails, Holds, Open
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L1, Hamming, Linf
-from sugenet.reason.solvers import SOLVERS, solver_named
-from sugenet.reason.solvers.hitting import HittingSets
-from sugenet.reason.solvers.outcome import replayed
-from sugenet.reason.solvers.pysat import hearing_ctrl_c
-from tests.reason.small import random_network, random_sample, samples_inside
-from tests.reason.test_problem import REGIONS, goals
+from sugenet.problem.goal import Goal, Votes, loses
+from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L1, Hamming, Linf
+from sugenet.reason.reasons.hitting import HittingSets
+from tests.problem.small import random_network, random_sample, samples_inside
 
 
 @pytest.fixture(params=SOLVERS)
@@ -113,7 +113,7 @@ def test_a_wrong_solution_is_a_bug():
 
 
 def test_pysat_refuses_what_is_too_large():
-    pysat = pytest.importorskip("sugenet.reason.solvers.pysat")
+    pysat = pytest.importorskip("sugenet.engines.outside.pysat")
     found = pysat.solve(shipped("digits", 1, Hamming(2)), limit=1000)
     assert isinstance(found, Open)
     assert "clauses, but 1,000 is the limit" in found.reason

@@ -9,13 +9,13 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network
+from sugenet.checker.patches import check_patches, check_patches_witness
+from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.engines.reals.deciding import decide_query
+from sugenet.engines.reals.front import Front, finest_grid
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.reason.answers import Proved
-from sugenet.reason.check_patches import check_patches, check_patches_witness
-from sugenet.reason.outcomes import Fails, Holds, Open
-from sugenet.reason.patch_front import Front, finest_grid
-from sugenet.reason.patches import decide_query
-from sugenet.reason.query import Box, Case, Inequality, Query
+from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.reason.verdicts.answers import Proved
 
 TOP = 3
 
@@ -234,7 +234,7 @@ class Clock:
 
 @pytest.mark.parametrize("boxes", [1, 3])
 def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
-    monkeypatch.setattr("sugenet.reason.patches._LONG", 10_000)
+    monkeypatch.setattr("sugenet.engines.reals.deciding._LONG", 10_000)
     net, query = hard(bound=40)
     (case,) = query.cases
     ends = [([v + Fraction(k, 10) for v in case.box.lower], [v + Fraction(k, 10) for v in case.box.upper]) for k in range(boxes)]

@@ -12,13 +12,13 @@ from scipy.optimize import linprog
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, threshold
+from sugenet.checker.patches import check_patches, check_patches_witness
+from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.engines.reals.deciding import decide_query
+from sugenet.engines.reals.front import Front
+from sugenet.engines.reals.patterns import Patches, conflicts
 from sugenet.errors import CertificateError, NetworkError, QuestionError
-from sugenet.reason.check_patches import check_patches, check_patches_witness
-from sugenet.reason.outcomes import Fails, Holds, Open
-from sugenet.reason.patch_front import Front
-from sugenet.reason.patch_patterns import Patches, conflicts
-from sugenet.reason.patches import decide_query
-from sugenet.reason.query import Box, Case, Inequality, Query
+from sugenet.problem.outcomes import Fails, Holds, Open
 
 TOP = 8
 

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
+from sugenet.checker.walk import walk
+from sugenet.engines.walk import judge
+from sugenet.engines.walk import sweep as walks
+from sugenet.engines.walk.sets import flip_level, prepare_flips
+from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
-from sugenet.reason import judge, walks
-from sugenet.reason.check_walk import walk
-from sugenet.reason.flips import flip_level, prepare_flips
-from sugenet.reason.goal import Goal, Votes, loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
-from sugenet.reason.walks import lanes_for
-from tests.reason.small import random_network, random_sample
-from tests.reason.walked import expected, pieces
+from sugenet.problem.goal import Goal, Votes, loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from tests.engines.walked import expected, pieces
+from tests.problem.small import random_network, random_sample
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
 NEVER = Goal(())

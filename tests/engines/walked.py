@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from sugenet.bnn.conv import dense_of
-from sugenet.reason.front import first_layer
+from sugenet.problem.front import first_layer
 
 MASK = (1 << 64) - 1
 

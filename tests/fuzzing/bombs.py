@@ -14,9 +14,9 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
+from sugenet.engines.outside.cnf import Cnf
 from sugenet.reason.questions import problems_of
-from sugenet.reason.solvers.cnf import Cnf
-from sugenet.reason.verify import certificate_of
+from sugenet.reason.verdicts.verifying import certificate_of
 
 __all__ = ["bombs"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.io.exact.order import pixel_by_pixel
-from tests.reason.large import small_conv_network
-from tests.reason.small import raw_values
+from tests.problem.large import small_conv_network
+from tests.problem.small import raw_values
 
 __all__ = ["conv_network"]
 

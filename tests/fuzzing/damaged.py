@@ -148,7 +148,7 @@ def good() -> dict[str, bytes]:
     from PIL import Image
 
     import sugenet as sg
-    from sugenet.reason.query import Query
+    from sugenet.checker.query import Query
 
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (5, FEATURES))

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.io import export, sample_of
-from sugenet.reason.goal import loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
-from tests.reason.small import random_network, random_sample, raw_values
+from sugenet.problem.goal import loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.problem.small import random_network, random_sample, raw_values
 
 __all__ = ["Case", "cases", "difference"]
 

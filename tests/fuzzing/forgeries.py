@@ -19,20 +19,20 @@ from typing import Any
 from zlib import compress, decompress
 
 import numpy as np
+from tests.reason.test_patches import KINDS, query_around, scores_at
+from tests.reason.test_patches import network as real_network
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
+from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.errors import CertificateError, SugenetError
-from sugenet.reason.query import Box, Case, Inequality, Query
 from sugenet.reason.questions import problems_of
-from sugenet.reason.verify import certificate_of
+from sugenet.reason.verdicts.verifying import certificate_of
+from tests.engines.walked import expected
 from tests.fuzzing import bombs as heavy
 from tests.fuzzing.convolutions import conv_network
 from tests.fuzzing.truth import is_true
-from tests.reason.small import random_network, random_sample, raw_values
-from tests.reason.test_patches import KINDS, query_around, scores_at
-from tests.reason.test_patches import network as real_network
-from tests.reason.walked import expected
+from tests.problem.small import random_network, random_sample, raw_values
 
 __all__ = ["Forgery", "Outcome", "bombs", "cases", "difference", "forgeries", "tried"]
 

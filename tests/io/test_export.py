@@ -13,10 +13,10 @@ import pytest
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, threshold
 from sugenet.errors import FileError, QuestionError, TooLargeError
 from sugenet.io import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
-from sugenet.reason.goal import Goal, Votes, loses
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.reason.small import random_network, random_sample
+from sugenet.problem.goal import Goal, Votes, loses
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from tests.problem.small import random_network, random_sample
 
 REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), Anything()]
 LARGEST = 14

@@ -9,6 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Source, Window, integer, threshold
+from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
@@ -17,7 +18,6 @@ from sugenet.io.exact.ops import Chain, Linear, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib.parser import write_vnnlib
-from sugenet.reason.query import Box, Case, Inequality, Query
 
 TOP = 3
 SHAPE = (2, 2, 2)  # height, width, channels

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import LevelLayer
+from sugenet.checker.query import Case, Inequality, Query
 from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.domains import Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, Sign
-from sugenet.reason.query import Case, Inequality, Query
-from sugenet.reason.sourced import of_network
+from sugenet.problem.sourced import of_network
 from tests.io.test_lower import Maker, run
 
 

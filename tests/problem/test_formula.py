@@ -7,16 +7,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.reason.test_problem import REGIONS, goals
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
+from sugenet.engines.outside.cnf import Cnf
 from sugenet.errors import TooLargeError
-from sugenet.reason.formula import Formula, Gate, Linear, fixed_values
-from sugenet.reason.goal import Goal, Votes, loses
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L1, Anything, Hamming
-from sugenet.reason.solvers.cnf import Cnf
-from tests.reason.small import random_network, random_sample
-from tests.reason.test_problem import REGIONS, goals
+from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
+from sugenet.problem.goal import Goal, Votes, loses
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L1, Anything, Hamming
+from tests.problem.small import random_network, random_sample
 
 
 def small_problems(seed, steps=12):

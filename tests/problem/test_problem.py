@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.reason.goal import loses, wins
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.reason.small import random_network, random_sample, samples_inside
+from sugenet.problem.goal import loses, wins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from tests.problem.small import random_network, random_sample, samples_inside
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Anything()]
 

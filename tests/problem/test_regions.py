@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, thermometer, threshold
 from sugenet.errors import EncodingError, QuestionError
+from sugenet.problem.front import Front, reach
 from sugenet.reason import L0, L1, L2, Anything, Free, Hamming, Linf
-from sugenet.reason.front import Front, reach
 
 KINDS = [bit(), thermometer([1, 3], 0, 4, True), OneHot(("a", "b", "c")), threshold(2, 0, 3, True)]
 

@@ -8,13 +8,13 @@ import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, integer
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason import count_walk
-from sugenet.reason.boxes import Box
-from sugenet.reason.count import Counted, CountOpen, CountSampled, count, within
-from sugenet.reason.coverage import coverage
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf
-from sugenet.reason.rule import NetworkRule, parse_rule
-from tests.reason.small import random_network, random_sample, raw_values, samples_inside
+from sugenet.problem.boxes import Box
+from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.reason.counts import walk as count_walk
+from sugenet.reason.counts.counting import Counted, CountOpen, CountSampled, count, within
+from sugenet.reason.rules.figures import coverage
+from sugenet.reason.rules.rule import NetworkRule, parse_rule
+from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
 REGIONS = [Hamming(0), Hamming(1), Hamming(3), L0(1), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()]
 

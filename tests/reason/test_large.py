@@ -11,19 +11,22 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.memory import available, make_sure
+from sugenet.checker import large as check_large
+from sugenet.checker.query import Box as QueryBox
+from sugenet.checker.query import Case, Inequality, Query
+from sugenet.engines.ladder import combinations_of, sets_within
+from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
-from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, check_large, count, count_points, neighbourhood, verify, why
-from sugenet.reason.decide import combinations_of, sets_within
-from sugenet.reason.front import Front, first_layer, move_gains, reach
-from sugenet.reason.goal import loses
-from sugenet.reason.moves import Moves, columns_of, listed
-from sugenet.reason.problem import Problem
-from sugenet.reason.query import Box as QueryBox
-from sugenet.reason.query import Case, Inequality, Query
-from sugenet.reason.singles import violating_singles, walk_singles
-from sugenet.reason.verify import certificate_of
-from tests.reason.large import cnv, image, one_convolution, small_conv_network
-from tests.reason.small import random_sample, raw_values, samples_inside
+from sugenet.problem import neighbourhood
+from sugenet.problem.front import Front, first_layer, move_gains, reach
+from sugenet.problem.goal import loses
+from sugenet.problem.moves import Moves, columns_of, listed
+from sugenet.problem.problem import Problem
+from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
+from sugenet.reason.counts import points as count_points
+from sugenet.reason.verdicts.verifying import certificate_of
+from tests.problem.large import cnv, image, one_convolution, small_conv_network
+from tests.problem.small import random_sample, raw_values, samples_inside
 
 REGIONS = [L0(1), Hamming(1), L1(1), L0(2), Hamming(2), Linf(1), Free([0]), Free([0, 1])]
 
@@ -139,7 +142,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 import sugenet as sg
 from sugenet.errors import TooLargeError
-from tests.reason.large import cnv, image
+from tests.problem.large import cnv, image
 network, x = cnv({lead}), image()
 try:
     answer = {question}

@@ -10,13 +10,13 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
+from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.engines.ladder import Clock
+from sugenet.engines.outside import cpsat
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.goal import Votes
+from sugenet.problem.problem import Problem
 from sugenet.reason import NoCounterfactual, Proved, Refuted, Undecided
-from sugenet.reason.decide import Clock
-from sugenet.reason.goal import Votes
-from sugenet.reason.problem import Problem
-from sugenet.reason.query import Box, Case, Inequality, Query
-from sugenet.reason.solvers import cpsat
 
 NET = Network.of_bits([DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]]))
 X = [1, 1, 1, 1]
@@ -207,7 +207,7 @@ def test_settings_that_make_no_sense(wrong):
 
 
 def test_what_is_known_at_an_interruption(monkeypatch):
-    from sugenet.reason import decide
+    from sugenet.engines import ladder as decide
 
     net = sg.models.digits()
     x = sg.models.samples("digits")[0][7]
@@ -230,7 +230,7 @@ def test_what_is_known_at_an_interruption(monkeypatch):
 
 
 def test_lists_that_are_not_complete_say_so(monkeypatch):
-    from sugenet.reason import listing
+    from sugenet.engines.walk import listing
 
     monkeypatch.setattr(listing, "MOST_SETS", 0)
     found = sg.whatif(NET, X, n="all")

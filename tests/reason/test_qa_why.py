@@ -9,14 +9,14 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.checker.count import check_count
+from sugenet.checker.reason import hitting_set_within
+from sugenet.engines.ladder import Clock
 from sugenet.errors import CertificateError, QuestionError, RuleSyntaxError
-from sugenet.reason.check_count import check_count
-from sugenet.reason.check_reason import hitting_set_within
-from sugenet.reason.count import count
-from sugenet.reason.decide import Clock
-from sugenet.reason.oracle import Oracle
-from sugenet.reason.rule import parse_rule, rule_of_anchor, rules_of_tree
-from sugenet.reason.why import _Search, each_reason
+from sugenet.reason.counts.counting import count
+from sugenet.reason.reasons.finding import _Search, each_reason
+from sugenet.reason.reasons.oracle import Oracle
+from sugenet.reason.rules.rule import parse_rule, rule_of_anchor, rules_of_tree
 
 VOTE = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
 ODD = Network(

@@ -15,12 +15,12 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.reason import Always, Proved, verify
-from sugenet.reason.rule import parse_rule
-from sugenet.reason.rulebook import Rulebook, rulebook
-from sugenet.reason.rulebook_grid import Grid, places_of
-from tests.reason.small import raw_values
+from sugenet.reason.rules.book import Rulebook, rulebook
+from sugenet.reason.rules.grid import Grid, places_of
+from sugenet.reason.rules.rule import parse_rule
+from tests.problem.small import raw_values
 
-whole = importlib.import_module("sugenet.reason.rulebook")  # the module, not the function of that name
+whole = importlib.import_module("sugenet.reason.rules.book")  # the module, not the function of that name
 
 CODINGS = [
     bit(),
@@ -138,7 +138,7 @@ def test_grown_rules(seed, monkeypatch):
     """As in large networks: from samples, by asking the solver, or by the ladder of engines."""
     monkeypatch.setattr(whole, "CODEWORDS", 0)
     if seed % 3 == 0:
-        monkeypatch.setattr("sugenet.reason.rulebook_large._HEAVY_LAYERS", -1)
+        monkeypatch.setattr("sugenet.reason.rules.large._HEAVY_LAYERS", -1)
     rng = np.random.default_rng(2000 + seed)
     network = with_levels(rng) if seed % 4 == 0 else random_network(rng)
     X, y = everything(network)
@@ -153,7 +153,7 @@ def test_grown_rules(seed, monkeypatch):
     for k in range(len(network.classes)):
         share = book.covered(k)
         assert share.exact
-        monkeypatch.setattr("sugenet.reason.rulebook_grid._NODES", 0)
+        monkeypatch.setattr("sugenet.reason.rules.grid._NODES", 0)
         bound = book.covered(k)
         monkeypatch.undo()
         monkeypatch.setattr(whole, "CODEWORDS", 0)
@@ -391,7 +391,7 @@ def test_a_rule_that_could_be_wider_is_not_prime(monkeypatch, most):
     narrow = sg.verify(network, sg.Always("yes", sg.Box({network.encoder.names[f]: v for f, v in rule.grid.limits(masks)})))
     data["rules"][0] |= {"if": rule.grid.words(masks), "coverage": str(rule.grid.coverage(masks)), "certificate": narrow.certificate}
     data["rules"][0]["states"] = [[f, [rule.grid.states[f][p] for p in places_of(masks[f])]] for f in rule.grid.conditions(masks)]
-    monkeypatch.setattr("sugenet.reason.rulebook_check.CODEWORDS", most)
+    monkeypatch.setattr("sugenet.reason.rules.recheck.CODEWORDS", most)
     with pytest.raises(CertificateError, match="rule 1 is not prime"):
         Rulebook.from_data(network, json.loads(json.dumps(data)))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import Network, OneHot
+from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason import (
     L0,
@@ -33,8 +34,7 @@ from sugenet.reason import (
     check,
     verify,
 )
-from sugenet.reason.decide import ENGINES
-from tests.reason.small import random_network, random_sample, raw_values, samples_inside
+from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
 REGIONS = [Hamming(1), Hamming(2), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Free([0, 1]), Anything()]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.problem.regions import surroundings
 from sugenet.reason import L0, L1, L2, Counterfactual, Free, Hamming, Linf, NoCounterfactual, OpenCounterfactual, Prices, check, whatif
-from sugenet.reason.regions import surroundings
-from tests.reason.small import random_network, random_sample, raw_values
+from tests.problem.small import random_network, random_sample, raw_values
 
 COSTS = [L0, L1, L2, Linf, Hamming]
 
@@ -135,7 +135,7 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
 
 def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
     network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
-    monkeypatch.setattr(sys.modules["sugenet.reason.whatif"], "search", lambda *_, **__: None)
+    monkeypatch.setattr(sys.modules["sugenet.reason.counterfactuals.hunting"], "search", lambda *_, **__: None)
     answer = whatif(network, [-1] * 6, L0, time_limit=-1)
     assert isinstance(answer, OpenCounterfactual)
     assert answer.lower == 1

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.reason import hitting_set_within
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason import L0, Anything, Free, Hamming, Linf, check
-from sugenet.reason.chain import chain_of
-from sugenet.reason.check_reason import hitting_set_within
-from sugenet.reason.why import why
-from tests.reason.small import random_network, random_sample, samples_inside
+from sugenet.reason.reasons.chain import chain_of
+from sugenet.reason.reasons.finding import why
+from tests.problem.small import random_network, random_sample, samples_inside
 from tests.reason.test_verify import is_violated, top
 
 REGIONS = [Hamming(1), Hamming(2), Hamming(4), L0(2), Linf(1), Free([0, 1]), Anything()]
@@ -75,8 +75,8 @@ def test_all_reasons_and_contrastive_sets(seed):
 @pytest.mark.parametrize("kind", ["subset", "size", None])
 def test_one_reason(seed, kind, monkeypatch):
     """Without a list of all counterexamples, as in large regions, by asking about one set of features after another."""
-    monkeypatch.setattr("sugenet.reason.listing.MOST_SETS", 0)
-    monkeypatch.setattr("sugenet.reason.oracle._SMALL", 0 if seed % 2 else 2e6)
+    monkeypatch.setattr("sugenet.engines.walk.listing.MOST_SETS", 0)
+    monkeypatch.setattr("sugenet.reason.reasons.oracle._SMALL", 0 if seed % 2 else 2e6)
     rng = np.random.default_rng(100 + seed)
     network = random_network(rng, features=int(rng.integers(2, 6)))
     x = random_sample(network, rng)

@@ -13,7 +13,7 @@ import sugenet as sg
 from sugenet.drawn import Drawn
 from sugenet.errors import SugenetError
 from sugenet.show import drawing, html, svg
-from sugenet.show.demo import questions
+from sugenet.show.demonstration import questions
 from sugenet.show.figures import Bars, Heat, Meters, Pixels, Strip, Votes
 
 SVG = "{http://www.w3.org/2000/svg}svg"
@@ -150,7 +150,7 @@ def test_what_cannot_be_drawn_is_refused_kindly():
 
 
 def test_a_query_with_real_inputs_is_drawn():
-    from sugenet.reason.answers import Refuted
+    from sugenet.reason.verdicts.answers import Refuted
     from sugenet.show.drawings import drawing as draw
 
     network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [], sg.Head([[1] * 18, [-1] * 18]))

@@ -15,7 +15,7 @@ from sugenet.web import payload
 from sugenet.web.bundle import bundled
 from tests.fuzzing.forgeries import _huge
 from tests.fuzzing.truth import is_true
-from tests.reason.small import random_network, random_sample
+from tests.problem.small import random_network, random_sample
 
 CHECK = """(text) => {
   const [pages, asked] = JSON.parse(text);

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, PoolLayer, Steps, Window, integer, threshold
-from sugenet.reason.neighbourhood import row_of
+from sugenet.problem.neighbourhood import row_of
 from sugenet.web import payload
 from tests.bits.test_conv import draw_conv
 from tests.bnn.nets import networks, samples
 from tests.io.test_order import KINDS, twins
 from tests.io.test_order import rows as images
-from tests.reason.small import random_network, random_sample
+from tests.problem.small import random_network, random_sample
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65]
 

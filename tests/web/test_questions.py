@@ -9,9 +9,9 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
+from sugenet.engines.ladder import sets_within
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
 from sugenet.reason import verify as reason_verify
-from sugenet.reason.decide import sets_within
 from sugenet.web import questions, worker
 from sugenet.web.questions import ask, checked, precompute, question_schema
 

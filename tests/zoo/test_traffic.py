@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.checker.patches import check_patches, check_patches_witness
+from sugenet.engines.reals.deciding import decide_query
 from sugenet.io import read_onnx, read_vnnlib
-from sugenet.reason.check_patches import check_patches, check_patches_witness
-from sugenet.reason.outcomes import Fails, Holds
-from sugenet.reason.patches import decide_query
+from sugenet.problem.outcomes import Fails, Holds
 
 ZOO = os.environ.get("SUGENET_ZOO")
 pytestmark = pytest.mark.skipif(not ZOO, reason="SUGENET_ZOO does not name a folder of public networks")

@@ -2,9 +2,10 @@
 
 from sugenet.bnn.codings import Coding, Move, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
+from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.fold import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
-from sugenet.bnn.fold_conv import fold_conv, fold_conv_by_evaluation
+from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
+from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import DenseLayer, LevelLayer
@@ -12,9 +13,8 @@ from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_c
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
-from sugenet.bnn.simplify import simplify
+from sugenet.bnn.simplifying import simplify
 from sugenet.bnn.source import Source
-from sugenet.bnn.summary import LayerSummary, Summary, summary
 from sugenet.bnn.trace import LayerTrace, Trace
 
 __all__ = [

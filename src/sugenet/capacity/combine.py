@@ -14,9 +14,9 @@ import numpy as np
 
 from sugenet.capacity.base import TABLE_LIMIT, Costs, SetFunction, by_cost, need_set_function, take_all, up_to_limit
 from sugenet.capacity.criteria import Criteria, bits
+from sugenet.capacity.dualizing import minimal_transversals
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
-from sugenet.capacity.transversals import minimal_transversals
 from sugenet.capacity.weights import count_minimal, to_integers
 from sugenet.errors import CapacityError, CriteriaError
 

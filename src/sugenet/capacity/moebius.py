@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from sugenet.capacity.base import SetFunction, need_set_function, take_all
 from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion, bits
+from sugenet.capacity.dualizing import minimal_transversals
 from sugenet.capacity.scales import UNIT, Scale, Value
 from sugenet.capacity.tables import Focal
-from sugenet.capacity.transversals import minimal_transversals
 
 __all__ = ["from_inner_moebius", "from_outer_moebius", "inner_moebius", "outer_moebius", "transversals"]
 

@@ -13,8 +13,8 @@ from sugenet.capacity.arguments import plain
 from sugenet.capacity.base import TABLE_LIMIT, Costs, FocalSet, SetFunction, by_cost, take_all
 from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion
+from sugenet.capacity.dualizing import containing_none_before
 from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
-from sugenet.capacity.transversals import containing_none_before
 from sugenet.errors import CapacityError, NotMonotoneError, TooLargeError
 
 __all__ = ["Dense", "Focal", "FromFunction"]

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.checker.setting import Plain, over_inputs
 from sugenet.errors import CertificateError
-from sugenet.reason.check_question import Plain, over_inputs
 
 __all__ = ["check_bounds", "contradicts", "most_features", "reachable"]
 

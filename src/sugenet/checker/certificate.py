@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import DenseLayer, Network, OneHot, Steps
+from sugenet.checker.bounds import check_bounds
+from sugenet.checker.form import check_form, check_outside, check_proof_form, exact
+from sugenet.checker.large import Large, is_large
+from sugenet.checker.limit import MEMORY, SECONDS, Limit
+from sugenet.checker.sets import see_sets
+from sugenet.checker.setting import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of, weights_of
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
-from sugenet.reason.check_bounds import check_bounds
-from sugenet.reason.check_form import check_form, check_outside, check_proof_form, exact
-from sugenet.reason.check_large import Large, is_large
-from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
-from sugenet.reason.check_question import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of, weights_of
-from sugenet.reason.check_sets import see_sets
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
 
@@ -76,14 +76,14 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None,
     if not isinstance(question, dict):
         raise CertificateError(f"the question of a certificate is a JSON object, not {type(question).__name__}.")
     if question["kind"] == "count":
-        from sugenet.reason.check_count import recount
+        from sugenet.checker.count import recount
 
         return recount(certificate, network, limit)
     check_form(question, network)
     check_outside(certificate, question["kind"])
     answer = certificate["answer"]
     if question["kind"] == "reason":
-        from sugenet.reason.check_reason import check_reason
+        from sugenet.checker.reason import check_reason
 
         if answer == "unknown":
             return "nothing is claimed, so there is nothing to check"
@@ -115,7 +115,7 @@ def _check_none(
 ) -> str:
     """Check the proof that a question has no violation."""
     if check_proof_form(proof) == "patches":
-        from sugenet.reason.check_patches import check_patches
+        from sugenet.checker.patches import check_patches
 
         return check_patches(proof, network, _query(question), limit)
     if question["kind"] == "query" and network.reads_reals:  # all other proofs go through whole numbers
@@ -145,19 +145,19 @@ def _check_proof(kind: str, proof: dict[str, Any], plain: Plain) -> str:
         case "walk":
             return _check_walk(proof, plain)
         case "rup":
-            from sugenet.reason.check_rup import Plain as Steps01
-            from sugenet.reason.check_rup import check_rup
+            from sugenet.checker.rup import Plain as Steps01
+            from sugenet.checker.rup import check_rup
 
             return check_rup(proof, Steps01(*as_steps(plain)), limit=plain.limit)
         case "drup":
-            from sugenet.reason.check_drup import check_drup
+            from sugenet.checker.drup import check_drup
 
             return check_drup(proof, plain)
     raise CertificateError(f"a proof of kind {kind!r} is none of this question.")
 
 
 def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
-    from sugenet.reason.check_walk import MOST_SETS, walk
+    from sugenet.checker.walk import MOST_SETS, walk
 
     sets, patterns = proof["sets"], proof["patterns"]
     if type(sets) is not int or not 0 < sets <= MOST_SETS:
@@ -194,7 +194,7 @@ def _behind(plain: Plain) -> list[Any]:
 
 def _query(question: dict[str, Any]) -> Any:
     """A query of a certificate, for the checker of dual bounds."""
-    from sugenet.reason.query import Box, Case, Inequality, Query
+    from sugenet.checker.query import Box, Case, Inequality, Query
 
     if question["kind"] != "query":
         raise CertificateError("dual bounds over patterns prove queries alone.")
@@ -340,7 +340,7 @@ def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: 
 def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: Network) -> str:
     query = _query(question)
     if network.reads_reals:
-        from sugenet.reason.check_patches import check_patches_witness
+        from sugenet.checker.patches import check_patches_witness
 
         return check_patches_witness(x, network, query)
     if not query.violated_by([Fraction(value) for value in x], scores(network, x)):

@@ -24,12 +24,12 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.layers import Ints
+from sugenet.checker.form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
+from sugenet.checker.form import _region as _check_region
+from sugenet.checker.limit import MEMORY, SECONDS, Limit
+from sugenet.checker.sets import as_words, sets_of
+from sugenet.checker.setting import Option, Plain, Setting, plain_of, raw, scores, setting_of, weights_of
 from sugenet.errors import CertificateError
-from sugenet.reason.check_form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
-from sugenet.reason.check_form import _region as _check_region
-from sugenet.reason.check_limit import MEMORY, SECONDS, Limit
-from sugenet.reason.check_question import Option, Plain, Setting, plain_of, raw, scores, setting_of, weights_of
-from sugenet.reason.check_sets import as_words, sets_of
 
 __all__ = ["check_count", "recount"]
 

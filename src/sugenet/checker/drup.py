@@ -1,6 +1,6 @@
 """Checking a proof in clauses: they are written down again from the question, as the definition gives it, then every lemma is followed.
 
-Nothing here is shared with the engines. The canonical clauses are described in `sugenet.reason.solvers.cnf`; here other code makes them,
+Nothing here is shared with the engines. The canonical clauses are described in `sugenet.engines.outside.cnf`; here other code makes them,
 from the numbers that `check_question` works out by the definition. A lemma follows if assuming it false ends in a contradiction by unit
 propagation; the proof holds once propagation contradicts itself without assuming anything.
 """
@@ -19,10 +19,10 @@ import numpy.typing as npt
 from numba import njit
 
 from sugenet.bnn.layers import Ints
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import Plain, over_inputs
+from sugenet.checker.unpack import unpacked
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import Plain, over_inputs
-from sugenet.reason.check_unpack import unpacked
 
 __all__ = ["check_drup", "clauses_of", "followed", "written"]
 

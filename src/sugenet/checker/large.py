@@ -18,10 +18,10 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.conv import Layer, tops_of
 from sugenet.bnn.layers import Bits, Ints
+from sugenet.checker.bounds import contradicts
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import Option, Setting, rows_of, unit_of, whole_of
 from sugenet.errors import CertificateError
-from sugenet.reason.check_bounds import contradicts
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import Option, Setting, rows_of, unit_of, whole_of
 
 __all__ = ["Large", "is_large"]
 

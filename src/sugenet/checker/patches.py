@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
 from sugenet.bnn.layers import Bits, Ints, Theta
+from sugenet.checker.limit import Limit
+from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.query import Box, Case, Inequality, Query
 
 __all__ = ["check_patches", "check_patches_witness"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import raw, scores
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_question import raw, scores
 
 __all__ = ["check_reason", "hitting_set_within"]
 
@@ -19,7 +19,7 @@ _MANY = 3000
 
 def check_reason(certificate: dict[str, Any], network: Network, proved: str, limit: Limit) -> str:
     """Check the claims of a reason beyond its being sufficient; say what was checked."""
-    from sugenet.reason.certificate import changed_as_claimed, lies_inside
+    from sugenet.checker.certificate import changed_as_claimed, lies_inside
 
     question, status = certificate["question"], certificate["answer"]
     fixed, sample = {int(f) for f in question["fixed"]}, raw(network, question["sample"])

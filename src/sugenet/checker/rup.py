@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sugenet.checker.limit import Limit
+from sugenet.checker.unpack import unpacked
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
-from sugenet.reason.check_unpack import unpacked
 
 __all__ = ["Plain", "check_rup"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
 
 __all__ = ["as_words", "see_sets", "sets_of"]
 

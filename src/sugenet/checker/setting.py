@@ -21,9 +21,9 @@ from sugenet.bnn import DenseLayer, Layer, Network, OneHot, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
+from sugenet.checker.form import exact
+from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
-from sugenet.reason.check_form import exact
-from sugenet.reason.check_limit import Limit
 
 __all__ = [
     "Option",

@@ -8,8 +8,8 @@ from typing import Any
 from zlib import decompressobj
 from zlib import error as zlib_error
 
+from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
-from sugenet.reason.check_limit import Limit
 
 __all__ = ["unpacked"]
 

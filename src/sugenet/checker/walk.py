@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints, match_counts
+from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError
-from sugenet.reason.check_limit import Limit
 
 __all__ = ["MOST_SETS", "Walked", "walk"]
 

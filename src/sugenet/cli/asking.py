@@ -95,7 +95,7 @@ def how_many(text: str) -> Any:
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Do something that may have to be compiled first, and say so then."""
-    from sugenet.reason.flip_kernels import prepare
+    from sugenet.engines.walk.kernels import prepare
 
     found: list[Any] = []
     prepare(screen.tell, lambda: found.append(run()))

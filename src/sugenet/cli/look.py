@@ -34,7 +34,7 @@ def _demo(parser: Parser) -> Run:
 def _show_demo(_options: Namespace, screen: Screen) -> int:
     from sugenet import data
     from sugenet.bits import prepare
-    from sugenet.show.demo import demo, questions
+    from sugenet.show.demonstration import demo, questions
 
     prepare(notify=screen.tell)
     network, (X, y) = data.digits(), data.samples("digits")

@@ -13,9 +13,9 @@ import numpy as np
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.conv import Layer
 from sugenet.bnn.layers import Bits, Ints
-from sugenet.reason.front import Front, features_that_fit
-from sugenet.reason.outcomes import Holds, Open
-from sugenet.reason.problem import Problem
+from sugenet.problem.front import Front, features_that_fit
+from sugenet.problem.outcomes import Holds, Open
+from sugenet.problem.problem import Problem
 
 __all__ = ["Bounded", "bound", "by_bounds", "turned_at_once"]
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.engines.bounds import by_bounds
+from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.choices import exhaust
+from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import NetworkError, QuestionError, SoundnessError, TooLargeError
-from sugenet.reason.bounds import by_bounds
-from sugenet.reason.exhaust import exhaust
-from sugenet.reason.flips import flip_level
-from sugenet.reason.outcomes import Fails, Holds, Interrupted, Open, Outcome
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Move, Neighbourhood
-from sugenet.reason.search import search
+from sugenet.problem.outcomes import Fails, Holds, Interrupted, Open, Outcome
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Move, Neighbourhood
 
 __all__ = ["ENGINES", "Clock", "combinations_of", "decide", "sets_within"]
 
@@ -215,14 +215,14 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
 
 
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
-    from sugenet.reason.cdcl import solve
+    from sugenet.engines.learn.solver import solve
 
     return solve(problem, time_limit=clock.left(), stop=clock.up, seed=clock.seed, notify=clock.notify)
 
 
 def _solver(name: str) -> Any:
     def run(problem: Problem, clock: Clock) -> Outcome:
-        from sugenet.reason.solvers import solver_named
+        from sugenet.engines.outside import solver_named
 
         found: Outcome = solver_named(name)(problem, time_limit=clock.left(), threads=clock.threads, seed=clock.seed, stop=clock.up)
         return found

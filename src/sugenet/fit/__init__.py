@@ -1,6 +1,6 @@
 """Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly. Importing this room does not import PyTorch."""
 
-from sugenet.fit.compare import Comparison, compare
+from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.module import BinaryModule
 from sugenet.fit.progress import Epoch, print_progress

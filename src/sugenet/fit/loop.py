@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
-from sugenet.fit.compare import tensor_of
+from sugenet.fit.comparing import tensor_of
 from sugenet.fit.module import BinaryModule
 from sugenet.fit.progress import Epoch, end_progress, print_progress
 from sugenet.fit.settings import Settings

@@ -15,7 +15,7 @@ from sugenet.bnn import Encoder, Network
 from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.checkpoint import check_place, run_mark
-from sugenet.fit.compare import Comparison, compare
+from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
 from sugenet.fit.loop import Samples, generator_of, run

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sugenet.checker.query import Query
     from sugenet.io.compare import Agreement, verify_against
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from sugenet.io.samples import read_samples
     from sugenet.io.texts import read_json, write_text
     from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
-    from sugenet.reason.query import Query
 
 __all__ = [
     "Agreement",

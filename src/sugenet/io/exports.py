@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.engines.outside.cnf import CLAUSES, Cnf
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.io.texts import check_writable, write_text
-from sugenet.reason.formula import Formula, Linear, Objective
-from sugenet.reason.problem import Problem
-from sugenet.reason.solvers.cnf import CLAUSES, Cnf
+from sugenet.problem.formula import Formula, Linear, Objective
+from sugenet.problem.problem import Problem
 
 __all__ = ["FORMATS", "export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"]
 

@@ -12,8 +12,8 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
-from sugenet.reason.moves import Moves, Way, listed
-from sugenet.reason.neighbourhood import Neighbourhood, build, pairs_of, place_of
+from sugenet.problem.moves import Moves, Way, listed
+from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
 
 __all__ = ["Box"]
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.reason.front import first_layer, move_gains
-from sugenet.reason.goal import Goal
-from sugenet.reason.regions import Move, Neighbourhood
+from sugenet.problem.front import first_layer, move_gains
+from sugenet.problem.goal import Goal
+from sugenet.problem.regions import Move, Neighbourhood
 
 __all__ = ["Cascade", "Chain", "Thresholds"]
 

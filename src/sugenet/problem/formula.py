@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import OneHot
-from sugenet.reason.cascade import Cascade, Chain
-from sugenet.reason.goal import Votes
-from sugenet.reason.problem import Problem
+from sugenet.problem.cascade import Cascade, Chain
+from sugenet.problem.goal import Votes
+from sugenet.problem.problem import Problem
 
 __all__ = ["Formula", "Gate", "Linear", "Objective", "fixed_values", "goal_clauses", "variable_names"]
 
@@ -120,8 +120,8 @@ class Formula:
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason.goal import loses
-    >>> from sugenet.reason.regions import Hamming
+    >>> from sugenet.problem.goal import loses
+    >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))
     >>> formula = Formula.of(Problem(Hamming(1).around(net, [1, 1, -1]), loses(net.head, 0)))
     >>> for number, words in enumerate(formula.names, start=1):

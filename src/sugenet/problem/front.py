@@ -20,7 +20,7 @@ from sugenet.bnn.conv import ConvLayer, Layer, dense_of, tops_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.reason.regions import Move, Neighbourhood
+from sugenet.problem.regions import Move, Neighbourhood
 
 __all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError
-from sugenet.reason.goal import Goal, loses, wins
+from sugenet.problem.goal import Goal, loses, wins
 
 __all__ = ["Keeps", "Ties"]
 

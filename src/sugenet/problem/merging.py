@@ -13,10 +13,10 @@ import numpy as np
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
-from sugenet.reason.front import first_layer, move_gains, reach
-from sugenet.reason.goal import Goal, Votes
-from sugenet.reason.neighbourhood import Neighbourhood
-from sugenet.reason.problem import Problem
+from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.goal import Goal, Votes
+from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.problem import Problem
 
 __all__ = ["merged"]
 

@@ -20,7 +20,7 @@ import numpy as np
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
-from sugenet.reason.moves import Columns, Move, Moves, Way, columns_of, listed
+from sugenet.problem.moves import Columns, Move, Moves, Way, columns_of, listed
 
 __all__ = ["Move", "Neighbourhood", "Weigh", "build", "pairs_of", "place_of", "row_of", "whole_weights"]
 

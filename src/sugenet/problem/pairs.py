@@ -18,8 +18,8 @@ from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import QuestionError
-from sugenet.reason.front import first_layer
-from sugenet.reason.goal import Goal, Votes, wins
+from sugenet.problem.front import first_layer
+from sugenet.problem.goal import Goal, Votes, wins
 
 __all__ = ["Joint", "Pair", "Placed", "Side", "abreast", "twins"]
 

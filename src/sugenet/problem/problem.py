@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from sugenet.reason.cascade import Cascade
-from sugenet.reason.front import Front
-from sugenet.reason.goal import Goal
-from sugenet.reason.neighbourhood import Move, Neighbourhood, row_of
+from sugenet.problem.cascade import Cascade
+from sugenet.problem.front import Front
+from sugenet.problem.goal import Goal
+from sugenet.problem.neighbourhood import Move, Neighbourhood, row_of
 
 __all__ = ["Problem"]
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
-from sugenet.reason.boxes import Box
-from sugenet.reason.neighbourhood import Move, Neighbourhood, Weigh, build, pairs_of, place_of
+from sugenet.problem.boxes import Box
+from sugenet.problem.neighbourhood import Move, Neighbourhood, Weigh, build, pairs_of, place_of
 
 __all__ = [
     "L0",

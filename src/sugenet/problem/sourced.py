@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sugenet.bnn import Network
+from sugenet.checker.query import Box, Case, Query
 from sugenet.errors import QuestionError
-from sugenet.reason.query import Box, Case, Query
 
 __all__ = ["of_network"]
 

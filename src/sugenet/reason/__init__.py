@@ -1,17 +1,17 @@
 """Questions to a network and their exact answers."""
 
-from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
-from sugenet.reason.certificate import check
-from sugenet.reason.chain import Chain, chain_of
-from sugenet.reason.count import Counted, CountOpen, CountSampled, count
+from sugenet.checker.certificate import check
+from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
+from sugenet.reason.counterfactuals.hunting import whatif
+from sugenet.reason.counts.counting import Counted, CountOpen, CountSampled, count
 from sugenet.reason.questions import Agree, Always, Fair, Monotone, Never, Question, Robust, problems_of
-from sugenet.reason.reasons import Reason, Reasons
-from sugenet.reason.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
-from sugenet.reason.rulebook import Rulebook, rulebook
-from sugenet.reason.rulecheck import CheckedRule, check_rule
-from sugenet.reason.verify import verify
-from sugenet.reason.whatif import whatif
-from sugenet.reason.why import each_reason, why
+from sugenet.reason.reasons.answers import Reason, Reasons
+from sugenet.reason.reasons.chain import Chain, chain_of
+from sugenet.reason.reasons.finding import each_reason, why
+from sugenet.reason.rules.book import Rulebook, rulebook
+from sugenet.reason.rules.checked import CheckedRule, check_rule
+from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
+from sugenet.reason.verdicts.verifying import verify
 
 __all__ = [
     "L0",

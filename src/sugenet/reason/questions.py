@@ -14,16 +14,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network, OneHot
+from sugenet.checker.query import Query
 from sugenet.errors import QuestionError
-from sugenet.reason.goal import Goal, at_least, loses, wins
-from sugenet.reason.joint import Joint, abreast, twins
-from sugenet.reason.merge import merged
-from sugenet.reason.neighbourhood import Neighbourhood, place_of, row_of
-from sugenet.reason.problem import Problem
-from sugenet.reason.property import Keeps, Ties
-from sugenet.reason.query import Query
-from sugenet.reason.regions import Anything, Box, Region
-from sugenet.reason.sourced import of_network
+from sugenet.problem.goal import Goal, at_least, loses, wins
+from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.merging import merged
+from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.pairs import Joint, abreast, twins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Anything, Box, Region
+from sugenet.problem.sourced import of_network
 
 __all__ = ["Agree", "Always", "Fair", "Monotone", "Never", "Question", "Robust", "class_of", "plain", "problems_of", "region_data"]
 

@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sugenet.show.demo import demo, example_1
+from sugenet.show.demonstration import demo, example_1
 from sugenet.show.neurons import NeuronView, view_neuron
 from sugenet.show.pictures import grid_of, picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
-from sugenet.show.svg import svg
+from sugenet.show.svg_writer import svg
 
 if TYPE_CHECKING:
     from sugenet.show.drawings import drawing, html, plot

@@ -9,9 +9,16 @@ from functools import singledispatch
 from typing import Any
 
 from sugenet.bnn import Network, Steps, Trace
-from sugenet.bnn.summary import Summary, summary
+from sugenet.bnn.describing import Summary, summary
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
-from sugenet.reason.answers import (
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.reasons.answers import Reason, Reasons
+from sugenet.reason.reasons.chain import Chain
+from sugenet.reason.rules.book import Rulebook
+from sugenet.reason.rules.checked import CheckedRule
+from sugenet.reason.verdicts.answers import (
     Counterfactual,
     NoCounterfactual,
     OpenCounterfactual,
@@ -21,13 +28,6 @@ from sugenet.reason.answers import (
     engine_words,
     show_cost,
 )
-from sugenet.reason.chain import Chain
-from sugenet.reason.count_answers import METHODS, Counted, CountOpen, CountSampled
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.reasons import Reason, Reasons
-from sugenet.reason.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
-from sugenet.reason.rulebook import Rulebook
-from sugenet.reason.rulecheck import CheckedRule
 from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes, plural
 from sugenet.show.markup import safe, short
 from sugenet.show.plots import plot_figure
@@ -42,7 +42,7 @@ from sugenet.show.prepare import (
     sample_drawn,
     votes_of,
 )
-from sugenet.show.svg import svg
+from sugenet.show.svg_writer import svg
 
 __all__ = ["Drawing", "Table", "drawing", "html", "plot", "summary_table", "table_html"]
 

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 from sugenet.bnn import Network, Steps, Trace
 from sugenet.errors import QuestionError, SugenetError
-from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
-from sugenet.reason.chain import Chain, chain_of
-from sugenet.reason.neighbourhood import row_of
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.regions import L0, Hamming, Linf, Region
+from sugenet.reason.counterfactuals.hunting import Answer, whatif
 from sugenet.reason.questions import Robust
-from sugenet.reason.reasons import Reasons
-from sugenet.reason.regions import L0, Hamming, Linf, Region
-from sugenet.reason.verify import verify
-from sugenet.reason.whatif import Answer, whatif
-from sugenet.reason.why import why
+from sugenet.reason.reasons.answers import Reasons
+from sugenet.reason.reasons.chain import Chain, chain_of
+from sugenet.reason.reasons.finding import why
+from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
+from sugenet.reason.verdicts.verifying import verify
 from sugenet.show.pictures import grid_of
 
 __all__ = ["Findings", "find"]

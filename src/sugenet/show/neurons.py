@@ -11,7 +11,7 @@ from typing import Any
 from sugenet.bnn import Network, Neuron
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.errors import NetworkError
-from sugenet.reason.neighbourhood import row_of
+from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["NeuronView", "magnitude", "view_neuron"]
 

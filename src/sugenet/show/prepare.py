@@ -13,9 +13,9 @@ from sugenet.bnn import Network, Steps, Trace
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import ConvLayer, dense_of
 from sugenet.errors import NetworkError
-from sugenet.reason.front import first_layer, move_gains, reach
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.regions import Region
+from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.regions import Region
 from sugenet.show.figures import Bar, Bars, Cactus, Cell, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes, percent
 from sugenet.show.pictures import grid_of, shades
 

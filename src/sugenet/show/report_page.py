@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sugenet.bnn.summary import summary
-from sugenet.reason.answers import (
+from sugenet.bnn.describing import summary
+from sugenet.problem.regions import L0, Hamming, Linf
+from sugenet.reason.reasons.answers import Reason, Reasons
+from sugenet.reason.reasons.chain import Chain
+from sugenet.reason.verdicts.answers import (
     Counterfactual,
     NoCounterfactual,
     OpenCounterfactual,
@@ -19,16 +22,13 @@ from sugenet.reason.answers import (
     engine_words,
     show_cost,
 )
-from sugenet.reason.chain import Chain
-from sugenet.reason.reasons import Reason, Reasons
-from sugenet.reason.regions import L0, Hamming, Linf
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings
 from sugenet.show.markup import safe, short
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import changes_drawn, heat_map, kept_drawn, match_meters, sample_drawn, value_words, votes_of
-from sugenet.show.svg import svg
+from sugenet.show.svg_writer import svg
 
 __all__ = ["Page", "section"]
 

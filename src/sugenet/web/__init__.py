@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.payload import payload
+from sugenet.web.page_data import payload
 
 if TYPE_CHECKING:
     from sugenet.web.server import serve

@@ -153,7 +153,7 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
     Parameters
     ----------
     payload
-        What `sugenet.web.payload` gives.
+        What `sugenet.web.page_data` gives.
     server
         Whether a server answers questions beside it; a file has to do without.
     """

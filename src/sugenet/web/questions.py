@@ -19,6 +19,7 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
+from sugenet.problem.neighbourhood import row_of
 from sugenet.reason import (
     L0,
     L1,
@@ -40,9 +41,8 @@ from sugenet.reason import (
     whatif,
     why,
 )
-from sugenet.reason.coverage import RuleFigures, coverage
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.rule import NetworkRule, parse_rule
+from sugenet.reason.rules.figures import RuleFigures, coverage
+from sugenet.reason.rules.rule import NetworkRule, parse_rule
 
 __all__ = ["MOST_SECONDS", "SECONDS", "ask", "checked", "json_value", "precompute", "question_schema"]
 

@@ -16,7 +16,7 @@ from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.guards import Guard, error_body, is_loopback, parse_json
 from sugenet.web.jobs import Desk, Job
-from sugenet.web.payload import payload
+from sugenet.web.page_data import payload
 from sugenet.web.questions import checked, json_value, question_schema
 from sugenet.web.worker import CHECK_SECONDS
 
@@ -163,7 +163,7 @@ def app(
     Parameters
     ----------
     network, samples, truth, title, index
-        As in `sugenet.web.payload`.
+        As in `sugenet.web.page_data`.
     host, port
         Where it will listen: requests for another host are refused.
     workers
@@ -391,7 +391,7 @@ def serve(
     Parameters
     ----------
     network, samples, truth, title, index
-        As in `sugenet.web.payload`.
+        As in `sugenet.web.page_data`.
     host
         The address to listen at: this machine alone unless said.
     port

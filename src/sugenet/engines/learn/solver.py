@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
-from sugenet.reason.cascade import Cascade
-from sugenet.reason.front import Front
-from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
-from sugenet.reason.problem import Problem
+from sugenet.problem.cascade import Cascade
+from sugenet.problem.front import Front
+from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
+from sugenet.problem.problem import Problem
 
 __all__ = ["Core", "Found", "Solver", "Stopped", "facts_of", "solve"]
 
@@ -160,7 +160,7 @@ class Solver:
                     yield _reduced(cut)
 
     def _build(self, seed: int) -> None:
-        from sugenet.reason import cdcl_kernels as kernels
+        from sugenet.engines.learn import kernels
 
         cascade, n = self.cascade, self.variables
         blocks = self._halves()
@@ -281,7 +281,7 @@ class Solver:
     @property
     def conflicts(self) -> int:
         """Conflicts so far."""
-        from sugenet.reason import cdcl_kernels as kernels
+        from sugenet.engines.learn import kernels
 
         return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
 
@@ -294,7 +294,7 @@ class Solver:
         stop: Callable[[], bool] = lambda: False,
     ) -> Answer:
         """Look for an assignment in which the assumptions, signed variable numbers from 1, are true."""
-        from sugenet.reason import cdcl_kernels as kernels
+        from sugenet.engines.learn import kernels
 
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
         if any(not 1 <= abs(literal) <= self.own for literal in assumed):
@@ -328,7 +328,7 @@ class Solver:
                 return Stopped("the proof outgrew the memory set aside for it")
 
     def _drain(self) -> None:
-        from sugenet.reason import cdcl_kernels as kernels
+        from sugenet.engines.learn import kernels
 
         used = int(self.machine.numbers[kernels.LOG_USED])
         if used:
@@ -354,7 +354,7 @@ class Solver:
         return {**found, "encoding": "zlib+base64", "clauses": b64encode(compress(text.encode(), 9)).decode()}
 
     def _needed(self) -> tuple[list[int], list[list[int]]]:
-        from sugenet.reason import cdcl_kernels as kernels
+        from sugenet.engines.learn import kernels
 
         if self.last < 0:
             raise QuestionError("there is no proof: nothing was refuted.")

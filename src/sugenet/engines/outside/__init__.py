@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
+from sugenet.engines.outside.outcome import Solver
 from sugenet.errors import QuestionError
-from sugenet.reason.solvers.outcome import Solver
 
 __all__ = ["SOLVERS", "Solver", "solver_named"]
 
@@ -29,9 +29,9 @@ def solver_named(name: str) -> Solver:
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason.goal import loses
-    >>> from sugenet.reason.problem import Problem
-    >>> from sugenet.reason.regions import Hamming
+    >>> from sugenet.problem.goal import loses
+    >>> from sugenet.problem.problem import Problem
+    >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))
     >>> solver_named("cpsat")(Problem(Hamming(3).around(net, [1, 1, 1]), loses(net.head, 1))).engine[:15]
     'OR-Tools CP-SAT'
@@ -41,5 +41,5 @@ def solver_named(name: str) -> Solver:
     package, how = SOLVERS[name]
     if find_spec(package) is None:
         raise QuestionError(f"the solver {name!r} needs the package {package!r}, which is not installed: {how}")
-    solve: Solver = import_module(f"sugenet.reason.solvers.{name}").solve
+    solve: Solver = import_module(f"sugenet.engines.outside.{name}").solve
     return solve

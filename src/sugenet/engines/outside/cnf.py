@@ -1,6 +1,6 @@
 """A problem in clauses alone: every threshold is a diagram of partial sums. For small cases; thresholds of size belong into sums.
 
-The clauses are canonical, so that a checker can write down the same ones by its own code (`sugenet.reason.check_drup`):
+The clauses are canonical, so that a checker can write down the same ones by its own code (`sugenet.checker.drup`):
 
 1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several and some has more than one
    inequality; then the nodes of the diagrams.
@@ -30,9 +30,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from sugenet.errors import TooLargeError
-from sugenet.reason.cascade import Cascade
-from sugenet.reason.formula import goal_clauses, variable_names
-from sugenet.reason.problem import Problem
+from sugenet.problem.cascade import Cascade
+from sugenet.problem.formula import goal_clauses, variable_names
+from sugenet.problem.problem import Problem
 
 __all__ = ["CLAUSES", "Cnf"]
 

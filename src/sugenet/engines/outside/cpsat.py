@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.metadata import version
 from typing import Any
 
-from sugenet.reason.formula import Formula, Linear
-from sugenet.reason.outcomes import Open, Outcome
-from sugenet.reason.problem import Problem
-from sugenet.reason.solvers.outcome import never, out_of_time, replayed, trusted
+from sugenet.engines.outside.outcome import never, out_of_time, replayed, trusted
+from sugenet.problem.formula import Formula, Linear
+from sugenet.problem.outcomes import Open, Outcome
+from sugenet.problem.problem import Problem
 
 __all__ = ["solve"]
 

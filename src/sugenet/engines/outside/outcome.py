@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from sugenet.errors import SoundnessError
-from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
-from sugenet.reason.problem import Problem
+from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
+from sugenet.problem.problem import Problem
 
 __all__ = ["Solver", "never", "out_of_time", "replayed", "trusted"]
 

@@ -12,11 +12,11 @@ from zlib import compress
 
 import numpy as np
 
+from sugenet.engines.outside.cnf import CLAUSES, Cnf
+from sugenet.engines.outside.outcome import never, out_of_time, replayed
 from sugenet.errors import TooLargeError
-from sugenet.reason.outcomes import Holds, Open, Outcome
-from sugenet.reason.problem import Problem
-from sugenet.reason.solvers.cnf import CLAUSES, Cnf
-from sugenet.reason.solvers.outcome import never, out_of_time, replayed
+from sugenet.problem.outcomes import Holds, Open, Outcome
+from sugenet.problem.problem import Problem
 
 __all__ = ["hearing_ctrl_c", "solve"]
 
@@ -69,7 +69,7 @@ def hearing_ctrl_c() -> Iterator[None]:
 
 def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
     """The lemmas that the contradiction needs, each dropped after its last use."""
-    from sugenet.reason.solvers.trim import flat, propagate_all
+    from sugenet.engines.outside.trim import flat, propagate_all
 
     lemmas: list[tuple[int, ...]] = []
     known: dict[tuple[int, ...], list[int]] = {}

@@ -16,8 +16,8 @@ from numba import njit
 
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.layers import Ints
-from sugenet.reason.patch_bound import Slack
-from sugenet.reason.patch_front import Front
+from sugenet.engines.reals.bound import Slack
+from sugenet.engines.reals.front import Front
 
 __all__ = ["Search"]
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Head
-from sugenet.reason.patch_front import Front
-from sugenet.reason.patch_patterns import Patches
-from sugenet.reason.query import Inequality
+from sugenet.checker.query import Inequality
+from sugenet.engines.reals.front import Front
+from sugenet.engines.reals.patterns import Patches
 
 __all__ = ["Proposal", "Reach", "Slack"]
 

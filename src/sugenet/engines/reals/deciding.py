@@ -17,15 +17,15 @@ import numpy as np
 
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.layers import Ints
+from sugenet.checker.patches import check_patches_witness
+from sugenet.checker.query import Case, Query
+from sugenet.engines.reals.anneal import Search
+from sugenet.engines.reals.bound import Reach, Slack
+from sugenet.engines.reals.front import Front, level_box
+from sugenet.engines.reals.patterns import Patches
+from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.reason.check_patches import check_patches_witness
-from sugenet.reason.outcomes import Fails, Holds, Open
-from sugenet.reason.patch_bound import Reach, Slack
-from sugenet.reason.patch_front import Front, level_box
-from sugenet.reason.patch_patterns import Patches
-from sugenet.reason.patch_search import Search
-from sugenet.reason.patch_split import Closure, OutOfBudget, Splitter, Witness
-from sugenet.reason.query import Case, Query
+from sugenet.problem.outcomes import Fails, Holds, Open
 
 __all__ = ["decide_query"]
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
 from sugenet.bnn.layers import Ints
+from sugenet.checker.query import Box
 from sugenet.errors import QuestionError
-from sugenet.reason.query import Box
 
 __all__ = ["Block", "Front", "blocks_of", "common_denominator", "finest_grid", "level_box"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Bits
-from sugenet.reason.patch_front import Front
+from sugenet.engines.reals.front import Front
 
 __all__ = ["Conflict", "Patch", "Patches", "conflicts"]
 

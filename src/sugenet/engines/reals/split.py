@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.reason.patch_bound import Proposal, Reach
-from sugenet.reason.patch_front import common_denominator
+from sugenet.engines.reals.bound import Proposal, Reach
+from sugenet.engines.reals.front import common_denominator
 
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
 

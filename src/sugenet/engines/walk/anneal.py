@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits import pack
+from sugenet.engines.walk.judge import Judge
+from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
-from sugenet.reason.front import Front
-from sugenet.reason.goal import Goal
-from sugenet.reason.judge import Judge
-from sugenet.reason.regions import Move
-from sugenet.reason.walks import lanes_for
+from sugenet.problem.front import Front
+from sugenet.problem.goal import Goal
+from sugenet.problem.regions import Move
 
 __all__ = ["search"]
 
@@ -90,7 +90,7 @@ class _Annealer:
 
     def attempt(self, rng: np.random.Generator, budget: int, before: list[int], stop: Callable[[], bool]) -> list[int] | None:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left of moves found before."""
-        from sugenet.reason.search_kernels import anneal
+        from sugenet.engines.walk.anneal_kernels import anneal
 
         if self.later is None:
             return self._descend(rng, budget, stop)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.engines.walk.judge import Judge
+from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason.judge import Judge
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Move, Neighbourhood
-from sugenet.reason.walks import WALKERS, lanes_for, sweep
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Move, Neighbourhood
 
 __all__ = ["Exhausted", "combinations", "exhaust"]
 
@@ -57,7 +57,7 @@ def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], 
     threads, stop
         As in `flip_level`.
     """
-    from sugenet.reason.flip_kernels import HEAD, LEAF, SETS, WALKER, walk_choices
+    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_choices
 
     near = problem.near
     sets = combinations(near)

@@ -19,8 +19,8 @@ from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.packed import Rows
 from sugenet.errors import TooLargeError
-from sugenet.reason.front import Front
-from sugenet.reason.goal import Goal
+from sugenet.problem.front import Front
+from sugenet.problem.goal import Goal
 
 __all__ = ["Judge", "Patterns", "lanes_of"]
 
@@ -75,7 +75,7 @@ class Judge:
         counts = rows.network.match_counts(words, threads=1)
         if self.votes is None:
             return self.goal.shortfall(counts.astype(np.int64) + shift)
-        from sugenet.reason.flip_kernels import shortfalls
+        from sugenet.engines.walk.kernels import shortfalls
 
         out = np.empty(len(counts), np.int64)
         shortfalls(counts, shift, self.votes, out)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numba.core import event
 
-from sugenet.reason.lanes import GOLDEN, LANES, fetch, turned
+from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = [
     "AHEAD",

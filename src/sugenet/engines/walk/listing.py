@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
+from sugenet.engines.ladder import sets_within
 from sugenet.errors import TooLargeError
-from sugenet.reason.decide import sets_within
-from sugenet.reason.neighbourhood import Move
-from sugenet.reason.problem import Problem
+from sugenet.problem.neighbourhood import Move
+from sugenet.problem.problem import Problem
 
 __all__ = ["MOST_SETS", "needed_changes"]
 
@@ -29,8 +29,8 @@ def needed_changes(problem: Problem, budget: int, stop: Callable[[], bool] = lam
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason.goal import loses
-    >>> from sugenet.reason.regions import Hamming
+    >>> from sugenet.problem.goal import loses
+    >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]))
     >>> problem = Problem(Hamming(2).around(net, [+1, -1, +1, -1]), loses(net.head, 0))
     >>> [[move.feature for move in moves] for moves in needed_changes(problem, 2)]

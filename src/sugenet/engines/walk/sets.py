@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.engines.walk.judge import Judge
+from sugenet.engines.walk.singles import walk_singles
+from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.errors import TooLargeError
-from sugenet.reason.front import features_that_fit
-from sugenet.reason.goal import Goal
-from sugenet.reason.judge import Judge
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Move, Neighbourhood
-from sugenet.reason.singles import walk_singles
-from sugenet.reason.walks import WALKERS, lanes_for, sweep
+from sugenet.problem.front import features_that_fit
+from sugenet.problem.goal import Goal
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Move, Neighbourhood
 
 __all__ = ["FlipLevel", "flip_level", "prepare_flips"]
 
@@ -65,7 +65,7 @@ def flip_level(
     stop
         Asked often whether to give up; the answer is then None. May be asked from any thread, one at a time.
     """
-    from sugenet.reason.flip_kernels import HEAD, LEAF, SETS, WALKER, walk_sets
+    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_sets
 
     near = problem.near
     assert near.budget is None or budget <= near.budget, "other moves could be needed, and other neurons fragile"
@@ -126,10 +126,10 @@ def _sizes(near: Neighbourhood, budget: int) -> tuple[int, int]:
 def prepare_flips(notify: Callable[[str], None] | None = None) -> None:
     """Load the compiled walks and search; `notify` is told first where something has to be compiled."""
     from sugenet.bnn import DenseLayer, Head, Network
-    from sugenet.reason.exhaust import exhaust
-    from sugenet.reason.flip_kernels import prepare
-    from sugenet.reason.regions import L0
-    from sugenet.reason.search import search
+    from sugenet.engines.walk.anneal import search
+    from sugenet.engines.walk.choices import exhaust
+    from sugenet.engines.walk.kernels import prepare
+    from sugenet.problem.regions import L0
 
     network = Network.of_bits([DenseLayer([[1, 1]], [2])], Head([[1], [-1]]))
     problem = Problem(L0(2).around(network, [1, -1]), Goal(()))

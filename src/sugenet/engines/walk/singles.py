@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
-from sugenet.reason.neighbourhood import Move, Neighbourhood
-from sugenet.reason.problem import Problem
+from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.problem import Problem
 
 __all__ = ["Singles", "inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 

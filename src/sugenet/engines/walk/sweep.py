@@ -17,9 +17,9 @@ import numpy.typing as npt
 from sugenet.bits.threads import share
 from sugenet.bnn.layers import Ints
 from sugenet.bnn.memory import make_sure
+from sugenet.engines.walk.judge import Judge, lanes_of
 from sugenet.errors import TooLargeError
-from sugenet.reason.front import Front, reach
-from sugenet.reason.judge import Judge, lanes_of
+from sugenet.problem.front import Front, reach
 
 __all__ = ["WALKERS", "Swept", "Walk", "lanes_for", "sweep"]
 
@@ -85,7 +85,7 @@ def sweep(
 
 class _Sweep:
     def __init__(self, judge: Judge, walk: Walk, states: Ints, sets: int, threads: int | None, stop: Callable[[], bool]) -> None:
-        from sugenet.reason.flip_kernels import RECENT
+        from sugenet.engines.walk.kernels import RECENT
 
         self.judge, self.walk, self.states, self.threads, self.stop = judge, walk, states, threads, stop
         words = judge.words
@@ -103,7 +103,7 @@ class _Sweep:
         self.bad: list[tuple[int, ...]] = []
 
     def run(self, everything: bool) -> Swept | None:
-        from sugenet.reason.flip_kernels import DEPTH
+        from sugenet.engines.walk.kernels import DEPTH
 
         none = np.zeros(0, np.uint64)
         origin = np.zeros((1, self.judge.words), np.uint64)
@@ -152,14 +152,14 @@ class _Sweep:
         make_sure(room, "the patterns of a walk", "Use another engine, or ask about a smaller region.")
         if room > _TABLES:
             raise TooLargeError(f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine.")
-        from sugenet.reason.flip_kernels import rehash
+        from sugenet.engines.walk.kernels import rehash
 
         old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
         share(lambda start, stop: rehash(start, stop, old, self.table), len(old), 1, self.threads)
 
     def _settle(self, part: int, stop: int) -> None:
         """Take what was found into some parts, and judge what is new."""
-        from sugenet.reason.flip_kernels import settle
+        from sugenet.engines.walk.kernels import settle
 
         room = max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())) + 1
         fresh = np.empty((room, self.judge.words), np.uint64)
@@ -184,7 +184,7 @@ class _Sweep:
         raise AssertionError("a pattern that no walk has found")
 
     def _swept(self, state: Ints | None) -> Swept:
-        from sugenet.reason.flip_kernels import SETS, digest
+        from sugenet.engines.walk.kernels import SETS, digest
 
         zero = bool(self.zero.any())
         sums = [0xE220A8397B1DCDAF * zero]  # splitmix64(0), of the sample's own pattern

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn.fold import sign_of_affine
+from sugenet.bnn.folding import sign_of_affine
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip

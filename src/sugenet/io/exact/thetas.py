@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isinf, isqrt
 from typing import Literal
 
-from sugenet.bnn.fold import sign_of_affine
+from sugenet.bnn.folding import sign_of_affine
 from sugenet.io.exact.steps import Pipeline, Root
 
 __all__ = ["theta_of"]

@@ -17,9 +17,9 @@ from fractions import Fraction
 from itertools import islice, pairwise
 from typing import TypeAlias
 
+from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 from sugenet.errors import FileError
 from sugenet.io.texts import write_bytes
-from sugenet.reason.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 
 __all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 

@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 from sugenet.bnn import Network, Steps
 from sugenet.capacity.thresholds import exact_number
+from sugenet.engines.ladder import Clock, decide, sets_within
+from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.listing import needed_changes
+from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
-from sugenet.reason.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
-from sugenet.reason.decide import Clock, decide, sets_within
-from sugenet.reason.flips import flip_level
-from sugenet.reason.listing import needed_changes
-from sugenet.reason.moves import Moves
-from sugenet.reason.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
-from sugenet.reason.outcomes import Fails, Holds, Outcome
-from sugenet.reason.problem import Problem
-from sugenet.reason.property import Keeps, Ties
+from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.moves import Moves
+from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
+from sugenet.problem.outcomes import Fails, Holds, Outcome
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, L2, Anything, Box, Cost, Free, Hamming, Linf, Prices, Region, surroundings
 from sugenet.reason.questions import class_of, plain, region_data
-from sugenet.reason.regions import L0, L1, L2, Anything, Box, Cost, Free, Hamming, Linf, Prices, Region, surroundings
-from sugenet.reason.search import search
+from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 
 __all__ = ["Answer", "whatif"]
 
@@ -72,7 +72,7 @@ def whatif(
         How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that could be left out. ``"all"``:
         all of least cost.
     engine
-        ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.reason.decide`.
+        ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.engines.ladder`.
     time_limit
         Seconds after which the best answer so far is given, with what is proved about it.
     threads

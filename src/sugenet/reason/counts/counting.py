@@ -15,19 +15,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.engines.ladder import Clock, sets_within
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason.boxes import Box
-from sugenet.reason.count_answers import Counted, CountOpen, CountSampled
-from sugenet.reason.count_points import MOST_POINTS, count_points, is_for_points
-from sugenet.reason.count_sample import interval, sample_classes
-from sugenet.reason.count_space import Space, combinations_within, ways
-from sugenet.reason.count_sums import count_sums
-from sugenet.reason.count_walk import Part, Walked, count_walk
-from sugenet.reason.decide import Clock, sets_within
-from sugenet.reason.moves import Moves, listed
-from sugenet.reason.neighbourhood import Neighbourhood, row_of
+from sugenet.problem.boxes import Box
+from sugenet.problem.moves import Moves, listed
+from sugenet.problem.neighbourhood import Neighbourhood, row_of
+from sugenet.problem.regions import Region, place_of
+from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
+from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
+from sugenet.reason.counts.sample import interval, sample_classes
+from sugenet.reason.counts.space import Space, combinations_within, ways
+from sugenet.reason.counts.sums import count_sums
+from sugenet.reason.counts.walk import Part, Walked, count_walk
 from sugenet.reason.questions import plain, region_data
-from sugenet.reason.regions import Region, place_of
 
 __all__ = ["CountOpen", "CountSampled", "Counted", "Where", "count", "within"]
 
@@ -79,7 +79,7 @@ def count(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason.regions import Hamming
+    >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [3])], Head([[-1], [1]]))
     >>> answer = count(net, [1, 1, 1, 1], Hamming(2))
     >>> answer.counts, answer.robustness
@@ -268,7 +268,7 @@ def _prepared(notify: Callable[[str], None] | None, run: Callable[[], tuple[str,
     """Run with a word when something has to be compiled first."""
     if notify is None:
         return run()
-    from sugenet.reason.flip_kernels import prepare
+    from sugenet.engines.walk.kernels import prepare
 
     found: list[tuple[str, Walked]] = []
     prepare(notify, lambda: found.append(run()))

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from sugenet.reason.lanes import GOLDEN, LANES, fetch, turned
+from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import DenseLayer, LevelLayer
-from sugenet.reason.count_walk import Walked
-from sugenet.reason.neighbourhood import Neighbourhood
-from sugenet.reason.singles import inputs_after, rows_at_once
+from sugenet.engines.walk.singles import inputs_after, rows_at_once
+from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.reason.counts.walk import Walked
 
 __all__ = ["MOST_POINTS", "count_points", "is_for_points"]
 

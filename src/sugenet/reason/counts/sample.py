@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
-from sugenet.reason.count_space import Space
+from sugenet.reason.counts.space import Space
 
 __all__ = ["interval", "sample_classes"]
 

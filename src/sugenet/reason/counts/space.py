@@ -22,8 +22,8 @@ from sugenet.bnn.conv import dense_of
 from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
-from sugenet.reason.front import first_layer, move_gains, reach
-from sugenet.reason.neighbourhood import Neighbourhood
+from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.neighbourhood import Neighbourhood
 
 __all__ = ["Space", "Tail", "combinations_within", "ways"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.layers import Ints
-from sugenet.reason.count_space import Space
-from sugenet.reason.count_walk import Part, Walked
+from sugenet.reason.counts.space import Space
+from sugenet.reason.counts.walk import Part, Walked
 
 __all__ = ["count_sums"]
 
@@ -81,7 +81,7 @@ def _stepped(space: Space, place: int, option: int, states: Any, counts: Any, up
 
 def _merged(states: Any, counts: Any) -> tuple[Any, Any]:
     """Equal states made one."""
-    from sugenet.reason.count_kernels import merge
+    from sugenet.reason.counts.kernels import merge
 
     rows = np.ascontiguousarray(states)
     where = np.empty(len(rows), np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from sugenet.bits.threads import share
 from sugenet.bnn.layers import Ints
 from sugenet.errors import TooLargeError
-from sugenet.reason.count_space import Space, Tail, ways
+from sugenet.reason.counts.space import Space, Tail, ways
 
 __all__ = ["Part", "Walked", "count_walk", "tail_arrays"]
 
@@ -276,7 +276,7 @@ class _Walk:
     # -- threads -----------------------------------------------------------------------------------------------------------------
 
     def _share(self, tasks: Sequence[Any]) -> list[tuple[int, ...]]:
-        from sugenet.reason import count_kernels
+        from sugenet.reason.counts import kernels as count_kernels
 
         walk: Any = count_kernels.walk
 
@@ -304,7 +304,7 @@ class _Walk:
 
     def _memory(self) -> Any:
         """Room for patterns seen before, where it is worth it."""
-        from sugenet.reason.count_kernels import SIZE
+        from sugenet.reason.counts.kernels import SIZE
 
         with self.lock:
             if self.spare:

@@ -9,8 +9,8 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
-from sugenet.reason.oracle import Contrast, Features
 from sugenet.reason.questions import Robust
+from sugenet.reason.reasons.oracle import Contrast, Features
 
 __all__ = ["Reason", "Reasons"]
 

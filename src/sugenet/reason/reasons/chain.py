@@ -201,7 +201,7 @@ def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> 
 
 def _level_links(network: Network, wanted: list[int], levels: Ints, below: dict[int, None]) -> dict[tuple[int, int], Link]:
     """Neurons over levels: features are taken, those that weigh most first, until the rest can do what they like."""
-    from sugenet.reason.front import first_layer
+    from sugenet.problem.front import first_layer
 
     first = first_layer(network)
     tops = np.array(network.encoder.tops)

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from sugenet.bnn import Network
+from sugenet.engines.bounds import by_bounds
+from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.listing import needed_changes
+from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError
-from sugenet.reason.bounds import by_bounds
-from sugenet.reason.decide import Clock, decide
-from sugenet.reason.listing import needed_changes
-from sugenet.reason.neighbourhood import Move
-from sugenet.reason.oracle import Contrast, Features, Oracle
-from sugenet.reason.outcomes import Holds
-from sugenet.reason.problem import Problem
-from sugenet.reason.property import Ties
+from sugenet.problem.keeps import Ties
+from sugenet.problem.neighbourhood import Move
+from sugenet.problem.outcomes import Holds
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Anything, Region
 from sugenet.reason.questions import Robust, plain
-from sugenet.reason.reasons import Reason, Reasons
-from sugenet.reason.regions import Anything, Region
-from sugenet.reason.search import search
-from sugenet.reason.singles import violating_singles
-from sugenet.reason.solvers.hitting import HittingSets
+from sugenet.reason.reasons.answers import Reason, Reasons
+from sugenet.reason.reasons.hitting import HittingSets
+from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
 
 __all__ = ["each_reason", "why"]
 

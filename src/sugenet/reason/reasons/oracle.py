@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sugenet.engines.bounds import by_bounds
+from sugenet.engines.ladder import Clock, combinations_of, decide, sets_within
+from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import SoundnessError, TooLargeError
-from sugenet.reason.bounds import by_bounds
-from sugenet.reason.cdcl import Core, Found, Solver, facts_of
-from sugenet.reason.decide import Clock, combinations_of, decide, sets_within
-from sugenet.reason.neighbourhood import Move
-from sugenet.reason.outcomes import Fails, Holds
-from sugenet.reason.problem import Problem
+from sugenet.problem.neighbourhood import Move
+from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.problem import Problem
 
 __all__ = ["Contrast", "Features", "Oracle"]
 

@@ -18,17 +18,17 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.bnn.layers import Ints
 from sugenet.capacity import PossibilisticBase
+from sugenet.checker.limit import SECONDS, Limit
 from sugenet.drawn import Drawn
+from sugenet.engines.ladder import Clock
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.reason.answers import Proved
-from sugenet.reason.check_limit import SECONDS, Limit
-from sugenet.reason.decide import Clock
 from sugenet.reason.questions import Always, class_of
-from sugenet.reason.rule import NetworkRule
-from sugenet.reason.rulebook_check import LEFT_OUT, check_book, check_data, masks_in
-from sugenet.reason.rulebook_grid import Grid, Masks, Share, places_of
-from sugenet.reason.rulebook_small import CODEWORDS, all_primes, cover, marked
-from sugenet.reason.verify import verify
+from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
+from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in
+from sugenet.reason.rules.rule import NetworkRule
+from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
+from sugenet.reason.verdicts.answers import Proved
+from sugenet.reason.verdicts.verifying import verify
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
@@ -196,7 +196,7 @@ class Rulebook(Drawn):
 
     def to_python(self) -> str:
         """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample, None where no rule speaks."""
-        from sugenet.reason.rulebook_export import to_python
+        from sugenet.reason.rules.export import to_python
 
         return to_python(self._grid, self.rules)
 
@@ -205,7 +205,7 @@ class Rulebook(Drawn):
 
         A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff the network gives the class.
         """
-        from sugenet.reason.rulebook_export import to_dnf
+        from sugenet.reason.rules.export import to_dnf
 
         return to_dnf(self._grid, self.of(self._one(label)), self._one(label))
 
@@ -215,7 +215,7 @@ class Rulebook(Drawn):
         Its models are the legal codewords, each with one class that no rule contradicts. For a book that is complete for all classes
         that is the network's class, so models and codewords are as many.
         """
-        from sugenet.reason.rulebook_export import to_cnf_dimacs
+        from sugenet.reason.rules.export import to_cnf_dimacs
 
         return to_cnf_dimacs(self._grid, self.rules)
 
@@ -225,7 +225,7 @@ class Rulebook(Drawn):
         Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample with a class is impossible
         (degree 0) iff a rule gives the sample another class, else wholly possible.
         """
-        from sugenet.reason.rulebook_export import possibilistic_base
+        from sugenet.reason.rules.export import possibilistic_base
 
         return possibilistic_base(self._grid, self.rules)
 
@@ -341,7 +341,7 @@ class _Work:
 
     def large(self, X: Any) -> Rulebook:
         """Rules grown from samples."""
-        from sugenet.reason.rulebook_large import Grower
+        from sugenet.reason.rules.large import Grower
 
         places, labels = self._seeds(X)
         growers: dict[int, Grower] = {}

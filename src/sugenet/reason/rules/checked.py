@@ -8,13 +8,13 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
+from sugenet.engines.ladder import Clock
 from sugenet.errors import QuestionError
-from sugenet.reason.answers import Proved, Refuted, Undecided
-from sugenet.reason.coverage import RuleFigures, coverage
-from sugenet.reason.decide import Clock
 from sugenet.reason.questions import Always
-from sugenet.reason.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
-from sugenet.reason.verify import verify
+from sugenet.reason.rules.figures import RuleFigures, coverage
+from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
+from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.verdicts.verifying import verify
 
 __all__ = ["CheckedRule", "check_rule"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from sugenet.bnn import OneHot
 from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
 from sugenet.errors import QuestionError
-from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, places_of
 
 __all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs", "to_dnf", "to_python"]
 

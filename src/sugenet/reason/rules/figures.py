@@ -13,12 +13,12 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.reason.boxes import Box
-from sugenet.reason.count import count, within
-from sugenet.reason.count_answers import Counted, CountOpen
-from sugenet.reason.count_space import combinations_within
-from sugenet.reason.regions import Region
-from sugenet.reason.rule import NetworkRule
+from sugenet.problem.boxes import Box
+from sugenet.problem.regions import Region
+from sugenet.reason.counts.answers import Counted, CountOpen
+from sugenet.reason.counts.counting import count, within
+from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.rules.rule import NetworkRule
 
 __all__ = ["RuleFigures", "coverage"]
 
@@ -93,7 +93,7 @@ def coverage(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason.rule import parse_rule
+    >>> from sugenet.reason.rules.rule import parse_rule
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]))
     >>> figures = coverage(net, parse_rule(net, "x1 = 1 -> 1"))
     >>> figures.coverage, figures.precision

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.layers import Ints
+from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import SoundnessError, TooLargeError
-from sugenet.reason.boxes import Box
-from sugenet.reason.cdcl import Core, Found, Solver, facts_of
-from sugenet.reason.decide import Clock, decide
-from sugenet.reason.goal import loses
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.outcomes import Fails, Holds
-from sugenet.reason.problem import Problem
-from sugenet.reason.regions import Anything
-from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+from sugenet.problem.boxes import Box
+from sugenet.problem.goal import loses
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Anything
+from sugenet.reason.rules.grid import Grid, Masks, places_of
 
 __all__ = ["Grower", "Grown"]
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.checker.certificate import check
+from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError
-from sugenet.reason.answers import Proved, Refuted
-from sugenet.reason.certificate import check
-from sugenet.reason.check_limit import Limit
 from sugenet.reason.questions import Always
-from sugenet.reason.rulebook_grid import Grid, Masks, places_of
-from sugenet.reason.rulebook_small import CODEWORDS, all_primes, marked
+from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.small import CODEWORDS, all_primes, marked
+from sugenet.reason.verdicts.answers import Proved, Refuted
 
 if TYPE_CHECKING:
-    from sugenet.reason.rulebook import ProvedRule, Rulebook
+    from sugenet.reason.rules.book import ProvedRule, Rulebook
 
 __all__ = ["KINDS", "LEFT_OUT", "check_book", "check_data", "masks_in", "only"]
 
@@ -138,8 +138,8 @@ def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit)
     """Whether every codeword of a box has a class; a large network is asked, and a counterexample is replayed by the definition."""
     if table is not None:
         return bool((table[marked(grid, [masks])] == rule.label).all())
-    from sugenet.reason.rule import NetworkRule
-    from sugenet.reason.verify import verify
+    from sugenet.reason.rules.rule import NetworkRule
+    from sugenet.reason.verdicts.verifying import verify
 
     answer = verify(
         grid.network, Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box), time_limit=limit.left()

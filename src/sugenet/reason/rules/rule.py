@@ -15,7 +15,7 @@ from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.errors import QuestionError, RuleSyntaxError
-from sugenet.reason.boxes import Box
+from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
 
 __all__ = ["NetworkRule", "parse_rule", "rule_of_anchor", "rules_of_tree"]

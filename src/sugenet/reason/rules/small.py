@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.layers import Bits
 from sugenet.errors import TooLargeError
-from sugenet.reason.rulebook_grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, places_of
 
 __all__ = ["CODEWORDS", "all_primes", "cover", "marked"]
 

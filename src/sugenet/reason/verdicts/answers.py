@@ -9,8 +9,8 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.property import Keeps
+from sugenet.problem.keeps import Keeps
+from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "Proved", "Refuted", "Undecided", "engine_words", "show_cost"]
 

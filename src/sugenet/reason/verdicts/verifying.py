@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.checker.query import Query
+from sugenet.engines.ladder import Clock, decide
 from sugenet.errors import QuestionError, SoundnessError
-from sugenet.reason.answers import Proved, Refuted, Undecided
-from sugenet.reason.decide import Clock, decide
-from sugenet.reason.joint import Joint
-from sugenet.reason.neighbourhood import row_of
-from sugenet.reason.outcomes import Fails, Holds, Open, Outcome
-from sugenet.reason.query import Query
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
+from sugenet.problem.pairs import Joint
+from sugenet.problem.sourced import of_network
 from sugenet.reason.questions import Question, Robust, plain, problems_of
-from sugenet.reason.sourced import of_network
+from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 
 __all__ = ["certificate_of", "verify"]
 
@@ -39,7 +39,7 @@ def verify(
         `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A query speaks of the file that
         the network was read from: its inputs are in the order and the numbers of that file. All others speak of raw samples.
     engine
-        ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.reason.decide`.
+        ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
     time_limit
         Seconds after which what is known so far is given.
     threads
@@ -110,7 +110,7 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
 
 
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
-    from sugenet.reason.patches import decide_query
+    from sugenet.engines.reals.deciding import decide_query
 
     return decide_query(network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify)
 

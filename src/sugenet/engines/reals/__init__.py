@@ -1,0 +1,3 @@
+"""Queries over boxes of real values."""
+
+__all__: list[str] = []
