@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, Steps, simplify, summary, threshold
-from sugenet.bnn.layers import integer_array
+from sugenet.bnn.arrays import integer_array
 from sugenet.errors import EncodingError, NetworkError
 from tests.bnn.nets import bipolars, networks, raw, samples, scores_by_hand
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layer import dense_of
 from sugenet.problem.front import first_layer
 
 MASK = (1 << 64) - 1

@@ -9,7 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
-from sugenet.bnn.conv import dense_of
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
 from sugenet.checker import large as check_large
 from sugenet.checker.query import Box as QueryBox

@@ -1,13 +1,14 @@
 """Binarized networks: the definition (paper sections 2.1 and 3). Frozen values, pure functions, exact integers."""
 
 from sugenet.bnn.codings import Coding, Move, OneHot, Steps, bit, integer, thermometer, threshold, unused
-from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
+from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
 from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
+from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network

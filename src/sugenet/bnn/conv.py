@@ -7,17 +7,18 @@ folded into that tau too. Maps are flattened channel by channel, row by row, so 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, Theta, check_size, check_tau, exact_thetas, integer_array
+from sugenet.bnn.layers import DenseLayer, Theta, check_size, check_tau, exact_thetas
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
 from sugenet.errors import NetworkError, TooLargeError
 
-__all__ = ["ConvLayer", "Layer", "PoolLayer", "dense_of", "tops_of"]
+__all__ = ["ConvLayer", "PoolLayer"]
 
 CHUNK_VALUES = 1 << 24  # gathered taps at a time, to bound memory
 UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
@@ -331,23 +332,6 @@ class PoolLayer:
 
     def __hash__(self) -> int:
         return hash((self.window, self.every.tobytes()))
-
-
-Layer: TypeAlias = DenseLayer | LevelLayer | ConvLayer | PoolLayer
-
-
-def tops_of(layer: Layer) -> tuple[int, ...] | None:
-    """The largest level of each input that the layer reads, or None when it reads bits."""
-    if isinstance(layer, LevelLayer):
-        return tuple(layer.tops.tolist())
-    if isinstance(layer, ConvLayer) and layer.top is not None:
-        return (layer.top,) * layer.inputs
-    return None
-
-
-def dense_of(layer: Layer) -> DenseLayer:
-    """The layer as neurons over bits."""
-    return layer if isinstance(layer, DenseLayer) else layer.unrolled()
 
 
 def _fits(outputs: int, inputs: int) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn.conv import ConvLayer, PoolLayer, tops_of
-from sugenet.bnn.layers import Bits, DenseLayer, LevelLayer
+from sugenet.bnn.arrays import Bits
+from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.layer import tops_of
+from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
 from sugenet.drawn import Drawn
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, OneHot, Steps, bit, integer, threshold
-from sugenet.bnn.layers import Bits, Ints
 from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.errors import EncodingError
 

@@ -17,8 +17,9 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer, integer_array
+from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError, TieError
 

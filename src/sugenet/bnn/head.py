@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints, check_size, integer_array, match_counts
+from sugenet.bnn.arrays import Ints, integer_array
+from sugenet.bnn.layers import check_size, match_counts
 from sugenet.bnn.literals import lam_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number

@@ -15,10 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer, dense_of, tops_of
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, Ints, LevelLayer
+from sugenet.bnn.layer import Layer, dense_of, tops_of
+from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.source import Source

@@ -27,9 +27,11 @@ from sugenet.bits import (
     unpack_maps,
     words_for,
 )
-from sugenet.bnn.conv import ConvLayer, Layer, PoolLayer
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
+from sugenet.bnn.layer import Layer
+from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.errors import TooLargeError
 
 __all__ = ["Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "fast_levels", "unmerged"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn.conv import dense_of
 from sugenet.bnn.encoder import Encoder
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.network import Network
 

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, Steps
-from sugenet.bnn.conv import dense_of
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Bits, DenseLayer, Ints, LevelLayer
+from sugenet.bnn.layer import dense_of
+from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
 
 __all__ = ["simplify"]

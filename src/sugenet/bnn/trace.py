@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method

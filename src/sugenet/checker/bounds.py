@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.setting import Plain, over_inputs
 from sugenet.errors import CertificateError
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
 from sugenet.checker.form import _region as _check_region
 from sugenet.checker.limit import MEMORY, SECONDS, Limit

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import Plain, over_inputs
 from sugenet.checker.unpack import unpacked

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
-from sugenet.bnn.conv import Layer, tops_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import Layer, tops_of
 from sugenet.checker.bounds import contradicts
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import Option, Setting, rows_of, unit_of, whole_of

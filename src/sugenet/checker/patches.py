@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
-from sugenet.bnn.layers import Bits, Ints, Theta
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layers import Theta
 from sugenet.checker.limit import Limit
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.errors import CertificateError

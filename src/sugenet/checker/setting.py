@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Layer, Network, OneHot, Steps
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.checker.form import exact
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError

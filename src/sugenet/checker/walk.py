@@ -17,7 +17,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints, match_counts
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError
 

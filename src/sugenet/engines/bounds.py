@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
-from sugenet.bnn.conv import Layer
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import Layer
 from sugenet.problem.front import Front, features_that_fit
 from sugenet.problem.outcomes import Holds, Open
 from sugenet.problem.problem import Problem

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, fold_by_evaluation
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.fit.encoding import reads_levels
 from sugenet.fit.module import BIAS_GRID, BinaryModule
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
 from sugenet.io.alignment import Pair, aligned
 from sugenet.io.exact.report import Imported, SignPlace

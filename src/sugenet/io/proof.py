@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.layers import Bits, Ints
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.compare import Tally
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.problem.front import first_layer, move_gains
 from sugenet.problem.goal import Goal

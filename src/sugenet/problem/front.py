@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, LevelLayer, Network
-from sugenet.bnn.conv import ConvLayer, Layer, dense_of, tops_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.conv import ConvLayer
+from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.problem.regions import Move, Neighbourhood

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Head
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
 
 __all__ = ["Goal", "Votes", "at_least", "loses", "wins"]

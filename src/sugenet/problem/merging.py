@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.neighbourhood import Neighbourhood

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import QuestionError
 from sugenet.problem.front import first_layer

@@ -11,7 +11,8 @@ import numpy as np
 
 from sugenet.bnn import Network, Steps, Trace
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import ConvLayer, dense_of
+from sugenet.bnn.conv import ConvLayer
+from sugenet.bnn.layer import dense_of
 from sugenet.errors import NetworkError
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import row_of

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import ConvLayer, LevelLayer, Network, OneHot, PoolLayer, Steps
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import Layer
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.layer import Layer
 from sugenet.errors import EncodingError
 from sugenet.show import grid_of
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.engines.reals.bound import Slack
 from sugenet.engines.reals.front import Front
 

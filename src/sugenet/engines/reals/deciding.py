@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network, Steps
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.patches import check_patches_witness
 from sugenet.checker.query import Case, Query
 from sugenet.engines.reals.anneal import Search

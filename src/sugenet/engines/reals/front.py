@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.query import Box
 from sugenet.errors import QuestionError
 

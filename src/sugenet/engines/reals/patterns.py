@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Bits
+from sugenet.bnn.arrays import Bits
 from sugenet.engines.reals.front import Front
 
 __all__ = ["Conflict", "Patch", "Patches", "conflicts"]

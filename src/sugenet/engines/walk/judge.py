@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from sugenet.bits import pack, unpack, words_for
 from sugenet.bnn import DenseLayer
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.packed import Rows
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import Front

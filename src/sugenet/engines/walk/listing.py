@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.engines.ladder import sets_within
 from sugenet.errors import TooLargeError
 from sugenet.problem.neighbourhood import Move

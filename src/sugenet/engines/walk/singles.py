@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.problem.neighbourhood import Move, Neighbourhood
 from sugenet.problem.problem import Problem
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.threads import share
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.engines.walk.judge import Judge, lanes_of
 from sugenet.errors import TooLargeError

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Window
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Linear, Sign
 from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded, sign_of

@@ -9,7 +9,7 @@ from math import isqrt
 import numpy as np
 
 from sugenet.bnn import Head
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, Surd
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Network, PoolLayer, Source, Window
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
-from sugenet.bnn.layers import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.bits import averaged_bits, convolution_of_bits, linear_of_bits, mapped, pad_pulls, padding_past, values_by_channel
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.io.exact.ops import Chain
 
 __all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Window
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Step
 

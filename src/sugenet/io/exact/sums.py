@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Window
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Linear
 from sugenet.io.exact.signals import SumSignal, flat_order

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import pack, words_for
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import first_layer, move_gains, reach

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits.threads import share
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
 from sugenet.reason.counts.space import Space, Tail, ways
 

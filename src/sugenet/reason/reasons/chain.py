@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.bnn.conv import dense_of
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layer import dense_of
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 

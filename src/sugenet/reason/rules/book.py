@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.drawn import Drawn

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.layers import Bits, Ints
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.network import EngineChoice
 from sugenet.errors import QuestionError
 

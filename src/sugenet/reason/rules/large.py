@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn.layers import Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.engines.ladder import Clock, decide
 from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import SoundnessError, TooLargeError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.layers import Bits
+from sugenet.bnn.arrays import Bits
 from sugenet.errors import TooLargeError
 from sugenet.reason.rules.grid import Grid, Masks, places_of
 
