@@ -9,7 +9,6 @@ from zlib import compress, decompress
 
 import numpy as np
 import pytest
-from tests.reason.test_problem import REGIONS
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
@@ -23,6 +22,7 @@ from sugenet.problem.outcomes import Holds
 from sugenet.problem.regions import Hamming
 from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
 from tests.problem.small import random_network, random_sample
+from tests.problem.test_problem import REGIONS
 
 pysat = pytest.importorskip("sugenet.engines.outside.pysat")
 solvers = pytest.importorskip("pysat.solvers")

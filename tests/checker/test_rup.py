@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.reason.test_cdcl import plain, random_cascade
 
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.rup import Plain, check_rup
@@ -16,6 +15,7 @@ from sugenet.errors import CertificateError
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
+from tests.engines.test_learn import plain, random_cascade
 
 ONE = np.ones((1, 1), np.int64)
 

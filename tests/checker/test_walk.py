@@ -7,7 +7,6 @@ import inspect
 
 import numpy as np
 import pytest
-from tests.reason.test_flips import NEVER, REGIONS, planted, wide
 
 from sugenet.checker import walk as check_walk
 from sugenet.checker.walk import walk
@@ -17,6 +16,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
+from tests.engines.test_sets import NEVER, REGIONS, planted, wide
 from tests.engines.walked import expected, pieces
 from tests.problem.small import random_network, random_sample
 

@@ -294,7 +294,7 @@ def test_what_the_machine_refuses_is_one_line(capsys, monkeypatch, error, messag
     def fail(network):
         raise error
 
-    monkeypatch.setattr("sugenet.bnn.describing", fail)
+    monkeypatch.setattr("sugenet.bnn.summary", fail)
     code, out, err = run(capsys, "summary", "digits")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.reason.test_flips import NEVER, folded, planted, wide
 
 from sugenet.engines.walk import judge
 from sugenet.engines.walk.anneal import search
@@ -12,6 +11,7 @@ from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from tests.engines.test_sets import NEVER, folded, planted, wide
 from tests.engines.walked import expected
 from tests.problem.small import random_network, random_sample
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.reason.test_flips import NEVER, planted, wide
 
 from sugenet.engines.walk import sweep as walks
 from sugenet.engines.walk.choices import combinations, exhaust
@@ -13,6 +12,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.goal import Goal, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
+from tests.engines.test_sets import NEVER, planted, wide
 from tests.engines.walked import expected
 from tests.problem.small import random_network, random_sample
 

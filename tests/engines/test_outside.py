@@ -6,7 +6,6 @@ from time import monotonic
 
 import numpy as np
 import pytest
-from tests.reason.test_problem import REGIONS, goals
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
@@ -21,6 +20,7 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L1, Hamming, Linf
 from sugenet.reason.reasons.hitting import HittingSets
 from tests.problem.small import random_network, random_sample, samples_inside
+from tests.problem.test_problem import REGIONS, goals
 
 
 @pytest.fixture(params=SOLVERS)

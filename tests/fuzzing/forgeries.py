@@ -19,8 +19,6 @@ from typing import Any
 from zlib import compress, decompress
 
 import numpy as np
-from tests.reason.test_patches import KINDS, query_around, scores_at
-from tests.reason.test_patches import network as real_network
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
@@ -28,6 +26,8 @@ from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.questions import problems_of
 from sugenet.reason.verdicts.verifying import certificate_of
+from tests.engines.test_reals import KINDS, query_around, scores_at
+from tests.engines.test_reals import network as real_network
 from tests.engines.walked import expected
 from tests.fuzzing import bombs as heavy
 from tests.fuzzing.convolutions import conv_network

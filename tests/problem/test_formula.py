@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.reason.test_problem import REGIONS, goals
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.engines.outside.cnf import Cnf
@@ -17,6 +16,7 @@ from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L1, Anything, Hamming
 from tests.problem.small import random_network, random_sample
+from tests.problem.test_problem import REGIONS, goals
 
 
 def small_problems(seed, steps=12):

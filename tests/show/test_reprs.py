@@ -63,7 +63,7 @@ def test_names_that_look_like_markup_stay_names(hostile):
 
 def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
-    for name in ("answers", "count_answers", "reasons", "rulecheck", "rulebook", "chain"):
+    for name in ("verdicts.answers", "counts.answers", "reasons.answers", "rules.checked", "rules.book", "reasons.chain"):
         module = importlib.import_module(f"sugenet.reason.{name}")
         public = [getattr(module, item) for item in module.__all__]
         drawn = {item for item in public if isinstance(item, type) and issubclass(item, Drawn)}
