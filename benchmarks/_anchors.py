@@ -1,4 +1,5 @@
-"""Runs in an environment that has alibi, which needs an older NumPy than sugenet: anchors of samples of one small network, as JSON.
+"""Runs in an environment that has alibi, which needs an older NumPy than sugenet: anchors of samples of one
+small network, as JSON.
 
 Called as ``PYTHON benchmarks/_anchors.py network.npz``; see benchmarks/why.py.
 """
@@ -20,7 +21,9 @@ def main() -> None:
     def predict(X):
         bits = np.asarray(X)[:, given["feature"]] >= given["cuts"]
         votes = matches(given["head"], matches(given["weights"], bits) >= given["tau"])
-        return (given["scale"] * (2 * votes - np.abs(given["head"]).sum(axis=1)) + given["bias"]).argmax(axis=1)
+        return (given["scale"] * (2 * votes - np.abs(given["head"]).sum(axis=1)) + given["bias"]).argmax(
+            axis=1
+        )
 
     explainer = AnchorTabular(predict, names)
     explainer.fit(given["train"], disc_perc=(25, 50, 75))
@@ -29,7 +32,18 @@ def main() -> None:
         np.random.seed(0)
         found.append(json.loads(explainer.explain(x, threshold=0.95).to_json()))
     print(
-        json.dumps([{"data": {"anchor": e["data"]["anchor"], "precision": e["data"]["precision"], "raw": e["data"]["raw"]}} for e in found])
+        json.dumps(
+            [
+                {
+                    "data": {
+                        "anchor": e["data"]["anchor"],
+                        "precision": e["data"]["precision"],
+                        "raw": e["data"]["raw"],
+                    }
+                }
+                for e in found
+            ]
+        )
     )
 
 

@@ -37,7 +37,9 @@ def _idx(path: Path) -> np.ndarray:
 @cache
 def mnist(zoo: Path) -> tuple[np.ndarray, np.ndarray]:
     """The test images, flat, and their labels."""
-    return _idx(zoo / "mnist/t10k-images-idx3-ubyte.gz").reshape(-1, 784), _idx(zoo / "mnist/t10k-labels-idx1-ubyte.gz")
+    return _idx(zoo / "mnist/t10k-images-idx3-ubyte.gz").reshape(-1, 784), _idx(
+        zoo / "mnist/t10k-labels-idx1-ubyte.gz"
+    )
 
 
 def right(network: Network, X: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
@@ -60,7 +62,13 @@ def quanalyst(zoo: Path) -> list[tuple[str, Network, np.ndarray]]:
     for path in sorted(path for path in (zoo / "bnnquanalyst").iterdir() if path.name.startswith("mnist")):
         network = read_bnnquanalyst(path, inputs=sg.BitInputs()).network
         files = sorted((zoo / "bnnquanalyst/inputs").glob(f"instance_*_{network.encoder.features}.txt"))
-        found.append((path.name.removeprefix("mnist_bnn_"), network, np.array([file.read_text().split() for file in files], int)))
+        found.append(
+            (
+                path.name.removeprefix("mnist_bnn_"),
+                network,
+                np.array([file.read_text().split() for file in files], int),
+            )
+        )
     return found
 
 
@@ -71,8 +79,13 @@ def npaq(zoo: Path) -> list[tuple[str, Network, np.ndarray, np.ndarray]]:
     for path in sorted((zoo / "npaq").glob("*.pt")):
         network = from_state_dict(path, inputs=sg.BitInputs()).network
         side = round(network.encoder.features**0.5)
-        small = [np.asarray(Image.fromarray(x.reshape(28, 28)).resize((side, side), Image.Resampling.BILINEAR)) for x in X[:2000]]
-        found.append((path.stem, network, (np.array(small).reshape(2000, -1) / 255 > 0.1307).astype(int), y[:2000]))
+        small = [
+            np.asarray(Image.fromarray(x.reshape(28, 28)).resize((side, side), Image.Resampling.BILINEAR))
+            for x in X[:2000]
+        ]
+        found.append(
+            (path.stem, network, (np.array(small).reshape(2000, -1) / 255 > 0.1307).astype(int), y[:2000])
+        )
     return found
 
 

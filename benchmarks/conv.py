@@ -2,13 +2,15 @@
 
 Run: python -m benchmarks.conv [--quick] [--one-core]
 
-A network of the shape of CNV (six convolutions of 3x3, two poolings, three dense layers, on 32x32 pixels of three bytes) with random
-weights and thresholds answers batches of 256 samples on all cores, then one sample at a time. Every system gets the samples in the form it
-likes best, in memory already: bytes, or float32. All are timed in the same run and take turns. Of each peer several forms run (memory
-layouts, ways to write the sign), and its fastest one is the one that is compared.
+A network of the shape of CNV (six convolutions of 3x3, two poolings, three dense layers, on 32x32 pixels of
+three bytes) with random weights and thresholds answers batches of 256 samples on all cores, then one sample
+at a time. Every system gets the samples in the form it likes best, in memory already: bytes, or float32. All
+are timed in the same run and take turns. Of each peer several forms run (memory layouts, ways to write the
+sign), and its fastest one is the one that is compared.
 
-On a machine that others use, long calls are interrupted more often than short ones, which flatters whoever is faster. With --one-core every
-system has one thread, and processor time is measured in place of the clock: it stands still while others run.
+On a machine that others use, long calls are interrupted more often than short ones, which flatters whoever is
+faster. With --one-core every system has one thread, and processor time is measured in place of the clock: it
+stands still while others run.
 """
 
 import argparse
@@ -57,13 +59,24 @@ class Task:
                 top = None if layers else 255
                 weights = rng.choice([-1, 1], (out, shape[0], 3, 3))
                 middle, spread = (weights[0].size, 8) if top is None else (weights[0].size * top, 8 * top)
-                layers.append(ConvLayer(weights, middle // 2 + rng.integers(-spread, spread + 1, out), Window(shape, 3), top=top))
+                layers.append(
+                    ConvLayer(
+                        weights,
+                        middle // 2 + rng.integers(-spread, spread + 1, out),
+                        Window(shape, 3),
+                        top=top,
+                    )
+                )
             shape = layers[-1].output_shape
         width = layers[-1].outputs
         for out in DENSE:
-            layers.append(DenseLayer(rng.choice([-1, 1], (out, width)), width // 2 + rng.integers(-8, 9, out)))
+            layers.append(
+                DenseLayer(rng.choice([-1, 1], (out, width)), width // 2 + rng.integers(-8, 9, out))
+            )
             width = out
-        network = Network(Encoder.of_integers(int(np.prod(SHAPE))), layers, Head(rng.choice([-1, 1], (CLASSES, width))))
+        network = Network(
+            Encoder.of_integers(int(np.prod(SHAPE))), layers, Head(rng.choice([-1, 1], (CLASSES, width)))
+        )
         return cls(network, rng.integers(0, 256, (BATCH, int(np.prod(SHAPE))), np.uint8))
 
     def products(self) -> int:
@@ -74,7 +87,9 @@ class Task:
         return int(np.dot(kernels, positions)) + self.network.head.weights.size
 
     def floats(self) -> list[tuple[str, Any, Any]]:
-        """Each layer as kind, weights and bias, so that the sum is at least 1 where the neuron is active and at most -1 where it is not."""
+        """Each layer as kind, weights and bias, so that the sum is at least 1 where the neuron is active and
+        at most -1 where it is not.
+        """
         found: list[tuple[str, Any, Any]] = []
         for layer in self.network.layers:
             if isinstance(layer, PoolLayer):
@@ -83,7 +98,9 @@ class Task:
             weights = layer.weights.astype(np.float32)
             tau = layer.tau.reshape(len(weights), -1)[:, 0]  # without padding all positions have the same
             flat = layer.weights.reshape(len(weights), -1)
-            if isinstance(layer, ConvLayer) and layer.top is not None:  # M = sum + top * negative weights, doubled to leave 1 on each side
+            if (
+                isinstance(layer, ConvLayer) and layer.top is not None
+            ):  # M = sum + top * negative weights, doubled to leave 1 on each side
                 least = tau - layer.top * (flat < 0).sum(axis=1)
                 found.append(("conv", 2 * weights, (1 - 2 * least).astype(np.float32)))
             else:  # s = 2 M - n has the parity of n
@@ -95,7 +112,9 @@ class Task:
 # The peers. Each returns its forms for the batch and for one sample, or says that it is not installed.
 
 
-def torch_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str, System], Callable[[], list[Any]]] | None:
+def torch_systems(
+    task: Task, threads: int
+) -> tuple[dict[str, System], dict[str, System], Callable[[], list[Any]]] | None:
     try:
         import torch
         from torch.nn import functional
@@ -104,7 +123,10 @@ def torch_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str
         return None
     torch.set_num_threads(threads)
     images = torch.from_numpy(task.x.astype(np.float32)).reshape(-1, *SHAPE)
-    steps = [(kind, *(None if a is None else torch.from_numpy(a) for a in arrays)) for kind, *arrays in task.floats()]
+    steps = [
+        (kind, *(None if a is None else torch.from_numpy(a) for a in arrays))
+        for kind, *arrays in task.floats()
+    ]
 
     class Float(torch.nn.Module):
         """Pooling goes in front of the sign, which is then a quarter of the work; the sign is in place."""
@@ -117,7 +139,9 @@ def torch_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str
                     self.parts.append(torch.nn.MaxPool2d(2))
                     continue
                 part = (
-                    torch.nn.Conv2d(w.shape[1], w.shape[0], 3) if kind == "conv" else torch.nn.Linear(w.shape[1], w.shape[0], b is not None)
+                    torch.nn.Conv2d(w.shape[1], w.shape[0], 3)
+                    if kind == "conv"
+                    else torch.nn.Linear(w.shape[1], w.shape[0], b is not None)
                 )
                 part.weight.data = w
                 if b is not None:
@@ -142,7 +166,10 @@ def torch_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str
             frozen = torch.jit.optimize_for_inference(torch.jit.trace(plain, images[:2]))
             models[", traced and frozen"] = (frozen, torch.contiguous_format)
         except Exception as error:  # an extra form, which newer versions may not have
-            print(f"PyTorch cannot trace and freeze the network here ({type(error).__name__}); its other forms run.")
+            print(
+                f"PyTorch cannot trace and freeze the network here ({type(error).__name__}); "
+                f"its other forms run."
+            )
 
     def call(model: Any, x: Any) -> System:
         def run() -> Any:
@@ -184,9 +211,15 @@ def onnx_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str,
         return None
 
     def session(*, clip: bool, pool_first: bool) -> Any:
-        """The sign as a node of its own, or as a clip to -1..1, which convolutions absorb; sums are never between the two."""
+        """The sign as a node of its own, or as a clip to -1..1, which convolutions absorb;
+        sums are never between the two.
+        """
         steps, nodes, name = task.floats(), [], "x"
-        tensors = [numpy_helper.from_array(np.float32(side), which) for which, side in (("low", -1), ("high", 1)) if clip]
+        tensors = [
+            numpy_helper.from_array(np.float32(side), which)
+            for which, side in (("low", -1), ("high", 1))
+            if clip
+        ]
 
         def add(kind: str, inputs: list[str], **attributes: Any) -> str:
             nodes.append(helper.make_node(kind, inputs, [f"v{len(nodes)}"], **attributes))
@@ -202,7 +235,9 @@ def onnx_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str,
                 continue
             if kind == "dense" and steps[number - 1][0] in ("conv", "pool"):
                 name = add("Flatten", [name])
-            tensors += [numpy_helper.from_array(a, f"{n}{number}") for n, a in (("w", w), ("b", b)) if a is not None]
+            tensors += [
+                numpy_helper.from_array(a, f"{n}{number}") for n, a in (("w", w), ("b", b)) if a is not None
+            ]
             given = [name, f"w{number}", *([f"b{number}"] if b is not None else [])]
             name = add("Conv", given) if kind == "conv" else add("Gemm", given, transB=1)
             if kind != "head" and not (pool_first and steps[number + 1][0] == "pool"):
@@ -217,7 +252,9 @@ def onnx_systems(task: Task, threads: int) -> tuple[dict[str, System], dict[str,
         model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
 
     x = task.x.astype(np.float32).reshape(-1, *SHAPE)
     one = x[:1].copy()
@@ -234,7 +271,8 @@ def mismatches(task: Task, layers: Callable[[], list[Any]]) -> int:
     *hidden, logits = layers()
     packed = task.network.packed("numba")
     wrong = sum(
-        int((ours != theirs[:CHECKED]).sum()) for ours, theirs in zip(packed.hidden(task.x[:CHECKED].astype(np.int64)), hidden, strict=True)
+        int((ours != theirs[:CHECKED]).sum())
+        for ours, theirs in zip(packed.hidden(task.x[:CHECKED].astype(np.int64)), hidden, strict=True)
     )
     wrong += int((2 * packed.match_counts(task.x) - task.network.head.inputs != logits).sum())
     return wrong + int((task.network.predict(task.x) != logits.argmax(axis=1)).sum())
@@ -260,9 +298,13 @@ def best_of(times: dict[str, float], peer: str) -> float | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="end within 50 seconds")
-    parser.add_argument("--one-core", action="store_true", help="processor time of one thread, for machines that others use")
+    parser.add_argument(
+        "--one-core", action="store_true", help="processor time of one thread, for machines that others use"
+    )
     options = parser.parse_args()
     threads = 1 if options.one_core else cores()
     prepare("numba", notify=print)
@@ -289,11 +331,21 @@ def main() -> None:
     single = measure(singles, 4 if options.quick else 15, least=2)
 
     products, clock = task.products(), " by the processor's clock" if options.one_core else ""
-    print(f"\n{machine()}; {threads} threads; Python {platform.python_version()}, NumPy {np.__version__}{_versions()}")
-    print(f"Network of the shape of CNV, {products:,} products a sample. Shortest times{clock}; the systems took turns.\n")
+    print(
+        f"\n"
+        f"{machine()}; {threads} threads; Python {platform.python_version()}, "
+        f"NumPy {np.__version__}{_versions()}"
+    )
+    print(
+        f"Network of the shape of CNV, {products:,} products a sample. Shortest times{clock}; "
+        f"the systems took turns.\n"
+    )
     print(f"{f'batch of {BATCH}':<50}{'ms':>10}{'T products/s':>15}{'sugenet is faster by':>23}")
     for name, t in seconds.items():
-        print(f"{name:<50}{t * 1e3:>10.2f}{BATCH * products / t / 1e12:>15.3f}{'' if name == OURS else f'{t / seconds[OURS]:.1f}':>23}")
+        print(
+            f"{name:<50}{t * 1e3:>10.2f}{BATCH * products / t / 1e12:>15.3f}"
+            f"{'' if name == OURS else f'{t / seconds[OURS]:.1f}':>23}"
+        )
     print(f"\n{'one sample':<50}{'µs':>10}")
     for name, t in single.items():
         print(f"{name:<50}{t * 1e6:>10.1f}{'':>15}{'' if name == OURS else f'{t / single[OURS]:.1f}':>23}")
@@ -302,7 +354,10 @@ def main() -> None:
     if others >= 0.05 and options.one_core:
         print("They also emptied the caches.")
     elif others >= 0.05:
-        print("The figures are not to be trusted: short calls find gaps that long ones do not. Run this on a quiet machine.")
+        print(
+            "The figures are not to be trusted: short calls find gaps that long ones do not. "
+            "Run this on a quiet machine."
+        )
 
     def ratio(times: dict[str, float], peer: str) -> float | None:
         best = best_of(times, peer)

@@ -1,9 +1,12 @@
-"""The explorer of the shipped digits model in headless Chromium, opened from disk: ``python -m benchmarks.explorer [--quick]``.
+"""The explorer of the shipped digits model in headless Chromium, opened from disk: ``python -m
+benchmarks.explorer [--quick]``.
 
-First verdict: from the start of the navigation until the large sentence says what is proved, by the page's own clock. A flip: how long the
-browser is busy from a key on a pixel until the frame with the new class, race and meters is drawn, which is script, layout and paint; the
-wait for the next refresh of a screen is not counted, but shown beside it. After every flip the shown votes and class must be those of the
-model. The page's size is without model and samples. Requests to anybody but the file itself are counted over the whole run.
+First verdict: from the start of the navigation until the large sentence says what is proved, by the page's
+own clock. A flip: how long the browser is busy from a key on a pixel until the frame with the new class, race
+and meters is drawn, which is script, layout and paint; the wait for the next refresh of a screen is not
+counted, but shown beside it. After every flip the shown votes and class must be those of the model. The
+page's size is without model and samples. Requests to anybody but the file itself are counted
+over the whole run.
 """
 
 from __future__ import annotations
@@ -103,11 +106,16 @@ def main() -> int:
         print("playwright is not installed, so there is nothing to measure with: pip install playwright")
         return 2
     if path is None:
-        print("no Chromium was found, so there is nothing to measure in: apt install chromium, or set SUGENET_CHROMIUM")
+        print(
+            "no Chromium was found, so there is nothing to measure in: apt install chromium, "
+            "or set SUGENET_CHROMIUM"
+        )
         return 2
     X, y = sg.models.samples("digits")
     network = sg.models.digits()
-    html = page_html(payload(network, X, y, title="digits", index=7, answers=precompute(network, X[7])), server=False)
+    html = page_html(
+        payload(network, X, y, title="digits", index=7, answers=precompute(network, X[7])), server=False
+    )
     model = re.search(r'<script type="application/json" id="payload">(.*?)</script>', html, re.DOTALL)
     assert model is not None
     shell = (len(html.encode()) - len(model[1].encode())) / 1000
@@ -146,7 +154,12 @@ def main() -> int:
 
 def new_page(browser: Any, outside: list[str]) -> Any:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    page.on("request", lambda request: None if urlsplit(request.url).scheme in ("file", "blob", "data") else outside.append(request.url))
+    page.on(
+        "request",
+        lambda request: (
+            None if urlsplit(request.url).scheme in ("file", "blob", "data") else outside.append(request.url)
+        ),
+    )
     page.add_init_script(WATCH)
     return page
 

@@ -1,8 +1,10 @@
-"""Imports against their frameworks, forged certificates, hostile files: ``python -m benchmarks.fuzz [--quick] [--minutes M] [--seed N]``.
+"""Imports against their frameworks, forged certificates, hostile files: ``python -m benchmarks.fuzz [--quick]
+[--minutes M] [--seed N]``.
 
-Random models are imported without the comparison that imports make of themselves, and compared with what they were read from: PyTorch, ONNX
-Runtime, NumPy, other solvers. Forged certificates go to the checker, which brute force judges. Files made to hurt are read in processes of
-their own. The generators are those of the tests.
+Random models are imported without the comparison that imports make of themselves, and compared with what they
+were read from: PyTorch, ONNX Runtime, NumPy, other solvers. Forged certificates go to the checker, which
+brute force judges. Files made to hurt are read in processes of their own.
+The generators are those of the tests.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ class Tried:
 
     def __str__(self) -> str:
         share = f"{self.read / max(self.models, 1):.0%}"
-        return f"{self.name:<10}{self.models:>9,}{self.read:>9,}{share:>7}{self.models / self.seconds:>9.1f}{len(self.differences):>13}"
+        return (
+            f"{self.name:<10}{self.models:>9,}{self.read:>9,}{share:>7}{self.models / self.seconds:>9.1f}"
+            f"{len(self.differences):>13}"
+        )
 
 
 @dataclass
@@ -92,7 +97,9 @@ def tried(name: str, seconds: float, seed: int) -> Tried:
 
 
 def forged(seconds: float, seed: int, worst: Worst, limit: float) -> tuple[int, int, int]:
-    """How many certificates were forged, how many of them the checker took, and how many of these are false."""
+    """How many certificates were forged, how many of them the checker took,
+    and how many of these are false.
+    """
     count = taken = false = 0
     for forgery in forgeries.bombs():
         outcome = forgeries.tried(forgery, limit, MEMORY)
@@ -105,7 +112,9 @@ def forged(seconds: float, seed: int, worst: Worst, limit: float) -> tuple[int, 
         if not outcome.accepted:
             worst.add(f"certificate, {forgery.how}", outcome.seconds, outcome.megabytes)
         if outcome.false:
-            print(f"ACCEPTED THOUGH FALSE ({forgery.how}): {json.dumps(forgery.certificate, default=str)[:500]}")
+            print(
+                f"ACCEPTED THOUGH FALSE ({forgery.how}): {json.dumps(forgery.certificate, default=str)[:500]}"
+            )
         if time.perf_counter() - start > seconds:
             return count, taken, false
     raise AssertionError("forgeries have no end")
@@ -123,10 +132,17 @@ def hostile(worst: Worst) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="some seconds for each kind, within 50 s")
     parser.add_argument("--minutes", type=float, default=5.0, help="for each kind, without --quick")
-    parser.add_argument("--seed", type=int, default=None, help="which models and forgeries; another one each day, unless given")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        help="which models and forgeries; another one each day, unless given",
+    )
     options = parser.parse_args()
     seed = int(time.time() // 86400) if options.seed is None else options.seed
     seconds = dict(QUICK) if options.quick else dict.fromkeys(QUICK, 60 * options.minutes)
@@ -140,10 +156,16 @@ def main() -> None:
         for text in found[-1].differences[:5]:
             print(f"  DIFFERENT: {text[:400]}")
     count, taken, false = forged(seconds["forged"], seed, worst, LIMIT / 16 if options.quick else LIMIT)
-    print(f"{count:,} forged certificates, {taken - false:,} taken because they are still true, {false} though false")
+    print(
+        f"{count:,} forged certificates, {taken - false:,} taken because they are still true, "
+        f"{false} though false"
+    )
     files, crashed = hostile(worst)
     print(f"{files} hostile files, {len(crashed)} not refused kindly", *crashed, sep="\n  ")
-    print(f"slowest refusal {worst.seconds:.2f} s ({worst.slowest}); largest {worst.megabytes:.0f} MB ({worst.largest})")
+    print(
+        f"slowest refusal {worst.seconds:.2f} s ({worst.slowest}); "
+        f"largest {worst.megabytes:.0f} MB ({worst.largest})"
+    )
     figures = {
         "models": sum(part.models for part in found),
         "read": sum(part.read for part in found),

@@ -1,9 +1,11 @@
-"""How fast a binarized network answers, side by side with PyTorch, ONNX Runtime, NumPy and the machine's own limit.
+"""How fast a binarized network answers, side by side with PyTorch, ONNX Runtime,
+NumPy and the machine's own limit.
 
 Run: python -m benchmarks.inference [--quick] [--picture docs/img/roofline.svg]
 
-A network of 784-1024-1024-1024-10 with random weights answers batches of 4096 samples on all cores, then one sample at a time. Every
-system gets the samples in the form it likes best, in memory already. All are timed in the same run and take turns.
+A network of 784-1024-1024-1024-10 with random weights answers batches of 4096 samples on all cores, then one
+sample at a time. Every system gets the samples in the form it likes best, in memory already. All are timed in
+the same run and take turns.
 """
 
 import argparse
@@ -57,18 +59,25 @@ class Task:
         )
 
     def network(self, engine: Any) -> PackedNetwork:
-        *layers, head = (PackedLayer.from_arrays(w, tau, engine=engine) for w, tau in zip(self.weights, self.taus, strict=True))
+        *layers, head = (
+            PackedLayer.from_arrays(w, tau, engine=engine)
+            for w, tau in zip(self.weights, self.taus, strict=True)
+        )
         return PackedNetwork(layers, head)
 
     def biases(self) -> list[Any]:
-        """Added to the bipolar sum s = 2 M - n, these make it positive iff M >= tau, and never 0: sign() alone is left to do."""
+        """Added to the bipolar sum s = 2 M - n, these make it positive iff M >= tau, and never 0: sign()
+        alone is left to do.
+        """
         return [(n - 2 * tau + 1).astype(np.float32) for (n, tau) in zip(SIZES, self.taus, strict=False)]
 
 
 # The peers. Each returns the systems it can time, or says that it is not installed.
 
 
-def torch_systems(task: Task, threads: int) -> tuple[dict[str, Callable[[], Any]], Callable[[], Any], Callable[[], list[Any]]] | None:
+def torch_systems(
+    task: Task, threads: int
+) -> tuple[dict[str, Callable[[], Any]], Callable[[], Any], Callable[[], list[Any]]] | None:
     try:
         import torch
         from torch.nn import functional
@@ -81,12 +90,17 @@ def torch_systems(task: Task, threads: int) -> tuple[dict[str, Callable[[], Any]
     x = torch.from_numpy(np.where(task.x, 1, -1).astype(np.float32))
     one = x[:1].clone()
     integers = [torch.from_numpy(w).t() for w in task.weights]
-    activations = [torch.from_numpy(np.random.default_rng(1).choice([-1, 1], (BATCH, n)).astype(np.int8)) for n in SIZES[:-1]]
+    activations = [
+        torch.from_numpy(np.random.default_rng(1).choice([-1, 1], (BATCH, n)).astype(np.int8))
+        for n in SIZES[:-1]
+    ]
 
     def forward(h: Any) -> Any:
         with torch.inference_mode():
             for w, b in zip(weights[:-1], biases[:-1], strict=True):
-                h = functional.linear(h, w, b).sign_()  # batch norm and threshold are in the bias, the sign is in place
+                h = functional.linear(
+                    h, w, b
+                ).sign_()  # batch norm and threshold are in the bias, the sign is in place
             return functional.linear(h, weights[-1])
 
     def products() -> Any:
@@ -114,7 +128,10 @@ def onnx_systems(task: Task, threads: int) -> dict[str, Callable[[], Any]] | Non
     nodes, tensors, name = [], [], "x"
     for k, (w, b) in enumerate(zip(task.weights, task.biases(), strict=True)):
         last = k == len(task.weights) - 1
-        tensors += [numpy_helper.from_array(w.astype(np.float32), f"w{k}"), numpy_helper.from_array(b * (not last), f"b{k}")]
+        tensors += [
+            numpy_helper.from_array(w.astype(np.float32), f"w{k}"),
+            numpy_helper.from_array(b * (not last), f"b{k}"),
+        ]
         nodes.append(helper.make_node("Gemm", [name, f"w{k}", f"b{k}"], ["y" if last else f"s{k}"], transB=1))
         if not last:
             nodes.append(helper.make_node("Sign", [f"s{k}"], [f"h{k}"]))
@@ -129,7 +146,9 @@ def onnx_systems(task: Task, threads: int) -> dict[str, Callable[[], Any]] | Non
     model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     x = np.where(task.x, 1, -1).astype(np.float32)
     return {ONNX: lambda: session.run(None, {"x": x})}
 
@@ -146,7 +165,10 @@ def register_loops(threads: int) -> tuple[dict[str, Callable[[], Any]], float]:
     parts = 16 * threads  # handed to the threads like the blocks of a batch
     turns = 2 * BATCH * PRODUCTS // (parts * 16 * _STEPS * LANES * 64)
     systems: dict[str, Callable[[], Any]] = {}
-    for name, plain, cells in ((LIMIT, True, 16), (OWN_LIMIT, False, 12)):  # as many sums as make the loop fastest
+    for name, plain, cells in (
+        (LIMIT, True, 16),
+        (OWN_LIMIT, False, 12),
+    ):  # as many sums as make the loop fastest
         loop = _register_loop(plain=plain, cells=cells)
 
         @njit(nogil=True)  # type: ignore[untyped-decorator]
@@ -165,7 +187,9 @@ _STEPS = 4  # words in one turn of a loop, so that counting the turns costs noth
 
 
 def _register_loop(*, plain: bool, cells: int) -> Any:
-    """A loop over `cells` sums: XOR, popcount, add for each word (`plain`), or for two words the five operations of the dense kernel."""
+    """A loop over `cells` sums: XOR, popcount, add for each word (`plain`), or for two words the five
+    operations of the dense kernel.
+    """
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -176,7 +200,9 @@ def _register_loop(*, plain: bool, cells: int) -> Any:
 
     def typed(_: Any, turns: Any, room: Any) -> Any:  # noqa: ARG001
         def emit(context: Any, b: Any, signature: Any, args: Any) -> Any:
-            place = b.bitcast(context.make_array(signature.args[1])(context, b, args[1]).data, vector.as_pointer())
+            place = b.bitcast(
+                context.make_array(signature.args[1])(context, b, args[1]).data, vector.as_pointer()
+            )
 
             def at(k: int) -> Any:
                 return b.gep(place, [ir.Constant(i64, k)])
@@ -193,13 +219,17 @@ def _register_loop(*, plain: bool, cells: int) -> Any:
                 state.add_incoming(first, entry)
             total, before = list(states[:cells]), list(states[cells:])
             for step in range(_STEPS if plain else _STEPS // 2):
-                for c in range(cells):  # the running sum takes the place of the sample, so that no turn repeats the one before
+                for c in range(
+                    cells
+                ):  # the running sum takes the place of the sample, so that no turn repeats the one before
                     if plain:
                         value = b.xor(total[c], start[step])
                     else:
                         middle, after = b.xor(total[c], start[2 * step]), b.xor(total[c], start[2 * step + 1])
                         value, before[c] = kernels._falls(context, b, before[c], middle, after), after
-                    total[c] = b.add(total[c], kernels._instruction(b, f"llvm.ctpop.v{kernels.LANES}i64", [value]))
+                    total[c] = b.add(
+                        total[c], kernels._instruction(b, f"llvm.ctpop.v{kernels.LANES}i64", [value])
+                    )
             following = b.add(k, ir.Constant(i64, 1))
             k.add_incoming(following, loop)
             for state, new in zip(states, total + before, strict=True):
@@ -234,7 +264,9 @@ def mismatches(task: Task, network: PackedNetwork, layers: Callable[[], list[Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="end within 50 seconds")
     parser.add_argument("--picture", type=Path, help="write a roofline picture (SVG) here")
     options = parser.parse_args()
@@ -263,7 +295,11 @@ def main() -> None:
 
     rate = {name: (loop_products if name in loops else BATCH * PRODUCTS) / t for name, t in seconds.items()}
     shape = "-".join(map(str, SIZES))
-    print(f"\n{machine()}; {threads} threads; Python {platform.python_version()}, NumPy {np.__version__}{_versions()}")
+    print(
+        f"\n"
+        f"{machine()}; {threads} threads; Python {platform.python_version()}, "
+        f"NumPy {np.__version__}{_versions()}"
+    )
     print(f"Network {shape}, {PRODUCTS:,} products a sample. Shortest times; the systems took turns.\n")
     print(f"{'batch of 4096':<50}{'ms':>10}{'T products/s':>15}{'sugenet is faster by':>23}")
     for name in systems:
@@ -274,11 +310,18 @@ def main() -> None:
     for name, t in single.items():
         print(f"{name:<50}{t * 1e6:>10.1f}{'':>15}{'' if name == OURS else f'{t / single[OURS]:.1f}':>23}")
     plain_part, own_part = rate[OURS] / rate[LIMIT], rate[OURS] / rate[OWN_LIMIT]
-    print(f"\n{plain_part:.0%} of the limit of XOR, popcount, add; {own_part:.0%} of the limit of the kernel's own operations.")
+    print(
+        f"\n"
+        f"{plain_part:.0%} of the limit of XOR, popcount, add; {own_part:.0%} of the limit of the "
+        f"kernel's own operations."
+    )
     others = watch.others()
     print(f"Other programs used {others:.0%} of the cores meanwhile.", end="\n" if others < 0.05 else " ")
     if others >= 0.05:
-        print("The figures are not to be trusted: short calls find gaps that long ones do not. Run this on a quiet machine.")
+        print(
+            "The figures are not to be trusted: short calls find gaps that long ones do not. "
+            "Run this on a quiet machine."
+        )
     if options.picture:
         picture(options.picture, rate, single, network, threads)
 
@@ -296,22 +339,38 @@ def main() -> None:
     print("RESULT", json.dumps(result))
 
 
-def picture(path: Path, rate: dict[str, float], single: dict[str, float], network: PackedNetwork, threads: int) -> None:
-    """Draw each system at its products per byte (weights once a batch, samples and activations written and read once)."""
+def picture(
+    path: Path, rate: dict[str, float], single: dict[str, float], network: PackedNetwork, threads: int
+) -> None:
+    """Draw each system at its products per byte (weights once a batch,
+    samples and activations written and read once).
+    """
 
     def bytes_moved(batch: int, bits: int) -> float:
         activations = SIZES[0] + 2 * sum(SIZES[1:-1])
         return (PRODUCTS + batch * activations) * bits / 8 + batch * SIZES[-1] * 4
 
     points = [Point(OURS, BATCH * PRODUCTS / bytes_moved(BATCH, 1), rate[OURS], "batch 4096")]
-    batches = {batch: pack(np.random.default_rng(batch).random((batch, SIZES[0])) < 0.5) for batch in (1, 8, 64, 512)}
-    times = take_turns({str(batch): lambda words=words: network.match_counts(words) for batch, words in batches.items()}, 8)
+    batches = {
+        batch: pack(np.random.default_rng(batch).random((batch, SIZES[0])) < 0.5) for batch in (1, 8, 64, 512)
+    }
+    times = take_turns(
+        {str(batch): lambda words=words: network.match_counts(words) for batch, words in batches.items()}, 8
+    )
     for batch in batches:
         x, y = batch * PRODUCTS / bytes_moved(batch, 1), batch * PRODUCTS / times[str(batch)]
         points.append(Point(OURS, x, y, f"batch {batch}", right=batch in (1, 8)))
     for name, bits in ((FLOAT, 32), (INT8, 8), (ONNX, 32)):
         if name in rate:
-            points.append(Point(name, BATCH * PRODUCTS / bytes_moved(BATCH, bits), rate[name], "batch 4096", right=name != ONNX))
+            points.append(
+                Point(
+                    name,
+                    BATCH * PRODUCTS / bytes_moved(BATCH, bits),
+                    rate[name],
+                    "batch 4096",
+                    right=name != ONNX,
+                )
+            )
     if FLOAT in single:
         points.append(Point(FLOAT, PRODUCTS / bytes_moved(1, 32), PRODUCTS / single[FLOAT], "batch 1"))
     path.parent.mkdir(parents=True, exist_ok=True)

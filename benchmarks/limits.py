@@ -2,10 +2,11 @@
 
 Run: python -m benchmarks.limits [--quick] [--seconds 1 5 25] [--only TEXT]
 
-Every question is asked in a process of its own whose address space is limited to 8 GB, of three networks with random weights: one of the
-shape of CNV (3x32x32 bytes), the same with one class far ahead, and one of the shape of LFC (784 bits, three layers of 1024). Small
-questions that need the same kernels go first, so that compiling them does not count. A question may be answered, be left open or be
-refused as too large; anything else is a failure. An overrun is what it took beyond its limit, as a share of it.
+Every question is asked in a process of its own whose address space is limited to 8 GB, of three networks with
+random weights: one of the shape of CNV (3x32x32 bytes), the same with one class far ahead, and one of the
+shape of LFC (784 bits, three layers of 1024). Small questions that need the same kernels go first, so that
+compiling them does not count. A question may be answered, be left open or be refused as too large; anything
+else is a failure. An overrun is what it took beyond its limit, as a share of it.
 """
 
 import argparse
@@ -44,7 +45,12 @@ def lfc() -> Network:
 def ahead(network: Network, lead: int = 100) -> Network:
     """The same with one class far ahead of the others: so that some questions have proofs."""
     head = network.head
-    return Network(network.encoder, network.layers, Head(head.weights, [lead, *[0] * (head.outputs - 1)]), network.classes)
+    return Network(
+        network.encoder,
+        network.layers,
+        Head(head.weights, [lead, *[0] * (head.outputs - 1)]),
+        network.classes,
+    )
 
 
 NETWORKS: dict[str, Callable[[], Network]] = {
@@ -94,7 +100,12 @@ def _why(region: str) -> Ask:
     def ask(network: Network, x: Any, seconds: float) -> Any:
         from sugenet import reason
 
-        return reason.why(network, x, {"any": None, "L0": reason.L0(1), "Free": reason.Free([1, 2])}[region], time_limit=seconds)
+        return reason.why(
+            network,
+            x,
+            {"any": None, "L0": reason.L0(1), "Free": reason.Free([1, 2])}[region],
+            time_limit=seconds,
+        )
 
     return ask
 
@@ -103,7 +114,9 @@ def _count(region: str) -> Ask:
     def ask(network: Network, x: Any, seconds: float) -> Any:
         from sugenet import reason
 
-        chosen = {"L0": reason.L0(1), "Free": reason.Free([1, 2]), "Hamming": reason.Hamming(1), "any": None}[region]
+        chosen = {"L0": reason.L0(1), "Free": reason.Free([1, 2]), "Hamming": reason.Hamming(1), "any": None}[
+            region
+        ]
         return reason.count(network, *(() if chosen is None else (x, chosen)), time_limit=seconds)
 
     return ask
@@ -134,7 +147,10 @@ def _payload(network: Network, x: Any, seconds: float) -> Any:  # noqa: ARG001
 
 
 QUESTIONS: dict[str, Ask] = {
-    **{f"robust {r}": _robust(r) for r in ("Free(1)", "Free(2)", "Box", "Anything", "Hamming 1", "L0 1", "Hamming 2", "L0 2")},
+    **{
+        f"robust {r}": _robust(r)
+        for r in ("Free(1)", "Free(2)", "Box", "Anything", "Hamming 1", "L0 1", "Hamming 2", "L0 2")
+    },
     **{f"robust {r}": _robust(r) for r in ("L1 3", "L2 2", "Linf 1", "Linf 8")},
     "always": _verify(lambda r, _: r.Always(3)),
     "never": _verify(lambda r, _: r.Never(3)),
@@ -171,7 +187,9 @@ def warm_up() -> None:
     prepare()
     prepare_flips()
     rng = np.random.default_rng(0)
-    small = Network.of_bits([DenseLayer(rng.choice([-1, 1], (3, 12)), [6] * 3)] * 1, Head(rng.choice([-1, 1], (3, 3))))
+    small = Network.of_bits(
+        [DenseLayer(rng.choice([-1, 1], (3, 12)), [6] * 3)] * 1, Head(rng.choice([-1, 1], (3, 3)))
+    )
     x = [1] * 12
     for engine in ("flips", "exhaust", "cdcl", "cpsat"):
         reason.verify(small, reason.Robust(x, reason.Hamming(3)), engine=engine)
@@ -197,7 +215,15 @@ def one(name: str, question: str, seconds: float) -> None:
     took, spent = time.perf_counter() - begin, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(
-        json.dumps({"kind": kind, "words": " ".join(words.split())[:160], "seconds": round(took, 2), "cpu": round(spent, 2), "mb": memory})
+        json.dumps(
+            {
+                "kind": kind,
+                "words": " ".join(words.split())[:160],
+                "seconds": round(took, 2),
+                "cpu": round(spent, 2),
+                "mb": memory,
+            }
+        )
     )
 
 
@@ -223,7 +249,9 @@ def main() -> None:
         one(options.one[0], options.one[1], float(options.one[2]))
         return
     print(machine())
-    pairs = QUICK if options.quick else [(network, question) for network in NETWORKS for question in QUESTIONS]
+    pairs = (
+        QUICK if options.quick else [(network, question) for network in NETWORKS for question in QUESTIONS]
+    )
     worst, peak, answered, asked, failed = 0.0, 0, 0, 0, 0
     print(f"{'network':10} {'question':18} {'limit':>6} {'took':>7} {'CPU':>7} {'MB':>6}  answer")
     for seconds in [1.0] if options.quick else options.seconds:
@@ -231,7 +259,10 @@ def main() -> None:
             if options.only not in f"{name} {question}":
                 continue
             found = run(name, question, seconds)
-            figures = f"{name:10} {question:18} {seconds:6g} {found['seconds']:7.2f} {found['cpu']:7.2f} {found['mb']:6}"
+            figures = (
+                f"{name:10} {question:18} {seconds:6g} {found['seconds']:7.2f} "
+                f"{found['cpu']:7.2f} {found['mb']:6}"
+            )
             print(f"{figures}  {found['kind']}: {found['words']}", flush=True)
             if question not in UNTIMED:
                 worst = max(worst, (found["seconds"] - GRACE) / seconds)
@@ -239,8 +270,20 @@ def main() -> None:
             failed += found["kind"] == "FAILED"
             if name.startswith("CNV"):
                 asked += 1
-                answered += found["kind"] not in ("Undecided", "TooLargeError", "FAILED", "OpenCounterfactual", "CountOpen")
-    result = {"worst_overrun": round(worst, 2), "cnv_asked": asked, "cnv_answered": answered, "failed": failed, "peak_mb": peak}
+                answered += found["kind"] not in (
+                    "Undecided",
+                    "TooLargeError",
+                    "FAILED",
+                    "OpenCounterfactual",
+                    "CountOpen",
+                )
+    result = {
+        "worst_overrun": round(worst, 2),
+        "cnv_asked": asked,
+        "cnv_answered": answered,
+        "failed": failed,
+        "peak_mb": peak,
+    }
     print("RESULT " + json.dumps(result))
 
 

@@ -1,13 +1,16 @@
-"""How accurate a binarized network becomes on MNIST, how long training takes, and whether the exact network answers as the trained one.
+"""How accurate a binarized network becomes on MNIST, how long training takes, and whether the exact network
+answers as the trained one.
 
 Run: python -m benchmarks.train [--quick | --splits]
 
-The environment variable SUGENET_ZOO names a folder that holds `mnist/` with the four idx.gz files. A network of 784-256-256-10 reads
-pixels compared with 128. It learns from the 60,000 training images alone, 6,000 of them held out to choose the epoch; the 10,000 test
-images are asked once, at the end, through the exact integer network.
+The environment variable SUGENET_ZOO names a folder that holds `mnist/` with the four idx.gz files. A network
+of 784-256-256-10 reads pixels compared with 128. It learns from the 60,000 training images alone, 6,000 of
+them held out to choose the epoch; the 10,000 test images are asked once, at the end,
+through the exact integer network.
 
-With --splits the recipes of the shipped networks are trained on other random splits of scikit-learn's data instead, which takes minutes:
-how accurate they are on the samples held out, and what `tau_decay` does to the digits network.
+With --splits the recipes of the shipped networks are trained on other random splits of scikit-learn's data
+instead, which takes minutes: how accurate they are on the samples held out,
+and what `tau_decay` does to the digits network.
 """
 
 import argparse
@@ -42,14 +45,22 @@ def labels(path: Path) -> Any:
 
 
 def splits() -> None:
-    """Means over random splits: the shipped recipes, then the digits recipe with thresholds pulled towards low bounds."""
+    """Means over random splits: the shipped recipes, then the digits recipe with thresholds pulled
+    towards low bounds.
+    """
     result: dict[str, Any] = {}
     for name, recipe in RECIPES.items():
         found = [try_split(recipe, split, recipe.settings)[1] for split in SPLITS]
         result[name] = {"mean": float(np.mean(found)), "least": min(found), "most": max(found)}
-        print(f"{name}, splits {SPLITS[0]} to {SPLITS[-1]}: mean {np.mean(found):.1%}, from {min(found):.1%} to {max(found):.1%}")
+        print(
+            f"{name}, splits {SPLITS[0]} to {SPLITS[-1]}: mean {np.mean(found):.1%}, from {min(found):.1%} "
+            f"to {max(found):.1%}"
+        )
     recipe = RECIPES["digits"]
-    print(f"digits, splits {TAU_SPLITS[0]} to {TAU_SPLITS[-1]}: tau_decay, accuracy, mean of min(tau, n + 1 - tau)")
+    print(
+        f"digits, splits {TAU_SPLITS[0]} to {TAU_SPLITS[-1]}: tau_decay, accuracy, "
+        f"mean of min(tau, n + 1 - tau)"
+    )
     for decay in TAU_DECAYS:
         tried = [try_split(recipe, split, replace(recipe.settings, tau_decay=decay)) for split in TAU_SPLITS]
         layers = [trained.network.layers[0] for trained, _ in tried]
@@ -61,9 +72,17 @@ def splits() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train a binarized network on MNIST and check it bit for bit.")
-    parser.add_argument("--quick", action="store_true", help="fewer samples and epochs: shows that it works, not how well")
-    parser.add_argument("--splits", action="store_true", help="the shipped recipes on other splits of their data, in place of MNIST")
+    parser = argparse.ArgumentParser(
+        description="Train a binarized network on MNIST and check it bit for bit."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer samples and epochs: shows that it works, not how well"
+    )
+    parser.add_argument(
+        "--splits",
+        action="store_true",
+        help="the shipped recipes on other splits of their data, in place of MNIST",
+    )
     options = parser.parse_args()
     if options.splits:
         splits()
@@ -79,8 +98,13 @@ def main() -> None:
     settings = FULL
     if quick:
         X, y, settings = X[:QUICK_SAMPLES], y[:QUICK_SAMPLES], QUICK
-        print(f"quick: {len(X)} samples and {settings.epochs} epochs only; run without --quick for the accuracy that counts.")
-    encoder = Encoder.of_thresholds([128] * 784, [f"pixel ({i // 28}, {i % 28})" for i in range(784)], low=0, high=255, whole=True)
+        print(
+            f"quick: {len(X)} samples and {settings.epochs} epochs only; run without --quick for the "
+            f"accuracy that counts."
+        )
+    encoder = Encoder.of_thresholds(
+        [128] * 784, [f"pixel ({i // 28}, {i % 28})" for i in range(784)], low=0, high=255, whole=True
+    )
     start = time.perf_counter()
     trained = train(X, y, hidden=(256, 256), settings=settings, encoder=encoder, progress=print_progress)
     seconds = time.perf_counter() - start

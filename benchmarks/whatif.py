@@ -1,8 +1,10 @@
-"""Minimum counterfactuals of public images, proved and checked: ``python -m benchmarks.whatif [--quick] [--images N]``.
+"""Minimum counterfactuals of public images, proved and checked:
+``python -m benchmarks.whatif [--quick] [--images N]``.
 
-First three images of msakai's BNN verification under four costs; ties count as misclassified there, and the optima and the best published
-times stand in the README of the folder that SUGENET_ZOO names. Then, without ``--quick``, the first test images of MNIST that the network
-classifies rightly, L0 and L-inf, with a limit of ten seconds each; the times go to docs/img/whatif.svg as a cactus plot.
+First three images of msakai's BNN verification under four costs; ties count as misclassified there, and the
+optima and the best published times stand in the README of the folder that SUGENET_ZOO names. Then, without
+``--quick``, the first test images of MNIST that the network classifies rightly, L0 and L-inf, with a limit of
+ten seconds each; the times go to docs/img/whatif.svg as a cactus plot.
 """
 
 from __future__ import annotations
@@ -32,11 +34,24 @@ CASES = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the twelve published ones alone")
-    parser.add_argument("--images", type=int, default=100, metavar="N", help="MNIST test images (default 100; none with --quick)")
+    parser.add_argument(
+        "--images",
+        type=int,
+        default=100,
+        metavar="N",
+        help="MNIST test images (default 100; none with --quick)",
+    )
     options = parser.parse_args()
     zoo = _zoo.folder()
     if zoo is None:
-        print("RESULT " + json.dumps(dict.fromkeys(("proved", "of", "equal_to_published", "worst_s", "total_s", "certificates_checked"))))
+        print(
+            "RESULT "
+            + json.dumps(
+                dict.fromkeys(
+                    ("proved", "of", "equal_to_published", "worst_s", "total_s", "certificates_checked")
+                )
+            )
+        )
         return
     prepare()
     result = published(zoo)
@@ -54,7 +69,9 @@ def published(zoo: Path) -> dict:
         grey = np.asarray(Image.open(zoo / f"msakai/{image}.png").convert("L"))
         x = (grey.T if transposed else grey).reshape(-1).astype(int)
         assert network.predict(x[None])[0] == label
-        sg.check(sg.whatif(network, x, sg.L0, ties="against", limit=1).certificate, network)  # compile before anything is timed
+        sg.check(
+            sg.whatif(network, x, sg.L0, ties="against", limit=1).certificate, network
+        )  # compile before anything is timed
         for name, optimum in optima.items():
             start = time.perf_counter()
             answer = sg.whatif(network, x, getattr(sg, name), ties="against")
@@ -65,8 +82,15 @@ def published(zoo: Path) -> dict:
             sg.check(json.loads(json.dumps(answer.certificate)), network)
             checked += 1
             spent = time.perf_counter() - start
-            print(f"{image:<26}{name:<6}{answer.value!s:>8}{optimum:>10}{seconds[-1]:>9.2f}{spent:>9.2f}", flush=True)
-    figures = {"worst_s": round(max(seconds), 2), "total_s": round(sum(seconds), 2), "certificates_checked": checked}
+            print(
+                f"{image:<26}{name:<6}{answer.value!s:>8}{optimum:>10}{seconds[-1]:>9.2f}{spent:>9.2f}",
+                flush=True,
+            )
+    figures = {
+        "worst_s": round(max(seconds), 2),
+        "total_s": round(sum(seconds), 2),
+        "certificates_checked": checked,
+    }
     return {"proved": proved, "of": 12, "equal_to_published": equal, **figures}
 
 
@@ -86,7 +110,10 @@ def many(zoo: Path, images: int) -> dict:
     title = "minimum counterfactuals of MNIST images, 784-200-100-100-100-10"
     picture.write_text(svg(cactus(found, images, title)) + "\n", encoding="utf-8")
     print(f"cactus plot written to docs/img/{picture.name}")
-    return {f"mnist_{name.lower().replace('-', '')}_proved": f"{len(row)} of {images}" for name, row in found.items()}
+    return {
+        f"mnist_{name.lower().replace('-', '')}_proved": f"{len(row)} of {images}"
+        for name, row in found.items()
+    }
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Sufficient reasons on the shipped digits and a public MNIST network: ``python -m benchmarks.why [--quick]``.
+"""Sufficient reasons on the shipped digits and a public MNIST network:
+``python -m benchmarks.why [--quick]``.
 
-Digits: minimum reasons inside Hamming balls of radius 1 to 3, and minimal reasons over all inputs. msakai mnist (from the folder that
-SUGENET_ZOO names): minimal reasons inside L-inf and Hamming balls. Every certificate is checked in the same run. Where SUGENET_ALIBI names
-the Python of an environment with alibi (it needs an older NumPy than we do), its Anchors explain the same digits, and each anchor, which
-claims a precision of at least 0.95, is decided as a rule over the box that it describes.
+Digits: minimum reasons inside Hamming balls of radius 1 to 3, and minimal reasons over all inputs. msakai
+mnist (from the folder that SUGENET_ZOO names): minimal reasons inside L-inf and Hamming balls. Every
+certificate is checked in the same run. Where SUGENET_ALIBI names the Python of an environment with alibi (it
+needs an older NumPy than we do), its Anchors explain the same digits, and each anchor, which claims a
+precision of at least 0.95, is decided as a rule over the box that it describes.
 """
 
 from __future__ import annotations
@@ -41,9 +43,16 @@ def main() -> None:
     figures: dict[str, object] = {}
     for radius in (1, 2, 3):
         figures[f"digits_r{radius}_minimum_median_s"] = series(
-            f"digits, Hamming {radius}, minimum", net, X[: 8 if quick else 50], sg.Hamming(radius), checked, minimal="size"
+            f"digits, Hamming {radius}, minimum",
+            net,
+            X[: 8 if quick else 50],
+            sg.Hamming(radius),
+            checked,
+            minimal="size",
         )
-    figures["digits_global_minimal_median_s"] = series("digits, any input, minimal", net, X[: 4 if quick else 50], None, checked)
+    figures["digits_global_minimal_median_s"] = series(
+        "digits, any input, minimal", net, X[: 4 if quick else 50], None, checked
+    )
     figures["mnist_ball_minimal_median_s"] = None
     zoo = _zoo.folder()
     if zoo is not None:
@@ -51,7 +60,10 @@ def main() -> None:
         images = _zoo.right(mnist, *_zoo.mnist(zoo), 3 if quick else 20)
         limit = 25.0 if quick else 120.0
         balls = {"L-inf 1": sg.Linf(1), "Hamming 2": sg.Hamming(2)}
-        times = [series(f"msakai mnist, {name}", mnist, images, ball, checked, time_limit=limit) for name, ball in balls.items()]
+        times = [
+            series(f"msakai mnist, {name}", mnist, images, ball, checked, time_limit=limit)
+            for name, ball in balls.items()
+        ]
         figures["mnist_ball_minimal_median_s"] = max(times)
     result = {
         "digits_r3_minimum_median_s": figures["digits_r3_minimum_median_s"],
@@ -63,7 +75,9 @@ def main() -> None:
     print("RESULT " + json.dumps(result))
 
 
-def series(name: str, network: sg.Network, images: np.ndarray, region: object, checked: list[bool], **options: object) -> float:
+def series(
+    name: str, network: sg.Network, images: np.ndarray, region: object, checked: list[bool], **options: object
+) -> float:
     times, sizes = [], []
     for x in images:
         start = time.perf_counter()
@@ -80,7 +94,9 @@ def series(name: str, network: sg.Network, images: np.ndarray, region: object, c
             checked.append(False)
         if not checked[-1]:
             print(f"{name}: a reason is only {reason.status}")
-    print(f"{name:<36}{len(images):>7}{median(times):>10.3f}{max(times):>9.2f}{median(sizes):>13g}", flush=True)
+    print(
+        f"{name:<36}{len(images):>7}{median(times):>10.3f}{max(times):>9.2f}{median(sizes):>13g}", flush=True
+    )
     return round(median(times), 3)
 
 
@@ -102,9 +118,26 @@ def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:
             "scale": np.array([float(s) for s in network.head.scale]),
             "bias": np.array([float(b) for b in network.head.bias]),
         }
-        arrays = {"cuts": np.array(cuts), "feature": np.array(feature), "weights": layer.weights, "tau": layer.tau, **head}
-        np.savez(path, **arrays, names=np.array(network.encoder.names), train=X.astype(float), samples=X[:count].astype(float))
-        done = subprocess.run([python, str(Path(__file__).parent / "_anchors.py"), str(path)], capture_output=True, text=True, check=False)
+        arrays = {
+            "cuts": np.array(cuts),
+            "feature": np.array(feature),
+            "weights": layer.weights,
+            "tau": layer.tau,
+            **head,
+        }
+        np.savez(
+            path,
+            **arrays,
+            names=np.array(network.encoder.names),
+            train=X.astype(float),
+            samples=X[:count].astype(float),
+        )
+        done = subprocess.run(
+            [python, str(Path(__file__).parent / "_anchors.py"), str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         print(f"Anchors did not run: {done.stderr.strip().splitlines()[-1]}")
         return None
@@ -120,7 +153,10 @@ def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:
         refuted += isinstance(answer, Refuted)
         precision = explanation["data"]["precision"]
         claimed = float(precision[0] if isinstance(precision, list) else precision)
-        print(f"anchor with {len(rule.limits)} conditions, claimed precision {claimed:.3f}: {type(answer).__name__.lower()}")
+        print(
+            f"anchor with {len(rule.limits)} conditions, claimed precision "
+            f"{claimed:.3f}: {type(answer).__name__.lower()}"
+        )
     return f"{refuted} of {decided}"
 
 

@@ -13,7 +13,23 @@ import pytest
 import sugenet
 
 SOURCE = Path(sugenet.__file__).parent
-ROOMS = ["errors", "drawn", "capacity", "bits", "bnn", "checker", "problem", "engines", "reason", "io", "fit", "show", "data", "web", "cli"]
+ROOMS = [
+    "errors",
+    "drawn",
+    "capacity",
+    "bits",
+    "bnn",
+    "checker",
+    "problem",
+    "engines",
+    "reason",
+    "io",
+    "fit",
+    "show",
+    "data",
+    "web",
+    "cli",
+]
 """Bottom to top: a room imports from itself and from rooms before it."""
 
 KEEP_OUT = {
@@ -34,7 +50,9 @@ KEEP_OUT = {
 }
 """Heavy third parties and the only rooms that may import them."""
 
-FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py" and path.name != "__main__.py")
+FILES = sorted(
+    path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py" and path.name != "__main__.py"
+)
 
 
 def room_of(path: Path) -> str:
@@ -59,10 +77,17 @@ def complaints(path: Path) -> list[str]:
         return [f"{path.name}: no room called {room}"]
     for name in imported(path):
         parts = name.split(".")
-        if parts[0] == "sugenet" and len(parts) > 1 and parts[1] in ROOMS and ROOMS.index(parts[1]) > ROOMS.index(room):
+        if (
+            parts[0] == "sugenet"
+            and len(parts) > 1
+            and parts[1] in ROOMS
+            and ROOMS.index(parts[1]) > ROOMS.index(room)
+        ):
             found.append(f"{path.name} in {room} imports {name}, a room above it")
         if parts[0] in KEEP_OUT and room not in KEEP_OUT[parts[0]]:
-            found.append(f"{path.name} in {room} imports {parts[0]}, which belongs to {sorted(KEEP_OUT[parts[0]])}")
+            found.append(
+                f"{path.name} in {room} imports {parts[0]}, which belongs to {sorted(KEEP_OUT[parts[0]])}"
+            )
     return found
 
 
@@ -79,7 +104,14 @@ def test_the_room_test_can_fail(tmp_path, monkeypatch):
     assert len(complaints(bad)) == 3
 
 
-MODULES = ["sugenet", *(module.name for module in pkgutil.walk_packages([str(SOURCE)], "sugenet.") if not module.name.endswith("__main__"))]
+MODULES = [
+    "sugenet",
+    *(
+        module.name
+        for module in pkgutil.walk_packages([str(SOURCE)], "sugenet.")
+        if not module.name.endswith("__main__")
+    ),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -93,25 +125,49 @@ def test_all_names_what_is_importable_and_documented(name):
         value = getattr(module, item)
         if inspect.isclass(value) or inspect.isfunction(value):
             assert inspect.getdoc(value), f"{name}.{item} has no docstring"
-    own = {item for item, value in vars(module).items() if getattr(value, "__module__", None) == name and not item.startswith("_")}
+    own = {
+        item
+        for item, value in vars(module).items()
+        if getattr(value, "__module__", None) == name and not item.startswith("_")
+    }
     assert own <= set(public), f"{name}: put into __all__ or begin with an underscore"
 
 
 def test_root_names_come_from_where_types_say():
     """What is loaded when first asked for is what a reader of the types is told."""
     tree = ast.parse((SOURCE / "__init__.py").read_text())
-    said = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sugenet")]
+    said = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sugenet")
+    ]
     names = {alias.asname or alias.name: (node.module, alias.name) for node in said for alias in node.names}
     assert set(names) == set(sugenet.__all__)
     for name, (room, origin) in names.items():
-        loaded = importlib.import_module(f"sugenet.{origin}") if room == "sugenet" else getattr(importlib.import_module(room), origin)
+        loaded = (
+            importlib.import_module(f"sugenet.{origin}")
+            if room == "sugenet"
+            else getattr(importlib.import_module(room), origin)
+        )
         assert getattr(sugenet, name) is loaded
     assert set(sugenet.__all__) <= set(dir(sugenet))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sugenet.nothing  # noqa: B018
 
 
-HEAVY = ("numpy", "numba", "torch", "ortools", "pysat", "scipy", "matplotlib", "sklearn", "fastapi", "pydantic", "uvicorn")
+HEAVY = (
+    "numpy",
+    "numba",
+    "torch",
+    "ortools",
+    "pysat",
+    "scipy",
+    "matplotlib",
+    "sklearn",
+    "fastapi",
+    "pydantic",
+    "uvicorn",
+)
 
 
 def loaded_by(code: str) -> list[str]:
@@ -128,7 +184,14 @@ def test_import_is_light():
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["why", "--help"], ["whatiff"], ["predict", "digits", "--indx", "7"], ["why", "nowhere.sugenet"]]
+    "words",
+    [
+        ["--help"],
+        ["why", "--help"],
+        ["whatiff"],
+        ["predict", "digits", "--indx", "7"],
+        ["why", "nowhere.sugenet"],
+    ],
 )
 def test_help_and_errors_load_nothing_heavy(words):
     code = f"from sugenet.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"

@@ -1,4 +1,6 @@
-"""Samples with names are read by name, whatever the order of their columns, or refused; samples without names by their order."""
+"""Samples with names are read by name, whatever the order of their columns, or refused;
+samples without names by their order.
+"""
 
 from collections import namedtuple
 from fractions import Fraction
@@ -16,7 +18,10 @@ from sugenet.web.questions import ask
 NAMES = ("age", "dose", "side")
 ENCODER = Encoder([integer(0, 4), threshold(0.5, 0, 1), OneHot(("left", "right"))], NAMES)
 NETWORK = Network(
-    ENCODER, [DenseLayer([[1, 1, 1, 1, -1, 1, -1], [1, 1, -1, -1, 1, -1, 1]], [3, 4])], Head([[1, -1], [-1, 1]]), ["no", "yes"]
+    ENCODER,
+    [DenseLayer([[1, 1, 1, 1, -1, 1, -1], [1, 1, -1, -1, 1, -1, 1]], [3, 4])],
+    Head([[1, -1], [-1, 1]]),
+    ["no", "yes"],
 )
 ROWS = [[3, 0.25, "left"], [0, 0.75, "right"], [4, 1.0, "left"], [1, 0.0, "right"]]
 
@@ -76,7 +81,14 @@ TABLES = [Frame, pandas_frame, polars_frame, records, dicts, named_tuples]
 @pytest.mark.parametrize("table", TABLES)
 def test_batches_are_read_by_name(table):
     plain, other = table(ROWS, NAMES), table([turned(row) for row in ROWS], turned(NAMES))
-    for method in (NETWORK.predict, NETWORK.logits, NETWORK.match_counts, NETWORK.probability, ENCODER.encode, ENCODER.levels):
+    for method in (
+        NETWORK.predict,
+        NETWORK.logits,
+        NETWORK.match_counts,
+        NETWORK.probability,
+        ENCODER.encode,
+        ENCODER.levels,
+    ):
         expected = method(ROWS)
         assert (method(plain) == expected).all()
         assert (method(other) == expected).all()
@@ -107,12 +119,17 @@ def test_questions_are_read_by_name(one, row):
         assert NETWORK.trace(x).matches.tolist() == NETWORK.trace([row]).matches.tolist()
         for region in (sg.Anything(), sg.Free(["dose"]), sg.Box({"age": (0, 4)}), sg.L0(1)):
             ours, theirs = (sg.verify(NETWORK, sg.Robust(given, region)) for given in (x, row))
-            assert (type(ours), ours.certificate["question"]) == (type(theirs), theirs.certificate["question"])
+            assert (type(ours), ours.certificate["question"]) == (
+                type(theirs),
+                theirs.certificate["question"],
+            )
         assert sg.whatif(NETWORK, x).changed == sg.whatif(NETWORK, row).changed
         assert sg.why(NETWORK, x).reasons[0].features == sg.why(NETWORK, row).reasons[0].features
         assert sg.count(NETWORK, x, sg.L0(1)).counts == sg.count(NETWORK, row, sg.L0(1)).counts
         assert str(chain_of(NETWORK, x)) == str(chain_of(NETWORK, row))
-        assert str(sg.show.view_neuron(NETWORK, 1, 1, sample=x)) == str(sg.show.view_neuron(NETWORK, 1, 1, sample=row))
+        assert str(sg.show.view_neuron(NETWORK, 1, 1, sample=x)) == str(
+            sg.show.view_neuron(NETWORK, 1, 1, sample=row)
+        )
         assert sg.show.sample_drawn(NETWORK, x) == sg.show.sample_drawn(NETWORK, row)
 
 
@@ -140,7 +157,10 @@ def test_frames_made_without_names_are_read_by_number():
 @pytest.mark.parametrize(
     ("columns", "match"),
     [
-        (["a", "b", "c"], r"lack 'x1', 'x2', 'x3' and have 'a', 'b', 'c', which the network does not know.*X.to_numpy\(\)"),
+        (
+            ["a", "b", "c"],
+            r"lack 'x1', 'x2', 'x3' and have 'a', 'b', 'c', which the network does not know.*X.to_numpy\(\)",
+        ),
         (["x1", "x2"], "lack 'x3'. "),
         (["x1", "x2", "x3", "label"], "have 'label', which the network does not know"),
         (["x1", "x2", "x2"], "two columns 'x2'"),
@@ -175,7 +195,7 @@ def test_exact_values_stay_exact():
     assert named_rows([x])[1] == ["dose", "side", "age"]
 
 
-# -- where networks are learned ------------------------------------------------------------------------------------------------
+# -- where networks are learned ------------------------------------------------------------------------------
 
 
 def test_learned_networks_keep_the_names_of_the_columns():
@@ -190,10 +210,14 @@ def test_learned_networks_keep_the_names_of_the_columns():
     pytest.importorskip("torch")
     y = (X[:, 0] > 0.5).astype(int)
     settings = sg.fit.Settings(epochs=2)
-    trained = sg.fit.train(frame, y, hidden=(4,), settings=settings, validation=(Frame(X[:, ::-1].tolist(), ["c", "b", "a"]), y))
+    trained = sg.fit.train(
+        frame, y, hidden=(4,), settings=settings, validation=(Frame(X[:, ::-1].tolist(), ["c", "b", "a"]), y)
+    )
     plain = sg.fit.train(X, y, hidden=(4,), settings=settings, names=["a", "b", "c"], validation=(X, y))
     assert trained.network == plain.network
-    assert (trained.network.predict(Frame(X[:, ::-1].tolist(), ["c", "b", "a"])) == plain.network.predict(X)).all()
+    assert (
+        trained.network.predict(Frame(X[:, ::-1].tolist(), ["c", "b", "a"])) == plain.network.predict(X)
+    ).all()
 
 
 def test_estimators_refuse_columns_that_are_not_theirs():
@@ -209,7 +233,12 @@ def test_estimators_refuse_columns_that_are_not_theirs():
         classifier = BNNClassifier(hidden=(4,), epochs=2, random_state=0).fit(frame, y)
         binarizer = FeatureBinarizer().fit(frame)
         other = frame.rename(columns={"c": "d"}) if "d" in columns else frame[columns]
-        for method in (classifier.predict, classifier.predict_proba, classifier.decision_function, binarizer.transform):
+        for method in (
+            classifier.predict,
+            classifier.predict_proba,
+            classifier.decision_function,
+            binarizer.transform,
+        ):
             with pytest.raises(ValueError, match="feature names should match"):
                 method(other)
     named = BNNClassifier(hidden=(4,), epochs=2, random_state=0).fit(X, y)
@@ -225,7 +254,7 @@ def test_estimators_refuse_columns_that_are_not_theirs():
         BNNClassifier(hidden=(4,), epochs=2, encoder=encoder).fit(frame[["c", "b", "a"]], y)
 
 
-# -- files and requests --------------------------------------------------------------------------------------------------------
+# -- files and requests --------------------------------------------------------------------------------------
 
 
 def test_csv_columns_are_read_by_name_or_refused(tmp_path):
@@ -235,7 +264,11 @@ def test_csv_columns_are_read_by_name_or_refused(tmp_path):
     path.write_text("\n".join(",".join(map(str, row)) for row in ROWS))
     assert (NETWORK.predict(sg.io.read_samples(path, NETWORK)[0]) == NETWORK.predict(ROWS)).all()
     path.write_text("c,b,a\n1,1,-1\n1,-1,1\n")
-    with pytest.raises(FileError, match="its first line, c, b, a, is neither a sample nor the names of the features, which are x1, x2, x3"):
+    with pytest.raises(
+        FileError,
+        match="its first line, c, b, a, is neither a sample nor the names of the features, "
+        "which are x1, x2, x3",
+    ):
         sg.io.read_samples(path, NUMBERS)
 
 
@@ -254,12 +287,18 @@ def test_tables_that_lie_the_wrong_way_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(ROWS[:3], columns=list(NAMES))
     with pytest.raises(EncodingError, match=r"names of the features are those of the rows.*X\.T"):
-        NETWORK.predict(frame.T)  # as many samples as features: its columns 0, 1, 2 are no numbers of features
+        NETWORK.predict(
+            frame.T
+        )  # as many samples as features: its columns 0, 1, 2 are no numbers of features
     with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
         NETWORK.predict(frame["age"])
     with pytest.raises(EncodingError, match="series with the name 'age' is one column"):
         NETWORK.trace(frame["age"])
-    for sample in (frame.iloc[0], pandas.Series(ROWS[0]), frame.set_index(pandas.Index(["age", "b", "c"])).iloc[0]):
+    for sample in (
+        frame.iloc[0],
+        pandas.Series(ROWS[0]),
+        frame.set_index(pandas.Index(["age", "b", "c"])).iloc[0],
+    ):
         assert NETWORK.predict(sample).tolist() == NETWORK.predict(ROWS[:1]).tolist()
     square = frame.set_axis(list(NAMES), axis=0)  # rows and columns with the same names: columns are features
     assert NETWORK.predict(square).tolist() == NETWORK.predict(ROWS[:3]).tolist()
@@ -269,7 +308,9 @@ def test_limits_and_prices_with_names_are_read_by_name():
     pandas = pytest.importorskip("pandas")
     limits = pandas.Series({"dose": (0, 1), "age": 3})  # its values alone would look like limits of feature 0
     assert sg.Box(limits) == sg.Box({"dose": (0, 1), "age": 3})
-    assert str(sg.verify(NETWORK, sg.Always("no", limits))) == str(sg.verify(NETWORK, sg.Always("no", sg.Box(limits))))
+    assert str(sg.verify(NETWORK, sg.Always("no", limits))) == str(
+        sg.verify(NETWORK, sg.Always("no", sg.Box(limits)))
+    )
     assert sg.Prices(pandas.Series({"dose": 2, "age": 1})) == sg.Prices({"dose": 2, "age": 1})
     for wrong in (pandas.DataFrame({"age": [0, 1], "dose": [0, 1]}), "age", ["ab"], [1, 2], 3):
         with pytest.raises(QuestionError, match="are needed by feature"):

@@ -1,4 +1,6 @@
-"""Binarized neural networks read exactly as Sugeno integrals: which rule fired, what would change the answer, can it fail."""
+"""Binarized neural networks read exactly as Sugeno integrals: which rule fired,
+what would change the answer, can it fail.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +170,9 @@ _FACES = ("bnn", "io", "reason")
 
 
 def __getattr__(name: str) -> Any:
-    """Rooms and names are loaded when first asked for, so that ``import sugenet`` and the command line begin at once."""
+    """Rooms and names are loaded when first asked for, so that ``import sugenet`` and the command
+    line begin at once.
+    """
     if name in _ROOMS or name == "models":
         found = _room("data" if name == "models" else name)
     elif name in __all__:

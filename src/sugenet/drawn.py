@@ -12,9 +12,9 @@ __all__ = ["Drawn"]
 class Drawn:
     """A value that can be drawn.
 
-    Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its picture, so the value needs
-    the methods. Both only look `sugenet.show` up by name when they are called, and hand themselves over; `show` chooses the drawing by
-    type, and nothing here knows any drawing.
+    Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its
+    picture, so the value needs the methods. Both only look `sugenet.show` up by name when they are called,
+    and hand themselves over; `show` chooses the drawing by type, and nothing here knows any drawing.
     """
 
     __slots__ = ()
@@ -24,7 +24,9 @@ class Drawn:
         return import_module("sugenet.show.drawings").plot(self, ax)
 
     def _repr_html_(self) -> str:
-        """A sentence, pictures as inline SVG and a small table; plain text where that fails, since a notebook must never stop here."""
+        """A sentence, pictures as inline SVG and a small table; plain text where that fails, since a notebook
+        must never stop here.
+        """
         try:
             return str(import_module("sugenet.show.drawings").html(self))
         except Exception:

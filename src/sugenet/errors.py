@@ -89,7 +89,9 @@ class CertificateError(SugenetError):
 
 
 class CheckLimitError(CertificateError):
-    """A certificate was not checked within the limits of time and memory: whether it is right is not known."""
+    """A certificate was not checked within the limits of time and memory:
+    whether it is right is not known.
+    """
 
 
 class QuestionError(SugenetError):

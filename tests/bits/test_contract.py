@@ -1,4 +1,6 @@
-"""What every engine must do, judged by integers compared one by one: M = number of coordinates where x equals w and w is not 0."""
+"""What every engine must do, judged by integers compared one by one:
+M = number of coordinates where x equals w and w is not 0.
+"""
 
 import copy
 import itertools
@@ -28,9 +30,9 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
 
 def twin_counts(x: Ints, w: Ints) -> Ints:
     """By definition, for x in {-1, +1} and w in {-1, 0, +1}."""
-    return np.array([[sum(a == b and b != 0 for a, b in zip(row, neuron, strict=True)) for neuron in w] for row in x]).reshape(
-        len(x), len(w)
-    )
+    return np.array(
+        [[sum(a == b and b != 0 for a, b in zip(row, neuron, strict=True)) for neuron in w] for row in x]
+    ).reshape(len(x), len(w))
 
 
 def quick_counts(x: Ints, w: Ints) -> Ints:
@@ -173,7 +175,11 @@ def test_signs_are_the_way_back_and_copies_count_alike(engine: EngineName) -> No
     assert np.array_equal(layer.signs(), w)
     assert np.array_equal(layer.lam_sizes, (w != 0).sum(axis=1))
     network = PackedNetwork([], layer)
-    for twin in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer), pickle.loads(pickle.dumps(network)).head):
+    for twin in (
+        pickle.loads(pickle.dumps(layer)),
+        copy.deepcopy(layer),
+        pickle.loads(pickle.dumps(network)).head,
+    ):
         assert twin.engine == engine
         check_layer(twin, x, w, tau)
     check_layer(layer.with_engine("numpy"), x, w, tau)
@@ -189,7 +195,11 @@ def test_bounds_are_the_least_and_largest_count_over_all_choices(engine: EngineN
         layer = PackedLayer.from_arrays(signs, tau, engine=engine)
         for known in itertools.product([False, True], repeat=n):
             choices = np.array(
-                [c for c in itertools.product([-1, 1], repeat=n) if all(not k or c[i] == x[0, i] for i, k in enumerate(known))]
+                [
+                    c
+                    for c in itertools.product([-1, 1], repeat=n)
+                    if all(not k or c[i] == x[0, i] for i, k in enumerate(known))
+                ]
             )
             counts = quick_counts(choices, signs)
             lower, upper = layer.match_bounds(pack_signs(x), pack([known]))
@@ -231,7 +241,9 @@ def twin_network(x: Ints, weights: list[Ints], taus: list[Ints]) -> list[Ints]:
 
 
 def build(weights: list[Ints], taus: list[Ints], engine: EngineName) -> PackedNetwork:
-    *layers, head = (PackedLayer.from_arrays(w, tau, engine=engine) for w, tau in zip(weights, taus, strict=True))
+    *layers, head = (
+        PackedLayer.from_arrays(w, tau, engine=engine) for w, tau in zip(weights, taus, strict=True)
+    )
     return PackedNetwork(layers, head)
 
 

@@ -1,4 +1,6 @@
-"""Packed convolutions and pooling, judged by the definition: `ConvLayer.activity` and `PoolLayer.activity` of `sugenet.bnn`."""
+"""Packed convolutions and pooling, judged by the definition: `ConvLayer.activity` and
+`PoolLayer.activity` of `sugenet.bnn`.
+"""
 
 import copy
 import itertools
@@ -10,7 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bits import EngineName, PackedConv, PackedMaps, PackedPool, map_columns, pack, pack_maps, unpack, unpack_maps
+from sugenet.bits import (
+    EngineName,
+    PackedConv,
+    PackedMaps,
+    PackedPool,
+    map_columns,
+    pack,
+    pack_maps,
+    unpack,
+    unpack_maps,
+)
 from sugenet.bits.slide import Slide
 from sugenet.bnn import ConvLayer, PoolLayer, Window
 from sugenet.errors import EncodingError, NetworkError, SugenetError
@@ -26,9 +38,17 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
 
 
 def draw_conv(
-    rng: np.random.Generator, window: Window, outs: int, groups: int = 1, top: int | None = None, most: int = 1, zeros: bool = True
+    rng: np.random.Generator,
+    window: Window,
+    outs: int,
+    groups: int = 1,
+    top: int | None = None,
+    most: int = 1,
+    zeros: bool = True,
 ) -> ConvLayer:
-    """Thresholds near the middle, where answers change, a few of them constant; different at every position."""
+    """Thresholds near the middle, where answers change, a few of them constant;
+    different at every position.
+    """
     shape = (outs, window.shape[0] // groups, *window.kernel)
     weights = rng.integers(-most, most + 1, shape) if zeros else most * rng.choice([-1, 1], shape)
     sizes = ConvLayer(weights, np.zeros(outs, int), window, groups, top).sizes
@@ -40,10 +60,14 @@ def draw_conv(
 def packed(layer: ConvLayer | PoolLayer) -> PackedConv | PackedPool:
     window = layer.window
     if isinstance(layer, PoolLayer):
-        return PackedPool(window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every)
+        return PackedPool(
+            window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every
+        )
     tau = layer.tau.reshape(len(layer.weights), -1)
     about: dict[str, Any] = {"stride": window.stride, "dilation": window.dilation, "pads": window.pads}
-    return PackedConv.from_arrays(layer.weights, tau, window.shape, groups=layer.groups, top=layer.top, **about)
+    return PackedConv.from_arrays(
+        layer.weights, tau, window.shape, groups=layer.groups, top=layer.top, **about
+    )
 
 
 def draw_inputs(rng: np.random.Generator, layer: ConvLayer | PoolLayer, batch: int) -> Any:
@@ -52,7 +76,9 @@ def draw_inputs(rng: np.random.Generator, layer: ConvLayer | PoolLayer, batch: i
     return values > 0 if top is None else values
 
 
-def check(layers: list[ConvLayer | PoolLayer], inputs: Any, engine: EngineName, threads: int | None = None) -> None:
+def check(
+    layers: list[ConvLayer | PoolLayer], inputs: Any, engine: EngineName, threads: int | None = None
+) -> None:
     maps = PackedMaps([packed(layer) for layer in layers], engine)
     values = inputs if maps.top is not None else pack_maps(inputs, layers[0].window.shape)
     expected, activity = [], inputs
@@ -62,7 +88,9 @@ def check(layers: list[ConvLayer | PoolLayer], inputs: Any, engine: EngineName, 
     found = maps.activity(values, threads)
     channels, height, width = layers[-1].output_shape
     assert found.dtype == np.uint64
-    assert np.array_equal(found, pack_maps(expected[-1], (channels, height, width)))  # bits after the last channel too
+    assert np.array_equal(
+        found, pack_maps(expected[-1], (channels, height, width))
+    )  # bits after the last channel too
     for words, activity, layer in zip(maps.hidden(values), expected, layers, strict=True):
         assert np.array_equal(unpack_maps(words, layer.output_shape[0]), activity)
 
@@ -75,7 +103,10 @@ def windows(draw: st.DrawFn, channels: int) -> Window:
     pads = draw(st.tuples(*[st.integers(0, 2)] * 4))
     if draw(st.integers(0, 2)) == 0:
         kernel, pads = (1, kernel[1]), (0, pads[1], 0, pads[3])
-    least = [d * (k - 1) + 1 - before - after for d, k, before, after in zip(dilation, kernel, pads[:2], pads[2:], strict=True)]
+    least = [
+        d * (k - 1) + 1 - before - after
+        for d, k, before, after in zip(dilation, kernel, pads[:2], pads[2:], strict=True)
+    ]
     height = 1 if kernel[0] == 1 and pads[0] == 0 == pads[2] else draw(st.integers(max(1, least[0]), 7))
     return Window((channels, height, draw(st.integers(max(1, least[1]), 14))), kernel, stride, dilation, pads)
 
@@ -93,7 +124,9 @@ def test_convolutions_of_any_geometry(name: EngineName, data: st.DataObject) -> 
     window = data.draw(windows(channels))
     outs = groups * data.draw(st.integers(1, 20))
     top = data.draw(st.sampled_from([None, None, 1, 3, 255, 1000]))
-    layer = draw_conv(rng, window, outs, groups, top, data.draw(st.sampled_from([1, 1, 3])), data.draw(st.booleans()))
+    layer = draw_conv(
+        rng, window, outs, groups, top, data.draw(st.sampled_from([1, 1, 3])), data.draw(st.booleans())
+    )
     check([layer], draw_inputs(rng, layer, data.draw(st.sampled_from([0, 1, 3]))), name)
 
 
@@ -108,12 +141,17 @@ def test_channels_around_words_and_blocks(engine: EngineName, channels: int, zer
 
 
 @pytest.mark.parametrize(
-    ("channels", "outs", "groups"), [(128, 128, 2), (128, 32, 2), (192, 96, 3), (130, 20, 2), (65, 65, 65), (70, 140, 70)]
+    ("channels", "outs", "groups"),
+    [(128, 128, 2), (128, 32, 2), (192, 96, 3), (130, 20, 2), (65, 65, 65), (70, 140, 70)],
 )
-def test_groups_inside_and_across_words_and_depthwise(engine: EngineName, channels: int, outs: int, groups: int) -> None:
+def test_groups_inside_and_across_words_and_depthwise(
+    engine: EngineName, channels: int, outs: int, groups: int
+) -> None:
     rng = np.random.default_rng(outs)
     for zeros, top in itertools.product([False, True], [None, 9]):
-        layer = draw_conv(rng, Window((channels, 4, 5), (3, 2), stride=(1, 2), pads=1), outs, groups, top, zeros=zeros)
+        layer = draw_conv(
+            rng, Window((channels, 4, 5), (3, 2), stride=(1, 2), pads=1), outs, groups, top, zeros=zeros
+        )
         check([layer], draw_inputs(rng, layer, 3), engine)
 
 
@@ -165,7 +203,9 @@ def test_weights_larger_than_one_are_several_literals(engine: EngineName) -> Non
 @given(st.data())
 @pytest.mark.parametrize("name", ENGINES)
 def test_pooling_of_any_geometry(name: EngineName, data: st.DataObject) -> None:
-    window = data.draw(windows(data.draw(st.sampled_from(WIDTHS))).filter(lambda w: not (w.taps < 0).all(axis=1).any()))
+    window = data.draw(
+        windows(data.draw(st.sampled_from(WIDTHS))).filter(lambda w: not (w.taps < 0).all(axis=1).any())
+    )
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     layer = PoolLayer(window, rng.random(window.shape[0]) < data.draw(st.sampled_from([0, 0.5, 1])))
     dense = rng.random() ** 0.2
@@ -187,7 +227,15 @@ def test_chains_of_convolutions_and_pooling(name: EngineName, data: st.DataObjec
             layers.append(PoolLayer(window, rng.random(shape[0]) < 0.5))
         else:
             top = data.draw(st.sampled_from([None, 3])) if not layers else None
-            layers.append(draw_conv(rng, window, data.draw(st.sampled_from([1, 17, 64, 65])), top=top, zeros=data.draw(st.booleans())))
+            layers.append(
+                draw_conv(
+                    rng,
+                    window,
+                    data.draw(st.sampled_from([1, 17, 64, 65])),
+                    top=top,
+                    zeros=data.draw(st.booleans()),
+                )
+            )
         shape = layers[-1].output_shape
     check(layers, draw_inputs(rng, layers[0], data.draw(st.sampled_from([1, 3]))), name)
 
@@ -195,7 +243,9 @@ def test_chains_of_convolutions_and_pooling(name: EngineName, data: st.DataObjec
 def test_any_number_of_threads_and_a_second_run_give_the_same(engine: EngineName) -> None:
     """Arenas are used again by later calls, with fewer samples in them."""
     rng = np.random.default_rng(6)
-    layers: list[ConvLayer | PoolLayer] = [draw_conv(rng, Window((3, 12, 12), 3, pads=1), 64, top=255, zeros=False)]
+    layers: list[ConvLayer | PoolLayer] = [
+        draw_conv(rng, Window((3, 12, 12), 3, pads=1), 64, top=255, zeros=False)
+    ]
     layers.append(PoolLayer(Window((64, 12, 12), 2, 2, pads=1), rng.random(64) < 0.5))
     layers.append(draw_conv(rng, Window((64, 7, 7), 3, pads=1), 70, zeros=False))
     inputs = draw_inputs(rng, layers[0], 200)
@@ -235,7 +285,12 @@ def test_copies_count_alike_and_arrays_are_kept(engine: EngineName) -> None:
     words = pack_maps(draw_inputs(rng, layer, 4), (3, 5, 5))
     maps = PackedMaps([packed(layer)], engine)
     expected = maps.activity(words)
-    for twin in (pickle.loads(pickle.dumps(maps)), copy.deepcopy(maps), maps.with_engine("numpy"), maps.with_engine("numba")):
+    for twin in (
+        pickle.loads(pickle.dumps(maps)),
+        copy.deepcopy(maps),
+        maps.with_engine("numpy"),
+        maps.with_engine("numba"),
+    ):
         assert np.array_equal(twin.activity(words), expected)
     conv = maps.layers[0]
     assert isinstance(conv, PackedConv)
@@ -269,16 +324,48 @@ CONV = PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4))
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: PackedConv.from_arrays(ONES[0], [1], (3, 4, 4)), NetworkError, r"shape \(3, 2, 2\), but must be integers of shape"),
-        (lambda: PackedConv.from_arrays(ONES * 0.5, [1, 1], (3, 4, 4)), NetworkError, "weights has type float64"),
-        (lambda: PackedConv.from_arrays(ONES * -128, [1, 1], (3, 4, 4)), NetworkError, r"weights\[0, 0, 0, 0\] is -128.*-127..127"),
-        (lambda: PackedConv.from_arrays(ONES, [1, 1], (4, 4, 4)), NetworkError, "do not fit an input of 4 channels in 1 groups"),
-        (lambda: PackedConv.from_arrays(ONES, [1, 1], (9, 4, 4), groups=3), NetworkError, "2 output channels.*3 groups"),
-        (lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 1, 4)), NetworkError, r"kernel \(2, 2\).*does not fit into \(1, 4\)"),
+        (
+            lambda: PackedConv.from_arrays(ONES[0], [1], (3, 4, 4)),
+            NetworkError,
+            r"shape \(3, 2, 2\), but must be integers of shape",
+        ),
+        (
+            lambda: PackedConv.from_arrays(ONES * 0.5, [1, 1], (3, 4, 4)),
+            NetworkError,
+            "weights has type float64",
+        ),
+        (
+            lambda: PackedConv.from_arrays(ONES * -128, [1, 1], (3, 4, 4)),
+            NetworkError,
+            r"weights\[0, 0, 0, 0\] is -128.*-127..127",
+        ),
+        (
+            lambda: PackedConv.from_arrays(ONES, [1, 1], (4, 4, 4)),
+            NetworkError,
+            "do not fit an input of 4 channels in 1 groups",
+        ),
+        (
+            lambda: PackedConv.from_arrays(ONES, [1, 1], (9, 4, 4), groups=3),
+            NetworkError,
+            "2 output channels.*3 groups",
+        ),
+        (
+            lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 1, 4)),
+            NetworkError,
+            r"kernel \(2, 2\).*does not fit into \(1, 4\)",
+        ),
         (lambda: PackedConv.from_arrays(ONES, [1.5, 1], (3, 4, 4)), NetworkError, "tau has type float64"),
-        (lambda: PackedConv.from_arrays(ONES, [[1], [1]], (3, 4, 4)), NetworkError, r"shape \(2, 1\), but must.*\(2,\).*\(2, 9\)"),
+        (
+            lambda: PackedConv.from_arrays(ONES, [[1], [1]], (3, 4, 4)),
+            NetworkError,
+            r"shape \(2, 1\), but must.*\(2,\).*\(2, 9\)",
+        ),
         (lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), top=-1), NetworkError, "top is -1"),
-        (lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), stride=0), NetworkError, "stride is 0, but must be 2 whole numbers"),
+        (
+            lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), stride=0),
+            NetworkError,
+            "stride is 0, but must be 2 whole numbers",
+        ),
         (lambda: PackedPool((3, 4, 4), 2, every=[True]), NetworkError, "must be 3 booleans"),
         (lambda: PackedPool((3, 4, 4), 1, pads=1), NetworkError, "position 0 lies in the padding alone"),
         (lambda: PackedMaps([]), NetworkError, "layers is empty"),
@@ -288,12 +375,22 @@ CONV = PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4))
             r"layer 0 gives maps of shape \(2, 3, 3\), but layer 1 reads \(3, 4, 4\)",
         ),
         (
-            lambda: PackedMaps([PackedPool((3, 4, 4), 1), PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), top=3)]),
+            lambda: PackedMaps(
+                [PackedPool((3, 4, 4), 1), PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), top=3)]
+            ),
             NetworkError,
             "layer 1 reads levels, but only the first",
         ),
-        (lambda: PackedMaps([CONV], "numpy").activity(np.zeros((1, 48), bool)), EncodingError, r"\(batch, 16, 1\).*pack_maps"),
-        (lambda: PackedMaps([CONV], "numpy").activity(np.zeros((1, 16, 2), np.uint64)), EncodingError, "3 inputs need shape"),
+        (
+            lambda: PackedMaps([CONV], "numpy").activity(np.zeros((1, 48), bool)),
+            EncodingError,
+            r"\(batch, 16, 1\).*pack_maps",
+        ),
+        (
+            lambda: PackedMaps([CONV], "numpy").activity(np.zeros((1, 16, 2), np.uint64)),
+            EncodingError,
+            "3 inputs need shape",
+        ),
         (lambda: pack_maps([[1, 0]], (1, 1, 2)), EncodingError, "booleans of shape"),
     ],
 )

@@ -1,4 +1,6 @@
-"""How an engine is chosen, loaded, cached and shared between threads; each process-wide question in a process of its own."""
+"""How an engine is chosen, loaded, cached and shared between threads;
+each process-wide question in a process of its own.
+"""
 
 import os
 import platform
@@ -33,9 +35,20 @@ print(layer.match_counts(pack([[1, 1, 1]])).tolist(), layer.match_bounds(pack([[
 
 
 def run(code: str, source: Path = SOURCE, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "SUGENET_ENGINE" and not key.startswith("NUMBA_")}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key != "SUGENET_ENGINE" and not key.startswith("NUMBA_")
+    }
     environment |= {"PYTHONPATH": str(source), **variables}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def test_importing_the_package_does_not_import_numba() -> None:
@@ -68,7 +81,10 @@ def test_without_numba_auto_warns_and_counts_with_numpy() -> None:
 
 def test_without_numba_the_engine_numba_is_refused() -> None:
     done = run(WITHOUT_NUMBA + "from sugenet.bits import prepare; prepare('numba')")
-    assert 'SugenetError: The engine "numba" was asked for by engine, but numba cannot be imported' in done.stderr
+    assert (
+        'SugenetError: The engine "numba" was asked for by engine, but numba cannot be imported'
+        in done.stderr
+    )
     assert "pip install numba" in done.stderr
 
 
@@ -95,7 +111,9 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
     package.mkdir()
     (package / "__init__.py").write_text("")
     shutil.copy(SOURCE / "sugenet" / "errors.py", package)
-    shutil.copytree(SOURCE / "sugenet" / "bits", package / "bits", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SOURCE / "sugenet" / "bits", package / "bits", ignore=shutil.ignore_patterns("__pycache__")
+    )
     told, silent = "numba 1 [[2]] [[3]]\n", "numba 0 [[2]] [[3]]\n"
     assert run(USE, tmp_path).stdout == told
     kernels = package / "bits" / "kernels.py"
@@ -107,14 +125,30 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
     (package / "bits" / "__pycache__").write_text("")
     blocked = tmp_path / "blocked"
     blocked.write_text("")
-    done = run(USE, tmp_path, PYTHONDONTWRITEBYTECODE="1", HOME=str(blocked), XDG_CACHE_HOME=str(blocked), LOCALAPPDATA=str(blocked))
+    done = run(
+        USE,
+        tmp_path,
+        PYTHONDONTWRITEBYTECODE="1",
+        HOME=str(blocked),
+        XDG_CACHE_HOME=str(blocked),
+        LOCALAPPDATA=str(blocked),
+    )
     assert done.stdout == told, done.stderr
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 processors")
 @pytest.mark.parametrize("processor", ["x86-64-v3", "generic"])
 def test_the_contract_on_processors_without_wide_vectors(processor: str, tmp_path: Path) -> None:
-    arguments = ["-q", "-x", "-p", "no:cacheprovider", "-k", "numba", str(HERE / "test_contract.py"), str(HERE / "test_conv.py")]
+    arguments = [
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "numba",
+        str(HERE / "test_contract.py"),
+        str(HERE / "test_conv.py"),
+    ]
     code = f"""
 import sys, pytest
 from numba.core.registry import cpu_target
@@ -182,7 +216,9 @@ def test_calls_from_many_threads_at_once() -> None:
         words = pack(x)
         expected = layer.match_counts(words, threads=1)
         with ThreadPoolExecutor(6) as pool:
-            for got in pool.map(lambda _, layer=layer, words=words: layer.match_counts(words, threads=3), range(12)):
+            for got in pool.map(
+                lambda _, layer=layer, words=words: layer.match_counts(words, threads=3), range(12)
+            ):
                 assert np.array_equal(got, expected)
 
 

@@ -19,7 +19,9 @@ def test_feature_i_is_bit_i_mod_64_of_word_i_div_64(width: int) -> None:
         bits[i] = True
         words = pack(bits)
         assert words.shape == (words_for(width),)
-        assert [int(word) for word in words] == [(1 << (i % 64)) if k == i // 64 else 0 for k in range(words_for(width))]
+        assert [int(word) for word in words] == [
+            (1 << (i % 64)) if k == i // 64 else 0 for k in range(words_for(width))
+        ]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -41,7 +43,9 @@ def test_all_spellings_of_the_same_bits_pack_alike(bits: list[bool]) -> None:
         assert np.array_equal(pack(flags.astype(dtype)), words)
         if dtype is not np.uint8:
             assert np.array_equal(pack_signs(np.where(flags, 1, -1).astype(dtype)), words)
-    assert sum(int(word) << (64 * k) for k, word in enumerate(words)) == sum(1 << i for i, bit in enumerate(bits) if bit)
+    assert sum(int(word) << (64 * k) for k, word in enumerate(words)) == sum(
+        1 << i for i, bit in enumerate(bits) if bit
+    )
 
 
 def test_strided_arrays_pack_like_their_copies() -> None:

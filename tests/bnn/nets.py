@@ -16,7 +16,9 @@ def bipolars(n):
 @st.composite
 def dense_layers(draw, n, m=None, most=1):
     m = draw(st.integers(1, 6)) if m is None else m
-    weights = draw(st.lists(st.lists(st.integers(-most, most), min_size=n, max_size=n), min_size=m, max_size=m))
+    weights = draw(
+        st.lists(st.lists(st.integers(-most, most), min_size=n, max_size=n), min_size=m, max_size=m)
+    )
     tau = draw(st.lists(st.integers(-1, n + 2), min_size=m, max_size=m))
     return DenseLayer(np.array(weights, dtype=int).reshape(m, n), tau)
 
@@ -53,7 +55,11 @@ def networks(draw, most=1, categories=True):
     width = encoder.width
     if encoder.tops is not None and draw(st.booleans()):
         weights = draw(
-            st.lists(st.lists(st.integers(-most, most), min_size=encoder.features, max_size=encoder.features), min_size=1, max_size=5)
+            st.lists(
+                st.lists(st.integers(-most, most), min_size=encoder.features, max_size=encoder.features),
+                min_size=1,
+                max_size=5,
+            )
         )
         tau = draw(st.lists(st.integers(-1, width + 1), min_size=len(weights), max_size=len(weights)))
         layers.append(LevelLayer(weights, tau, encoder.tops))
@@ -62,10 +68,22 @@ def networks(draw, most=1, categories=True):
         layers.append(draw(dense_layers(width, most=most)))
         width = layers[-1].outputs
     classes = draw(st.integers(1, 4))
-    votes = draw(st.lists(st.lists(st.integers(-most, most), min_size=width, max_size=width), min_size=classes, max_size=classes))
-    number = st.one_of(st.integers(-3, 3), st.fractions(-2, 2, max_denominator=3), st.sampled_from([0.1, 0.5, -0.3]))
+    votes = draw(
+        st.lists(
+            st.lists(st.integers(-most, most), min_size=width, max_size=width),
+            min_size=classes,
+            max_size=classes,
+        )
+    )
+    number = st.one_of(
+        st.integers(-3, 3), st.fractions(-2, 2, max_denominator=3), st.sampled_from([0.1, 0.5, -0.3])
+    )
     bias = draw(st.lists(number, min_size=classes, max_size=classes))
-    scale = draw(st.one_of(st.just(1), st.lists(st.fractions(0, 2, max_denominator=3), min_size=classes, max_size=classes)))
+    scale = draw(
+        st.one_of(
+            st.just(1), st.lists(st.fractions(0, 2, max_denominator=3), min_size=classes, max_size=classes)
+        )
+    )
     return Network(encoder, layers, Head(votes, bias, scale))
 
 
@@ -86,7 +104,9 @@ def scores_by_hand(network, row):
     """The paper, line by line: encode, bipolar sums, thresholds theta = 2 tau - size, affine scores."""
     encoder = network.encoder
     states = [coding.state(value) for coding, value in zip(encoder.codings, row, strict=True)]
-    bits = [bool(b) for coding, state in zip(encoder.codings, states, strict=True) for b in coding.bits(state)]
+    bits = [
+        bool(b) for coding, state in zip(encoder.codings, states, strict=True) for b in coding.bits(state)
+    ]
     for layer in network.layers:
         rows = layer.weights
         if isinstance(layer, LevelLayer):

@@ -1,4 +1,6 @@
-"""Convolutions and pooling against plain loops over taps, against unrolled neurons, and folding against real arithmetic."""
+"""Convolutions and pooling against plain loops over taps, against unrolled neurons,
+and folding against real arithmetic.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -33,13 +35,18 @@ def windows(draw, channels=None):
     pads = draw(st.tuples(*[st.integers(0, 2)] * 4))
     least = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     height, width = (
-        draw(st.integers(max(1, need - before - after), 4 + need)) for need, before, after in zip(least, pads[:2], pads[2:], strict=True)
+        draw(st.integers(max(1, need - before - after), 4 + need))
+        for need, before, after in zip(least, pads[:2], pads[2:], strict=True)
     )
-    return Window((c, height, width), kernel, draw(st.tuples(st.integers(1, 2), st.integers(1, 2))), dilation, pads)
+    return Window(
+        (c, height, width), kernel, draw(st.tuples(st.integers(1, 2), st.integers(1, 2))), dilation, pads
+    )
 
 
 def taps_by_hand(window, y, x):
-    """Yield (tap row, tap column, pixel row, pixel column) of the taps at an output position; pixel None on padding."""
+    """Yield (tap row, tap column, pixel row, pixel column) of the taps at an output position;
+    pixel None on padding.
+    """
     _, height, width = window.shape
     for i, j in product(range(window.kernel[0]), range(window.kernel[1])):
         row = y * window.stride[0] - window.pads[0] + i * window.dilation[0]
@@ -99,7 +106,11 @@ def test_pooling_is_any_or_every_of_the_window(window, data):
     bits = np.random.default_rng(0).random((3, window.inputs)) < 0.5
     found = layer.activity(bits).reshape(3, *layer.output_shape)
     for n, c, y, x in product(range(3), range(window.shape[0]), *map(range, window.positions)):
-        inside = [bits[n].reshape(window.shape)[c][pixel] for _, _, pixel in taps_by_hand(window, y, x) if pixel is not None]
+        inside = [
+            bits[n].reshape(window.shape)[c][pixel]
+            for _, _, pixel in taps_by_hand(window, y, x)
+            if pixel is not None
+        ]
         assert found[n, c, y, x] == (all(inside) if every[c] else any(inside))
     assert (layer.unrolled().activity(bits) == layer.activity(bits)).all()
     assert layer.neuron(1) == layer.unrolled().neuron(1)
@@ -117,11 +128,15 @@ def test_folding_a_convolution_is_the_sign_of_the_real_one(data, zero, fill):  #
     norm = {"gamma": np.array(gamma, object), "beta": np.array(beta, object), "bias": np.array(bias, object)}
     layer = fold_conv(weights, window, fill=fill, top=top, step=step, start=start, zero=zero, var=2, **norm)
     values = rng.integers(0, (top or 1) + 1, window.inputs)
-    real = np.array([2 * v - 1 if top is None else start + step * int(v) for v in values.tolist()], object).reshape(window.shape)
+    real = np.array(
+        [2 * v - 1 if top is None else start + step * int(v) for v in values.tolist()], object
+    ).reshape(window.shape)
     sums = sums_by_hand(weights, window, 1, real, fill)
     found = layer.activity((values > 0 if top is None else values)[None])[0].reshape(layer.output_shape)
     for o, y, x in product(range(2), *map(range, window.positions)):
-        value = sign_of_affine(Fraction(gamma[o]) * (Fraction(sums[o, y, x]) + Fraction(bias[o])), Fraction(beta[o]), Fraction(2))
+        value = sign_of_affine(
+            Fraction(gamma[o]) * (Fraction(sums[o, y, x]) + Fraction(bias[o])), Fraction(beta[o]), Fraction(2)
+        )
         assert found[o, y, x] == (value >= 0 if zero == 1 else value > 0)
     if top is None:
         asked = fold_conv_by_evaluation(
@@ -131,7 +146,9 @@ def test_folding_a_convolution_is_the_sign_of_the_real_one(data, zero, fill):  #
             fill=fill,
             zero=zero,
         )
-        assert (asked.activity((values > 0)[None]) == layer.activity((values > 0)[None])).mean() > 0.9  # floats may differ on ties only
+        assert (
+            asked.activity((values > 0)[None]) == layer.activity((values > 0)[None])
+        ).mean() > 0.9  # floats may differ on ties only
 
 
 def test_max_pooling_before_the_sign_is_any_or_every_after_it():
@@ -150,7 +167,12 @@ def test_max_pooling_before_the_sign_is_any_or_every_after_it():
 
 
 def conv_sums(weights, window, x):
-    return np.array([sums_by_hand(weights, window, 1, np.where(row, 1, -1).reshape(window.shape), 0).astype(int) for row in x])
+    return np.array(
+        [
+            sums_by_hand(weights, window, 1, np.where(row, 1, -1).reshape(window.shape), 0).astype(int)
+            for row in x
+        ]
+    )
 
 
 @pytest.mark.parametrize("levels", [False, True])
@@ -158,7 +180,9 @@ def test_a_convolutional_network_end_to_end(levels):
     rng = np.random.default_rng(3)
     encoder = Encoder.of_integers(50, 0, 3) if levels else Encoder.of_bits(50)
     window = Window((2, 5, 5), 3, pads=1)
-    conv = ConvLayer(rng.integers(-1, 2, (4, 2, 3, 3)), rng.integers(2, 20, (4, 5, 5)), window, top=3 if levels else None)
+    conv = ConvLayer(
+        rng.integers(-1, 2, (4, 2, 3, 3)), rng.integers(2, 20, (4, 5, 5)), window, top=3 if levels else None
+    )
     pool = PoolLayer(Window((4, 5, 5), 2, 2), [True, False, True, False])
     dense = DenseLayer(rng.choice([-1, 1], (7, 16)), rng.integers(5, 10, 7))
     network = Network(encoder, [conv, pool, dense], Head(rng.choice([-1, 1], (3, 7))))
@@ -184,14 +208,32 @@ def test_a_convolutional_network_end_to_end(levels):
         (lambda: Window((1, 2, 2), 3), r"does not fit into \(2, 2\)"),
         (lambda: Window((1, 2), 1), "shape=.* must be 3 whole numbers"),
         (lambda: Window((1, 2, 2), 1, stride=0), "stride=0 must be 2 whole numbers, each at least 1"),
-        (lambda: ConvLayer(np.ones((1, 2, 1, 1)), [1], Window((1, 2, 2), 1)), r"kernel has shape \(1, 2, 1, 1\)"),
-        (lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1, 2], Window((1, 2, 2), 1)), r"tau has shape \(2,\), but \(1, 2, 2\) or \(1,\)"),
-        (lambda: ConvLayer(np.ones((2, 1, 1, 1)), [1, 1], Window((3, 2, 2), 1), groups=2), "2 groups do not divide 3"),
-        (lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1), top=2).activity([[3]]), r"levels must be in 0..2"),
-        (lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1)).activity([[3]]), "True and False are needed"),
+        (
+            lambda: ConvLayer(np.ones((1, 2, 1, 1)), [1], Window((1, 2, 2), 1)),
+            r"kernel has shape \(1, 2, 1, 1\)",
+        ),
+        (
+            lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1, 2], Window((1, 2, 2), 1)),
+            r"tau has shape \(2,\), but \(1, 2, 2\) or \(1,\)",
+        ),
+        (
+            lambda: ConvLayer(np.ones((2, 1, 1, 1)), [1, 1], Window((3, 2, 2), 1), groups=2),
+            "2 groups do not divide 3",
+        ),
+        (
+            lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1), top=2).activity([[3]]),
+            r"levels must be in 0..2",
+        ),
+        (
+            lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1)).activity([[3]]),
+            "True and False are needed",
+        ),
         (lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1)).neuron(2), "no neuron 2"),
         (lambda: PoolLayer(Window((1, 2, 2), 1)).activity([[1]]), "pooling reads bits"),
-        (lambda: fold_conv_by_evaluation(np.ones((1, 1, 1, 1)), Window((1, 1, 1), 1), lambda s: s, fill=2), "fill=2 must be 0, 1 or -1"),
+        (
+            lambda: fold_conv_by_evaluation(np.ones((1, 1, 1, 1)), Window((1, 1, 1), 1), lambda s: s, fill=2),
+            "fill=2 must be 0, 1 or -1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(call, message):

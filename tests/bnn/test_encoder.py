@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn import (
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    Steps,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+    unused,
+)
 from sugenet.errors import EncodingError
 from tests.bnn.nets import codings, raw, raw_values
 
@@ -20,10 +32,14 @@ def test_bits_levels_and_states_agree(kinds, data):
     for i, row in enumerate(rows):
         states = [coding.state(value) for coding, value in zip(kinds, row, strict=True)]
         assert levels[i].tolist() == states
-        assert bits[i].tolist() == [b for coding, state in zip(kinds, states, strict=True) for b in coding.bits(state).tolist()]
+        assert bits[i].tolist() == [
+            b for coding, state in zip(kinds, states, strict=True) for b in coding.bits(state).tolist()
+        ]
         assert all(coding.reachable(state) for coding, state in zip(kinds, states, strict=True))
     assert (encoder.bits_of_levels(levels) == bits).all()
-    assert [encoder.feature_of[place] for f in range(encoder.features) for place in encoder.group(f)] == list(encoder.feature_of)
+    assert [encoder.feature_of[place] for f in range(encoder.features) for place in encoder.group(f)] == list(
+        encoder.feature_of
+    )
 
 
 @given(codings, st.data())
@@ -50,7 +66,8 @@ def test_a_move_is_the_nearest_raw_value_of_a_state(coding, data):
 
 def test_words_say_what_a_bit_and_a_state_mean():
     encoder = Encoder(
-        [threshold(14.5), Steps((18, 65), low=0, whole=True), OneHot(("left", "right")), bit()], ["radius", "age", "side", "flag"]
+        [threshold(14.5), Steps((18, 65), low=0, whole=True), OneHot(("left", "right")), bit()],
+        ["radius", "age", "side", "flag"],
     )
     assert [encoder.words(place) for place in range(6)] == [
         "radius >= 14.5",
@@ -96,15 +113,30 @@ def test_bits_can_be_written_in_three_ways():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Encoder.of_bits(2).encode([[1, 2]]), r"x2 is .*2.* in sample 0, but it must be -1, 0 or \+1"),
+        (
+            lambda: Encoder.of_bits(2).encode([[1, 2]]),
+            r"x2 is .*2.* in sample 0, but it must be -1, 0 or \+1",
+        ),
         (lambda: Encoder.of_bits(2).encode([[1, 0.5]]), "x2 is"),
         (lambda: Encoder.of_bits(2).encode([1, 1]), r"X has shape \(2,\).*\[\[...\]\]"),
         (lambda: Encoder.of_bits(2).encode([[1, 1, 1]]), r"samples have 2 features: give \(samples, 2\)"),
-        (lambda: Encoder.of_integers(2).encode([[1, 300]]), "x2 is .*300.* must be a whole number from 0 to 255"),
+        (
+            lambda: Encoder.of_integers(2).encode([[1, 300]]),
+            "x2 is .*300.* must be a whole number from 0 to 255",
+        ),
         (lambda: Encoder.of_integers(2).encode([[1, 1.5]]), "x2 is .*1.5"),
-        (lambda: Encoder([threshold(0)], ["radius"]).encode([[float("nan")]]), "radius is .*nan.* in sample 0, but it must be a number"),
-        (lambda: Encoder([threshold(0)], ["radius"]).encode([["wide"]]), "radius needs numbers, but holds .*wide"),
-        (lambda: Encoder([threshold(0), OneHot(("a", "b"))]).encode(raw([(1, "c")])), "x2 is 'c' in sample 0, which is no category"),
+        (
+            lambda: Encoder([threshold(0)], ["radius"]).encode([[float("nan")]]),
+            "radius is .*nan.* in sample 0, but it must be a number",
+        ),
+        (
+            lambda: Encoder([threshold(0)], ["radius"]).encode([["wide"]]),
+            "radius needs numbers, but holds .*wide",
+        ),
+        (
+            lambda: Encoder([threshold(0), OneHot(("a", "b"))]).encode(raw([(1, "c")])),
+            "x2 is 'c' in sample 0, which is no category",
+        ),
         (lambda: thermometer([2, 1]), "do not rise"),
         (lambda: thermometer([float("nan")]), "do not rise"),
         (lambda: threshold(0, low=2, high=1), "low=2.0 is above high=1.0"),
@@ -119,13 +151,17 @@ def test_bad_samples_and_codings_are_named(call, message):
         call()
 
 
-# -- equal features ----------------------------------------------------------------------------------------------------------------
+# -- equal features ------------------------------------------------------------------------------------------
 
 
 def test_equal_steps_are_one_object_and_nothing_is_built_to_predict(monkeypatch):
     encoder = Encoder([integer(0, 300) for _ in range(50)] + [threshold(0.5), threshold(0.5)])
     assert len({id(coding) for coding in encoder.codings}) == 2
-    net = Network(Encoder([integer(0, 300) for _ in range(50)]), [LevelLayer([[1] * 50], [7000], [300] * 50)], Head([[1], [-1]]))
+    net = Network(
+        Encoder([integer(0, 300) for _ in range(50)]),
+        [LevelLayer([[1] * 50], [7000], [300] * 50)],
+        Head([[1], [-1]]),
+    )
     built = []
     monkeypatch.setattr(Steps, "__post_init__", built.append)
     net.predict(np.full((2, 50), 3))
@@ -141,7 +177,15 @@ def test_categories_that_compare_equal_stay_apart():
 
 def test_a_cut_at_every_step_is_what_integer_builds():
     rng = np.random.default_rng(0)
-    near = [integer(0, 4), integer(-3, -1), integer(2, 2), bit(), unused(0, 0, whole=True), unused(), unused(0, inf, whole=True)]
+    near = [
+        integer(0, 4),
+        integer(-3, -1),
+        integer(2, 2),
+        bit(),
+        unused(0, 0, whole=True),
+        unused(),
+        unused(0, inf, whole=True),
+    ]
     near += [
         Steps((1, 2, 3), 0, 3),
         Steps((1, 2, 3), 0, 4, whole=True),

@@ -13,7 +13,9 @@ from sugenet.bnn.folding import sign_of_affine
 from sugenet.errors import SugenetError, TieError
 from tests.bnn.nets import bipolars
 
-small = st.one_of(st.integers(-3, 3), st.fractions(-3, 3, max_denominator=4), st.sampled_from([0.1, -0.7, 1e-30]))
+small = st.one_of(
+    st.integers(-3, 3), st.fractions(-3, 3, max_denominator=4), st.sampled_from([0.1, -0.7, 1e-30])
+)
 positive = st.one_of(st.integers(1, 4), st.fractions(Fraction(1, 4), 4, max_denominator=4))
 
 
@@ -38,11 +40,18 @@ def test_the_sign_of_a_number_with_a_square_root(linear, factor, radicand):
 @given(st.data(), st.sampled_from([1, -1]))
 def test_fold_is_the_sign_of_the_real_batch_norm(data, zero):
     n, m = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
-    weights = data.draw(st.lists(st.lists(st.integers(-1, 1), min_size=n, max_size=n), min_size=m, max_size=m))
+    weights = data.draw(
+        st.lists(st.lists(st.integers(-1, 1), min_size=n, max_size=n), min_size=m, max_size=m)
+    )
     names = ["bias", "scale", "gamma", "beta", "mean"]
     p = {name: data.draw(st.lists(small, min_size=m, max_size=m)) for name in names}
-    p["var"], p["eps"] = data.draw(st.lists(positive, min_size=m, max_size=m)), data.draw(st.sampled_from([0, 1e-5]))
-    layer = fold(weights, **{k: v if k == "eps" else np.array(v, dtype=object) for k, v in p.items()}, zero=zero)
+    p["var"], p["eps"] = (
+        data.draw(st.lists(positive, min_size=m, max_size=m)),
+        data.draw(st.sampled_from([0, 1e-5])),
+    )
+    layer = fold(
+        weights, **{k: v if k == "eps" else np.array(v, dtype=object) for k, v in p.items()}, zero=zero
+    )
     reached = [False] * m
     for x in bipolars(n):
         for j in range(m):
@@ -69,7 +78,9 @@ def test_negative_zero_gamma_and_ties():  # THEORY 4, point 7
 
 def test_sign_of_zero_zero_is_taken_only_where_zero_cannot_occur():
     assert fold([[1, 1, 1]], zero=0).ties.tolist() == [False]  # odd sums are never 0
-    with pytest.raises(TieError, match=r"neuron 2: 1 matches of 2 give exactly zero.*Declare zero=1 or zero=-1"):
+    with pytest.raises(
+        TieError, match=r"neuron 2: 1 matches of 2 give exactly zero.*Declare zero=1 or zero=-1"
+    ):
         fold([[1, 0, 0], [1, 1, 0]], zero=0)
 
 
@@ -112,7 +123,9 @@ def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # THEORY 3.1
     tops = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     weights = [data.draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n))]
     step, start, bias, gamma, beta = (data.draw(small) for _ in range(5))
-    layer = fold_levels(weights, tops, step=step, start=start, bias=bias, gamma=gamma, beta=beta, var=2, zero=zero)
+    layer = fold_levels(
+        weights, tops, step=step, start=start, bias=bias, gamma=gamma, beta=beta, var=2, zero=zero
+    )
     reached = False
     for levels in product(*(range(top + 1) for top in tops)):
         s = sum(w * (Fraction(start) + Fraction(step) * a) for w, a in zip(weights[0], levels, strict=True))
@@ -134,7 +147,10 @@ def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # THEORY 3.1
         (lambda: fold([1]), "2 dimensions"),
         (lambda: fold_by_evaluation([[1, 1]], lambda s: s**2), "neuron 1: .*rises and falls"),
         (lambda: fold_by_evaluation([[1, 1]], lambda s: s[0]), "must keep the shape"),
-        (lambda: fold_by_evaluation([[1, 1]], lambda s: s * np.nan), "neuron 1: the framework's value is NaN"),
+        (
+            lambda: fold_by_evaluation([[1, 1]], lambda s: s * np.nan),
+            "neuron 1: the framework's value is NaN",
+        ),
         (lambda: fold_levels([[1]], [1, 2]), "2 tops for 1 features"),
     ],
 )

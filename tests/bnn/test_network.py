@@ -1,4 +1,6 @@
-"""Networks: the definition by hand, the packed engines, PyTorch, trace, simplify, summary: all the same function."""
+"""Networks: the definition by hand, the packed engines, PyTorch, trace, simplify, summary:
+all the same function.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,8 +26,12 @@ def test_every_engine_gives_the_definition(network, data):
         counts = network.match_counts(raw(rows), engine=engine)
         assert network.head.scores(counts).tolist() == expected
         assert network.predict(raw(rows), engine=engine).tolist() == [row.index(max(row)) for row in expected]
-        assert network.logits(raw(rows), engine=engine).tolist() == [[float(score) for score in row] for row in expected]
-        for one, other in zip(network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True):
+        assert network.logits(raw(rows), engine=engine).tolist() == [
+            [float(score) for score in row] for row in expected
+        ]
+        for one, other in zip(
+            network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True
+        ):
             assert (one == other).all()
     assert network.head.tied(counts).tolist() == [row.count(max(row)) > 1 for row in expected]
 
@@ -37,7 +43,9 @@ def test_weights_that_count_more_than_once(network, data):
     expected = [scores_by_hand(network, row) for row in rows]
     for engine in ENGINES:
         assert network.head.scores(network.match_counts(raw(rows), engine=engine)).tolist() == expected
-        for one, other in zip(network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True):
+        for one, other in zip(
+            network.hidden(raw(rows), engine=engine), network.hidden(raw(rows)), strict=True
+        ):
             assert (one == other).all()
 
 
@@ -49,7 +57,10 @@ def test_simplify_keeps_the_function(network, data):
     assert slim.encoder.names == network.encoder.names
     for layer in slim.layers:
         assert not layer.constant.any()
-        assert len({(tuple(w), t) for w, t in zip(layer.weights.tolist(), layer.tau.tolist(), strict=True)}) == layer.outputs
+        assert (
+            len({(tuple(w), t) for w, t in zip(layer.weights.tolist(), layer.tau.tolist(), strict=True)})
+            == layer.outputs
+        )
         assert layer.outputs
     assert simplify(slim) == slim
     assert slim.encoder.width <= network.encoder.width
@@ -64,7 +75,11 @@ def test_two_spellings_of_a_network_are_equal_after_simplify(network, random):
         signs = np.array([random.choice([1, -1]) for _ in order])
         weights = layer.weights[order] * signs[:, None]
         tau = np.where(signs > 0, layer.tau[order], layer.sizes[order] - layer.tau[order] + 1)
-        layers[place] = LevelLayer(weights, tau, layer.tops) if isinstance(layer, LevelLayer) else DenseLayer(weights, tau)
+        layers[place] = (
+            LevelLayer(weights, tau, layer.tops)
+            if isinstance(layer, LevelLayer)
+            else DenseLayer(weights, tau)
+        )
         if place + 1 < len(layers):
             after = layers[place + 1]
             layers[place + 1] = DenseLayer(after.weights[:, order] * signs, after.tau)
@@ -81,7 +96,9 @@ def test_simplify_removes_what_it_should():
     assert slim.layers[0] == DenseLayer([[1, 1]], [1])
     assert slim.head == Head([[1]], bias=0)  # +1 from the constant on, -1 from the constant off
     assert [coding.width for coding in slim.encoder.codings] == [1, 1, 0]
-    never = simplify(Network(Encoder([threshold(300, 0, 255, True)]), [DenseLayer([[1]], [1])], Head([[1], [-1]])))
+    never = simplify(
+        Network(Encoder([threshold(300, 0, 255, True)]), [DenseLayer([[1]], [1])], Head([[1], [-1]]))
+    )
     assert never.layers == ()
     assert never.head.bias == (Fraction(-1), Fraction(1))
     assert never.predict([[7]]).tolist() == [1]
@@ -135,7 +152,9 @@ def test_all_small_networks_against_pytorch():
             norm.running_var.copy_(torch.rand(m) + 0.1)
         bias = torch.randn(k)
         with torch.inference_mode():
-            layer = fold_by_evaluation(w1.int().numpy(), lambda s, norm=norm: norm(torch.tensor(s, dtype=torch.float32)).numpy())
+            layer = fold_by_evaluation(
+                w1.int().numpy(), lambda s, norm=norm: norm(torch.tensor(s, dtype=torch.float32)).numpy()
+            )
             X = torch.tensor(bipolars(n), dtype=torch.float32)
             hidden = torch.where(norm(X @ w1.T) >= 0, 1.0, -1.0)
             logits = hidden @ w2.T + bias
@@ -235,34 +254,62 @@ def test_values_are_frozen():
         (lambda: DenseLayer([[1]], [1.5]), NetworkError, r"tau\[0\] is 1.5"),
         (lambda: DenseLayer([["a"]], [1]), NetworkError, "whole numbers are needed"),
         (lambda: DenseLayer([[1]], [1], ties=[True, False]), NetworkError, "ties has shape"),
-        (lambda: DenseLayer([[1, 1]], [1]).activity([[1, 0]]), NetworkError, "dtype int64, but True and False are needed"),
+        (
+            lambda: DenseLayer([[1, 1]], [1]).activity([[1, 0]]),
+            NetworkError,
+            "dtype int64, but True and False are needed",
+        ),
         (lambda: DenseLayer([[1, 1]], [1]).activity([[True]]), NetworkError, "samples of 2 bits"),
         (lambda: DenseLayer([[1 << 40]], [1]), NetworkError, "too large"),
         (lambda: LevelLayer([[1]], [1], [-1]), NetworkError, r"tops\[0\] is negative"),
         (lambda: LevelLayer([[1]], [1], [1, 1]), NetworkError, "2 tops for 1 features"),
-        (lambda: LevelLayer([[1]], [1], [3]).activity([[4]]), NetworkError, r"level 4 of feature 0 in sample 0 is not in 0..3"),
+        (
+            lambda: LevelLayer([[1]], [1], [3]).activity([[4]]),
+            NetworkError,
+            r"level 4 of feature 0 in sample 0 is not in 0..3",
+        ),
         (lambda: Head([]), NetworkError, "2 dimensions"),
         (lambda: Head(np.zeros((0, 3), int)), NetworkError, "no class"),
         (lambda: Head([[1]], bias=[1, 2]), NetworkError, "bias has 2 values for 1 classes"),
         (lambda: Head([[1]], scale=-1), NetworkError, "negate its weights"),
         (lambda: Head([[1]]).possibility(np.array([[1]]), temperature=0), NetworkError, "must be positive"),
-        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1, 1]])), NetworkError, "the head reads 2 inputs, but layer 1 has 1"),
+        (
+            lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1, 1]])),
+            NetworkError,
+            "the head reads 2 inputs, but layer 1 has 1",
+        ),
         (
             lambda: Network.of_bits([DenseLayer([[1]], [1]), DenseLayer([[1, 1]], [1])], Head([[1]])),
             NetworkError,
             "layer 2 reads 2 inputs, but layer 1 has 1",
         ),
-        (lambda: Network(Encoder.of_bits(2), [], Head([[1]])), NetworkError, "the head reads 1 inputs, but the encoder gives 2"),
+        (
+            lambda: Network(Encoder.of_bits(2), [], Head([[1]])),
+            NetworkError,
+            "the head reads 1 inputs, but the encoder gives 2",
+        ),
         (lambda: Network.of_bits([], Head([[1]]), classes=["a", "b"]), NetworkError, "do not fit 1 classes"),
         (
             lambda: Network(Encoder.of_integers(1), [LevelLayer([[1]], [1], [7])], Head([[1]])),
             NetworkError,
             "tops are not those of the encoder",
         ),
-        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).neuron(2, 1), NetworkError, "no layer 2: the network has 1"),
-        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).neuron(1, 0), NetworkError, "layer 1: there is no neuron 0"),
+        (
+            lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).neuron(2, 1),
+            NetworkError,
+            "no layer 2: the network has 1",
+        ),
+        (
+            lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).neuron(1, 0),
+            NetworkError,
+            "layer 1: there is no neuron 0",
+        ),
         (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).predict([1]), EncodingError, "shape"),
-        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).trace([[1], [1]]), EncodingError, "one sample"),
+        (
+            lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).trace([[1], [1]]),
+            EncodingError,
+            "one sample",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(call, error, message):

@@ -20,7 +20,12 @@ def test_the_match_count_and_the_bipolar_sum():  # section 3.1
     for w, x in CASES:
         n, s = len(w), sum(a * b for a, b in zip(w, x, strict=True))
         m = len(active_set(x) & lam_of(w))
-        assert m == match_count(lam_of(w), x) == sum(a == b for a, b in zip(w, x, strict=True)) == sum(match_bits(w, x))
+        assert (
+            m
+            == match_count(lam_of(w), x)
+            == sum(a == b for a, b in zip(w, x, strict=True))
+            == sum(match_bits(w, x))
+        )
         assert s == 2 * m - n
         assert {literal for literal, value in polarize(x).items() if value} == active_set(x)
 
@@ -74,7 +79,9 @@ def test_turns_by_formula(tau):
     for x in bipolars(5):
         m = neuron.match_count(x)
         if neuron.kind == "threshold":
-            expected = Turn(m - tau + 1, comb(m, m - tau + 1)) if m >= tau else Turn(tau - m, comb(5 - m, tau - m))
+            expected = (
+                Turn(m - tau + 1, comb(m, m - tau + 1)) if m >= tau else Turn(tau - m, comb(5 - m, tau - m))
+            )
             assert neuron.turn(x) == expected
 
 

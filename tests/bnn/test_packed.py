@@ -16,7 +16,13 @@ def conv(rng, shape, outs, kernel=3, pads=0, top=None, most=1, zeros=False, grou
     size = (outs, shape[0] // groups, *window.kernel)
     weights = rng.integers(-most, most + 1, size) if zeros else most * rng.choice([-1, 1], size)
     sizes = ConvLayer(weights, np.zeros(outs, int), window, groups, top).sizes
-    return ConvLayer(weights, (sizes // 2 + rng.integers(-2, 3, sizes.shape)).reshape(outs, *window.positions), window, groups, top)
+    return ConvLayer(
+        weights,
+        (sizes // 2 + rng.integers(-2, 3, sizes.shape)).reshape(outs, *window.positions),
+        window,
+        groups,
+        top,
+    )
 
 
 def pool(rng, shape, kernel=2, stride=2, pads=0):
@@ -24,16 +30,24 @@ def pool(rng, shape, kernel=2, stride=2, pads=0):
 
 
 def dense(rng, inputs, outs, most=1, zeros=False):
-    weights = rng.integers(-most, most + 1, (outs, inputs)) if zeros else most * rng.choice([-1, 1], (outs, inputs))
+    weights = (
+        rng.integers(-most, most + 1, (outs, inputs)) if zeros else most * rng.choice([-1, 1], (outs, inputs))
+    )
     return DenseLayer(weights, np.abs(weights).sum(axis=1) // 2 + rng.integers(-2, 3, outs))
 
 
 def network(rng, layers, classes=4, most=1, zeros=False):
     first = layers[0]
     tops = first.tops if isinstance(first, LevelLayer) else getattr(first, "top", None)
-    encoder = Encoder.of_bits(first.inputs) if tops is None else Encoder.of_integers(first.inputs, 0, int(np.max(tops)))
+    encoder = (
+        Encoder.of_bits(first.inputs)
+        if tops is None
+        else Encoder.of_integers(first.inputs, 0, int(np.max(tops)))
+    )
     width = layers[-1].outputs
-    votes = rng.integers(-most, most + 1, (classes, width)) if zeros else rng.choice([-1, 1], (classes, width))
+    votes = (
+        rng.integers(-most, most + 1, (classes, width)) if zeros else rng.choice([-1, 1], (classes, width))
+    )
     return Network(encoder, layers, Head(votes))
 
 
@@ -62,15 +76,33 @@ def test_networks_of_convolutions_pooling_and_dense_layers(engine, data):
     width = st.sampled_from([1, 3, 17, 63, 64, 65])
     flag, top = st.booleans(), data.draw(st.sampled_from([None, 1, 3, 255]))
     pads = data.draw(st.tuples(*[st.integers(0, 2)] * 4))
-    layers = [conv(rng, (data.draw(width), 6, 7), data.draw(width), pads=pads, top=top, zeros=data.draw(flag))]
+    layers = [
+        conv(rng, (data.draw(width), 6, 7), data.draw(width), pads=pads, top=top, zeros=data.draw(flag))
+    ]
     layers.append(pool(rng, layers[-1].output_shape, pads=data.draw(st.integers(0, 1))))
     layers.append(
-        conv(rng, layers[-1].output_shape, data.draw(width), 2, zeros=data.draw(flag), dilation=data.draw(st.integers(1, 1)), pads=1)
+        conv(
+            rng,
+            layers[-1].output_shape,
+            data.draw(width),
+            2,
+            zeros=data.draw(flag),
+            dilation=data.draw(st.integers(1, 1)),
+            pads=1,
+        )
     )
     if data.draw(flag):
         layers.append(pool(rng, layers[-1].output_shape, stride=1))
     for _ in range(data.draw(st.integers(0, 2))):
-        layers.append(dense(rng, layers[-1].outputs, data.draw(width), data.draw(st.sampled_from([1, 1, 3])), data.draw(flag)))
+        layers.append(
+            dense(
+                rng,
+                layers[-1].outputs,
+                data.draw(width),
+                data.draw(st.sampled_from([1, 1, 3])),
+                data.draw(flag),
+            )
+        )
     net = network(rng, layers, zeros=data.draw(flag), most=data.draw(st.sampled_from([1, 1, 4])))
     check(net, raw(rng, net, data.draw(st.sampled_from([0, 1, 3]))), engine)
 
@@ -93,15 +125,51 @@ def seams(rng):
     yield "the head reads maps", [conv(rng, bits, 5)], (Maps, Rows)
     yield "the head reads pooled bits", [pool(rng, (66, 4, 4))], (Maps, Rows)
     yield "wide maps of input bits", [conv(rng, (65, 4, 4), 64)], (Maps, Rows)
-    yield "grouped", [conv(rng, (64, 4, 4), 64, groups=64, zeros=True), conv(rng, (64, 2, 2), 32, 2, groups=2)], (Maps, Rows)
-    yield "heavy dense layer behind maps", [conv(rng, bits, 5), dense(rng, 20, 6, most=3, zeros=True)], (Maps, Rows)
-    yield "heavy dense layer without zeros", [conv(rng, bits, 5), dense(rng, 20, 6, most=2), dense(rng, 6, 7, most=3)], (Maps, Rows)
-    yield "heavy kernels", [conv(rng, bits, 5, most=3), conv(rng, (5, 2, 2), 6, 2, most=4, zeros=True)], (Maps, Rows)
-    yield "kernels too heavy to pack", [conv(rng, bits, 5), conv(rng, (5, 2, 2), 6, 1, most=200, zeros=True)], (Maps, Plain, Rows)
-    yield "and maps behind them", [conv(rng, bits, 5, most=300), pool(rng, (5, 2, 2)), dense(rng, 5, 3)], (Plain, Maps, Rows)
-    yield "dense in front of maps", [dense(rng, 9, 32, most=2), conv(rng, bits, 5), dense(rng, 20, 4)], (Rows, Maps, Rows)
-    yield "two dense in front of maps", [dense(rng, 9, 8), dense(rng, 8, 32, most=3), conv(rng, bits, 5)], (Rows, Maps, Rows)
-    yield "maps, dense, maps", [conv(rng, bits, 5), dense(rng, 20, 32), pool(rng, bits), dense(rng, 8, 3)], (Maps, Rows, Maps, Rows)
+    yield (
+        "grouped",
+        [conv(rng, (64, 4, 4), 64, groups=64, zeros=True), conv(rng, (64, 2, 2), 32, 2, groups=2)],
+        (Maps, Rows),
+    )
+    yield (
+        "heavy dense layer behind maps",
+        [conv(rng, bits, 5), dense(rng, 20, 6, most=3, zeros=True)],
+        (Maps, Rows),
+    )
+    yield (
+        "heavy dense layer without zeros",
+        [conv(rng, bits, 5), dense(rng, 20, 6, most=2), dense(rng, 6, 7, most=3)],
+        (Maps, Rows),
+    )
+    yield (
+        "heavy kernels",
+        [conv(rng, bits, 5, most=3), conv(rng, (5, 2, 2), 6, 2, most=4, zeros=True)],
+        (Maps, Rows),
+    )
+    yield (
+        "kernels too heavy to pack",
+        [conv(rng, bits, 5), conv(rng, (5, 2, 2), 6, 1, most=200, zeros=True)],
+        (Maps, Plain, Rows),
+    )
+    yield (
+        "and maps behind them",
+        [conv(rng, bits, 5, most=300), pool(rng, (5, 2, 2)), dense(rng, 5, 3)],
+        (Plain, Maps, Rows),
+    )
+    yield (
+        "dense in front of maps",
+        [dense(rng, 9, 32, most=2), conv(rng, bits, 5), dense(rng, 20, 4)],
+        (Rows, Maps, Rows),
+    )
+    yield (
+        "two dense in front of maps",
+        [dense(rng, 9, 8), dense(rng, 8, 32, most=3), conv(rng, bits, 5)],
+        (Rows, Maps, Rows),
+    )
+    yield (
+        "maps, dense, maps",
+        [conv(rng, bits, 5), dense(rng, 20, 32), pool(rng, bits), dense(rng, 8, 3)],
+        (Maps, Rows, Maps, Rows),
+    )
     level = LevelLayer(rng.integers(-2, 3, (32, 6)), rng.integers(5, 12, 32), [3] * 6)
     yield "levels in front of maps", [level, conv(rng, bits, 5), dense(rng, 20, 4)], (Plain, Maps, Rows)
     yield "dense alone", [dense(rng, 9, 8, most=2)], (Rows,)

@@ -1,4 +1,6 @@
-"""Rules in raw features against all raw states: they activate exactly where the neuron does, none contains another, their number is right."""
+"""Rules in raw features against all raw states: they activate exactly where the neuron does, none contains
+another, their number is right.
+"""
 
 from itertools import product
 
@@ -6,7 +8,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, RawNeuron, bit, integer, thermometer, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    RawNeuron,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+)
 from sugenet.show import view_neuron
 
 KINDS = [
@@ -39,14 +53,18 @@ def test_raw_rules_say_exactly_when_the_neuron_is_active(network, data):  # THEO
     active = layer.activity(inputs)[:, 0].tolist()
     raw = RawNeuron.of(network, 1)
     rules = list(raw.rules())
-    regions = [frozenset(p for p in points if all(p[f] in states for f, states in rule.states)) for rule in rules]
+    regions = [
+        frozenset(p for p in points if all(p[f] in states for f, states in rule.states)) for rule in rules
+    ]
     assert [any(p in region for region in regions) for p in points] == active
     assert len(set(regions)) == len(regions)
     assert not any(a < b for a in regions for b in regions)
     assert raw.count() == len(rules)
     place = data.draw(st.integers(0, len(points) - 1))
     others = [
-        sum(a != b for a, b in zip(points[place], p, strict=True)) for p, on in zip(points, active, strict=True) if on != active[place]
+        sum(a != b for a, b in zip(points[place], p, strict=True))
+        for p, on in zip(points, active, strict=True)
+        if on != active[place]
     ]
     turn = raw.turn(points[place])
     assert (turn is None) == (not others)
@@ -71,7 +89,9 @@ def test_a_thermometer_shows_only_what_is_minimal():
 def test_exact_pixels_are_shown_without_listing_their_levels():
     rng = np.random.default_rng(0)
     network = Network(
-        Encoder.of_integers(100), [LevelLayer(rng.choice([-1, 1], (2, 100)), [255 * 50] * 2, [255] * 100)], Head([[1, 1], [-1, 1]])
+        Encoder.of_integers(100),
+        [LevelLayer(rng.choice([-1, 1], (2, 100)), [255 * 50] * 2, [255] * 100)],
+        Head([[1, 1], [-1, 1]]),
     )
     text = str(view_neuron(network, 1, 2, limit=1, sample=[0] * 100))
     assert "minimal rules in raw features: too many to count, 1 of them shown" in text

@@ -35,7 +35,9 @@ def places(mask):
 
 @cache
 def monotone_tables(n, levels, capacities=True):
-    """All monotone tables of 2^n values in 0..levels-1; with 0 on the empty and levels-1 on the full set if capacities."""
+    """All monotone tables of 2^n values in 0..levels-1; with 0 on the empty and levels-1 on the full
+    set if capacities.
+    """
     found = [()]
     for mask in range(1 << n):
         grown = []
@@ -51,7 +53,10 @@ def monotone_tables(n, levels, capacities=True):
 
 def integral(worth, row, top):
     """Equation (2): worth is a function of masks, row a list of comparable values."""
-    return max(min([worth(mask), *(row[place] for place in places(mask))], default=top) for mask in range(1 << len(row)))
+    return max(
+        min([worth(mask), *(row[place] for place in places(mask))], default=top)
+        for mask in range(1 << len(row))
+    )
 
 
 def focal_sets(worth, n, bottom):
@@ -98,8 +103,12 @@ def set_functions_over(draw, n, scale, depth=1):
             lam = draw(st.sets(st.integers(1, n)))
             return CardinalityThreshold(lam, draw(st.integers(-1, n + 1)), n)
         case "weighted":
-            weight = st.one_of(st.integers(0, 5), st.fractions(0, 3, max_denominator=4), st.sampled_from([0.1, 0.2, 0.7]))
-            return WeightedThreshold(draw(st.lists(weight, min_size=n, max_size=n)), draw(st.integers(-1, 8)), n)
+            weight = st.one_of(
+                st.integers(0, 5), st.fractions(0, 3, max_denominator=4), st.sampled_from([0.1, 0.2, 0.7])
+            )
+            return WeightedThreshold(
+                draw(st.lists(weight, min_size=n, max_size=n)), draw(st.integers(-1, 8)), n
+            )
         case "symmetric":
             return Symmetric(n, sorted(draw(st.lists(value, min_size=n + 1, max_size=n + 1))), scale)
         case "possibility":

@@ -23,11 +23,16 @@ def test_qualitative_moebius_exhaustively(n, levels):  # THEORY 1.1
         assert transforms.max_zeta(inner).tolist() == list(values)
         outer = transforms.outer_moebius(table, top)
         for mask in range(full + 1):
-            above = min((values[other] for other in range(full + 1) if other & mask == mask and other != mask), default=top)
+            above = min(
+                (values[other] for other in range(full + 1) if other & mask == mask and other != mask),
+                default=top,
+            )
             assert outer[mask] == (values[mask] if values[mask] < above else top)
         assert transforms.min_zeta(outer).tolist() == list(values)
         conjugate = top - table[::-1]
-        assert (top - transforms.inner_moebius(conjugate, 0))[::-1].tolist() == outer.tolist()  # mu^#(A) = 1 - (mu^c)_#(complement)
+        assert (top - transforms.inner_moebius(conjugate, 0))[
+            ::-1
+        ].tolist() == outer.tolist()  # mu^#(A) = 1 - (mu^c)_#(complement)
         assert transforms.violation(table) is None
 
 
@@ -59,13 +64,19 @@ def test_minimal_sets_of_weights(row, theta, below, sparse):  # THEORY 1.6
     def total(mask):
         return sum(row[place] for place in places(mask))
 
-    expected = [mask for mask in range(1 << n) if total(mask) >= theta and all(total(mask ^ 1 << place) < theta for place in places(mask))]
+    expected = [
+        mask
+        for mask in range(1 << n)
+        if total(mask) >= theta and all(total(mask ^ 1 << place) < theta for place in places(mask))
+    ]
     assert sorted(weights.minimal_sets(row, theta)) == expected
     with pytest.MonkeyPatch.context() as patch:
         if sparse:
             patch.setattr(weights, "DENSE_BITS", 0)
             patch.setattr(weights, "DENSE_CELLS", 0)
-        assert weights.count_minimal(row, theta, below) == sum(below is None or total(mask) < below for mask in expected)
+        assert weights.count_minimal(row, theta, below) == sum(
+            below is None or total(mask) < below for mask in expected
+        )
         costs = [(7 * weight + place) % 5 for place, weight in enumerate(row)]
         ranked = list(weights.ranked_minimal_sets(row, theta, costs))
     assert sorted(ranked) == expected
@@ -91,7 +102,9 @@ def test_costs_beyond_64_bits_still_rank():
 def test_minimal_transversals_are_the_minimal_hitting_sets(n, data):  # THEORY 1.1, the blocker
     edges = data.draw(st.lists(st.integers(0, (1 << n) - 1), max_size=7))
     hitting = [mask for mask in range(1 << n) if all(mask & edge for edge in edges)]
-    expected = [mask for mask in hitting if not any(other != mask and other & mask == other for other in hitting)]
+    expected = [
+        mask for mask in hitting if not any(other != mask and other & mask == other for other in hitting)
+    ]
     found = list(minimal_transversals(edges))
     assert sorted(found) == expected
     assert len(set(found)) == len(found)

@@ -53,13 +53,23 @@ def test_every_family_is_monotone(mu):
 def test_focal_sets_are_those_of_the_definition_in_every_order(mu, data):
     n = len(mu.criteria)
     expected = focal_sets(mu.at, n, mu.scale.bottom)
-    costs = data.draw(st.lists(st.one_of(st.integers(0, 3), st.sampled_from([0.1, Fraction(1, 3)])), min_size=n, max_size=n))
-    for by, price in ((None, None), ("size", [1] * n), (costs, costs), (dict(zip(mu.criteria, costs, strict=True)), costs)):
+    costs = data.draw(
+        st.lists(st.one_of(st.integers(0, 3), st.sampled_from([0.1, Fraction(1, 3)])), min_size=n, max_size=n)
+    )
+    for by, price in (
+        (None, None),
+        ("size", [1] * n),
+        (costs, costs),
+        (dict(zip(mu.criteria, costs, strict=True)), costs),
+    ):
         listed = list(mu.focal_sets(by=by))
         assert {mu.criteria.mask(focal.members): focal.weight for focal in listed} == expected
         assert len(listed) == len(expected)
         if price:
-            totals = [sum(Fraction(price[place]) for place in places(mu.criteria.mask(focal.members))) for focal in listed]
+            totals = [
+                sum(Fraction(price[place]) for place in places(mu.criteria.mask(focal.members)))
+                for focal in listed
+            ]
             assert totals == sorted(totals)
     assert mu.focal_count() == len(expected)
     assert all(mu.is_focal(mask) == (mask in expected) for mask in range(1 << n))
@@ -82,7 +92,9 @@ def test_conjugate_reverses_on_the_complement_and_twice_is_the_identity(mu):  # 
 @given(set_functions())
 def test_a_set_function_is_the_best_of_its_focal_sets(mu):  # paper 2.2, mu from mu_#
     again = Focal.of(mu)
-    assert [again.at(mask) for mask in range(mu.criteria.full + 1)] == [mu.at(mask) for mask in range(mu.criteria.full + 1)]
+    assert [again.at(mask) for mask in range(mu.criteria.full + 1)] == [
+        mu.at(mask) for mask in range(mu.criteria.full + 1)
+    ]
     assert Dense.of(again) == Dense.of(mu)
 
 
@@ -105,7 +117,9 @@ def test_cardinality_threshold_closed_forms(n):  # THEORY 1.5
 
 def test_the_neuron_of_example_1():  # paper, Example 1
     mu = CardinalityThreshold({1, 2, -3, 4}, tau=2, criteria=Criteria.literals(4))
-    assert {focal.members for focal in mu.focal_sets()} == {frozenset(pair) for pair in combinations([1, 2, -3, 4], 2)}
+    assert {focal.members for focal in mu.focal_sets()} == {
+        frozenset(pair) for pair in combinations([1, 2, -3, 4], 2)
+    }
     assert mu({1, -2, 3, -4}) == 0  # x = (+1, -1, +1, -1)
     assert mu({1, 2, 3, -4}) == 1
 
@@ -171,10 +185,15 @@ def test_many_levels_of_one_large_threshold_are_counted_by_formula():
     assert mu.conjugate().focal_count() > 0
 
 
-@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.lists(st.integers(-2, 14), min_size=1, max_size=4, unique=True))
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    st.lists(st.integers(-2, 14), min_size=1, max_size=4, unique=True),
+)
 def test_nested_thresholds_count_between_levels(weights, thetas):
     thetas = sorted(thetas)
-    levels = {Fraction(m, len(thetas)): WeightedThreshold(weights, theta) for m, theta in enumerate(thetas, start=1)}
+    levels = {
+        Fraction(m, len(thetas)): WeightedThreshold(weights, theta) for m, theta in enumerate(thetas, start=1)
+    }
     mu = Nested(levels)
     assert mu.focal_count() == len(focal_sets(mu.at, len(weights), 0))
     assert isinstance(mu.conjugate(), Nested)
@@ -189,7 +208,11 @@ def test_a_necessity_of_many_criteria_has_a_short_chain():
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda: Dense(["a", "b"], [0, 0.5, 0.2, 0.4]), NotMonotoneError, r"\{a\} is worth 0.5 but \{a, b\}, which contains it, only 0.4"),
+        (
+            lambda: Dense(["a", "b"], [0, 0.5, 0.2, 0.4]),
+            NotMonotoneError,
+            r"\{a\} is worth 0.5 but \{a, b\}, which contains it, only 0.4",
+        ),
         (lambda: Dense(2, [0, 1, 1]), CapacityError, r"shape \(3,\), but 2 criteria have 2\^2 = 4 subsets"),
         (lambda: Dense(2, [0, float("nan"), 1, 1]), ScaleError, "nan.* at 1"),
         (lambda: Dense(2, [0, 3, 5, 7]), ScaleError, r"not in \[0, 1\]"),
@@ -208,7 +231,11 @@ def test_a_necessity_of_many_criteria_has_a_short_chain():
         (lambda: CardinalityThreshold(3, 1.5), CapacityError, "tau=1.5 must be a whole number"),
         (lambda: CardinalityThreshold({1, 5}, 1, 3), CriteriaError, "unknown criterion 5"),
         (lambda: WeightedThreshold([1, -2], 1), CapacityError, "weight of 2 is -2.*WeightedThreshold.signed"),
-        (lambda: WeightedThreshold([1, float("inf")], 1), CapacityError, "weight of 2 is inf, which is not a finite number"),
+        (
+            lambda: WeightedThreshold([1, float("inf")], 1),
+            CapacityError,
+            "weight of 2 is inf, which is not a finite number",
+        ),
         (lambda: WeightedThreshold([1], None), CapacityError, "theta is None"),
         (lambda: WeightedThreshold({"a": 1}, 1, ["a", "b"]), CriteriaError, "weights has nothing for b"),
         (lambda: WeightedThreshold([1, 2, 3], 1, ["a", "b"]), CriteriaError, "3 weights for 2 criteria"),
@@ -227,7 +254,11 @@ def test_a_necessity_of_many_criteria_has_a_short_chain():
         (lambda: list(Possibility([1]).focal_sets(by="length")), CapacityError, "by='length' is no order"),
         (lambda: list(Possibility([1]).focal_sets(by=[1, 2])), CapacityError, "2 costs for 1 criteria"),
         (lambda: list(Possibility([1]).focal_sets(by=[-1])), CapacityError, "must not be negative"),
-        (lambda: list(Possibility([1]).focal_sets(by=[float("nan")])), CapacityError, "cost of 1 is nan, which is not a finite number"),
+        (
+            lambda: list(Possibility([1]).focal_sets(by=[float("nan")])),
+            CapacityError,
+            "cost of 1 is nan, which is not a finite number",
+        ),
         (lambda: Possibility([1]).focal_sets(by=3), CapacityError, "by is 3. Give a list"),
         (lambda: Criteria(3.0), CriteriaError, "3.0 criteria"),
         (lambda: Criteria(None), CriteriaError, "None criteria"),
@@ -261,7 +292,11 @@ def test_a_necessity_of_many_criteria_has_a_short_chain():
         (lambda: violating_pair(3), CapacityError, "function is 3"),
         (lambda: random_capacity(3, seed="x"), CapacityError, "seed='x' is no seed"),
         (lambda: random_capacity(3, ["a", "b"]), ScaleError, "which is no scale"),
-        (lambda: FromFunction(30, lambda held: 1).focal_count(), TooLargeError, r"table of 2\^30 values; the limit is 24"),
+        (
+            lambda: FromFunction(30, lambda held: 1).focal_count(),
+            TooLargeError,
+            r"table of 2\^30 values; the limit is 24",
+        ),
     ],
 )
 def test_bad_input_is_named_with_its_remedy(build, error, message):

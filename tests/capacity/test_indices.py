@@ -26,7 +26,15 @@ from sugenet.capacity import (
     WeightedThreshold,
 )
 from sugenet.capacity import indices as module
-from sugenet.capacity.indices import additive_moebius, banzhaf, from_additive_moebius, interaction, interactions, orness, shapley
+from sugenet.capacity.indices import (
+    additive_moebius,
+    banzhaf,
+    from_additive_moebius,
+    interaction,
+    interactions,
+    orness,
+    shapley,
+)
 from sugenet.errors import CapacityError, NotMonotoneError, ScaleError, TooLargeError
 
 F = Fraction
@@ -48,8 +56,14 @@ def by_definition(mu, mask, index):
     total = F(0)
     for outside in subsets_of(mu.criteria.full ^ mask):
         size = outside.bit_count()
-        weight = F(factorial(n - t - size) * factorial(size), factorial(n - t + 1)) if index == "shapley" else F(1, 2 ** (n - t))
-        total += weight * sum((-1) ** (t - part.bit_count()) * F(mu.at(outside | part)) for part in subsets_of(mask))
+        weight = (
+            F(factorial(n - t - size) * factorial(size), factorial(n - t + 1))
+            if index == "shapley"
+            else F(1, 2 ** (n - t))
+        )
+        total += weight * sum(
+            (-1) ** (t - part.bit_count()) * F(mu.at(outside | part)) for part in subsets_of(mask)
+        )
     return total
 
 
@@ -65,7 +79,9 @@ def shapley_by_orders(mu):
 
 
 def mean_choquet_by_orders(mu):
-    """Mean of the Choquet integral over the unit cube: in each order of n uniform values, the k-th smallest is k / (n + 1) on average."""
+    """Mean of the Choquet integral over the unit cube: in each order of n uniform values, the k-th smallest
+    is k / (n + 1) on average.
+    """
     n, total = len(mu.criteria), F(0)
     for order in permutations(range(n)):
         mask = mu.criteria.full
@@ -82,7 +98,9 @@ def monotone_tables(n, levels):
         tables = [
             [*table, value]
             for table in tables
-            for value in range(max((table[mask ^ 1 << place] for place in range(n) if mask >> place & 1), default=0), levels)
+            for value in range(
+                max((table[mask ^ 1 << place] for place in range(n) if mask >> place & 1), default=0), levels
+            )
         ]
     return tables
 
@@ -106,7 +124,9 @@ def random_families(seed, n):
     lam = [i for i in range(1, n + 1) if rng.random() < 0.7] or [1]
     weights = integers(7, n)
     fractions = [F(value, 6) for value in integers(7, n)]
-    focal = {mask: F(value + 1, 6) for mask, value in zip(set(integers(1 << n, 4)), integers(6, 4), strict=False)}
+    focal = {
+        mask: F(value + 1, 6) for mask, value in zip(set(integers(1 << n, 4)), integers(6, 4), strict=False)
+    }
     yield CardinalityThreshold(lam, integers(len(lam) + 3) - 1, range(1, n + 1))
     yield WeightedThreshold(weights, integers(sum(weights) + 3) - 1)
     yield WeightedThreshold([F(w, 3) for w in weights], F(integers(sum(weights) + 1), 4))
@@ -119,8 +139,12 @@ def random_families(seed, n):
     yield Dense(n, [F(int(value), 5) for value in random_monotone(rng, n, 6)])
     yield Dense(n, random_monotone(rng, n, 2), BOOLEAN)
     thetas = integers(sum(weights) + 2, 2)
-    yield Nested({F(1, 3): WeightedThreshold(weights, thetas[0]), F(3, 4): WeightedThreshold(weights, thetas[1])})
-    yield Nested({F(1, 3): WeightedThreshold(weights, thetas[0]), F(3, 4): CardinalityThreshold(n, integers(n))})
+    yield Nested(
+        {F(1, 3): WeightedThreshold(weights, thetas[0]), F(3, 4): WeightedThreshold(weights, thetas[1])}
+    )
+    yield Nested(
+        {F(1, 3): WeightedThreshold(weights, thetas[0]), F(3, 4): CardinalityThreshold(n, integers(n))}
+    )
     yield Join([Possibility(fractions), CardinalityThreshold(n, 2)])
     yield Meet([Possibility(fractions), WeightedThreshold(weights, 2)])
     yield FromFunction(n, lambda held: F(len(held), n))
@@ -134,10 +158,15 @@ def test_every_family_and_every_subset_is_as_defined(n, seed):
             value = interaction(mu, mask, index)
             assert isinstance(value, Fraction)
             assert value == by_definition(mu, mask, index), (mu, mask, index)
-        assert shapley(mu) == {name: by_definition(mu, 1 << place, "shapley") for place, name in enumerate(mu.criteria)}
-        assert banzhaf(mu) == {name: by_definition(mu, 1 << place, "banzhaf") for place, name in enumerate(mu.criteria)}
+        assert shapley(mu) == {
+            name: by_definition(mu, 1 << place, "shapley") for place, name in enumerate(mu.criteria)
+        }
+        assert banzhaf(mu) == {
+            name: by_definition(mu, 1 << place, "banzhaf") for place, name in enumerate(mu.criteria)
+        }
         assert interactions(mu, min(2, n), "banzhaf") == {
-            frozenset(pair): by_definition(mu, mu.criteria.mask(pair), "banzhaf") for pair in combinations(mu.criteria, min(2, n))
+            frozenset(pair): by_definition(mu, mu.criteria.mask(pair), "banzhaf")
+            for pair in combinations(mu.criteria, min(2, n))
         }
 
 
@@ -165,7 +194,9 @@ def test_closed_forms_of_a_cardinality_threshold(n):  # THEORY 1.5
     for tau in range(1, n + 1):
         mu = CardinalityThreshold(lam, tau, Criteria.literals(n))
         assert shapley(mu) == {literal: F(int(literal in lam), n) for literal in mu.criteria}
-        assert banzhaf(mu) == {literal: int(literal in lam) * F(comb(n - 1, tau - 1), 2 ** (n - 1)) for literal in mu.criteria}
+        assert banzhaf(mu) == {
+            literal: int(literal in lam) * F(comb(n - 1, tau - 1), 2 ** (n - 1)) for literal in mu.criteria
+        }
         alone = CardinalityThreshold(n, tau)
         if n > 1:
             assert orness(alone) == F(n - tau, n - 1)
@@ -174,7 +205,9 @@ def test_closed_forms_of_a_cardinality_threshold(n):  # THEORY 1.5
             assert interaction(mu, lam[:2], "banzhaf") == pair
             assert np.sign(float(pair)) == np.sign(2 * tau - n - 1)
         sizes = [mask.bit_count() for mask in range(1 << n)]
-        assert additive_moebius(alone).tolist() == [(-1) ** (k - tau) * comb(k - 1, tau - 1) if k >= tau else 0 for k in sizes]
+        assert additive_moebius(alone).tolist() == [
+            (-1) ** (k - tau) * comb(k - 1, tau - 1) if k >= tau else 0 for k in sizes
+        ]
 
 
 def test_conjugate_keeps_values_and_flips_even_interactions():
@@ -186,8 +219,16 @@ def test_conjugate_keeps_values_and_flips_even_interactions():
 
 
 def test_functions_that_are_no_capacities_get_their_true_values():
-    for mu in (CardinalityThreshold(3, 0), CardinalityThreshold(3, 4), WeightedThreshold([2, 1], 9), Symmetric(2, [1, 1, 1]), Focal(2, {})):
-        assert set(shapley(mu).values()) == set(banzhaf(mu).values()) == set(interactions(mu, 2).values()) == {0}
+    for mu in (
+        CardinalityThreshold(3, 0),
+        CardinalityThreshold(3, 4),
+        WeightedThreshold([2, 1], 9),
+        Symmetric(2, [1, 1, 1]),
+        Focal(2, {}),
+    ):
+        assert (
+            set(shapley(mu).values()) == set(banzhaf(mu).values()) == set(interactions(mu, 2).values()) == {0}
+        )
         assert interaction(mu, ()) == mu.at(0)
 
 
@@ -213,13 +254,24 @@ def test_large_weights_agree_with_a_table_and_with_counting():
 
 
 def test_banzhaf_of_many_weights_sums_to_the_mean_gain():
-    # sum over i of Banzhaf_i = sum over A of (2 |A| - n) mu(A) / 2^(n-1), which for weights 1 and 2 is a sum of binomials
+    # sum over i of Banzhaf_i = sum over A of (2 |A| - n) mu(A) / 2^(n-1),
+    # which for weights 1 and 2 is a sum of binomials
     ones, twos, theta = 150, 130, 200
     n = ones + twos
     mu = WeightedThreshold([1] * ones + [2] * twos, theta)
-    gains = sum((2 * (a + b) - n) * comb(ones, a) * comb(twos, b) for a in range(ones + 1) for b in range(twos + 1) if a + 2 * b >= theta)
+    gains = sum(
+        (2 * (a + b) - n) * comb(ones, a) * comb(twos, b)
+        for a in range(ones + 1)
+        for b in range(twos + 1)
+        if a + 2 * b >= theta
+    )
     assert sum(banzhaf(mu).values()) == F(gains, 2 ** (n - 1))
-    window = sum(comb(ones - 1, a) * comb(twos, b) for a in range(ones) for b in range(twos + 1) if a + 2 * b == theta - 1)
+    window = sum(
+        comb(ones - 1, a) * comb(twos, b)
+        for a in range(ones)
+        for b in range(twos + 1)
+        if a + 2 * b == theta - 1
+    )
     assert banzhaf(mu)[1] == F(window, 2 ** (n - 1))
 
 
@@ -227,7 +279,11 @@ def test_float_weights_fall_back_to_a_table():
     rng = np.random.default_rng(2)
     weights = rng.random(10).tolist()
     mu = WeightedThreshold(weights, 5.0)
-    assert shapley(mu) == shapley(Dense.of(mu)) == {name: by_definition(mu, 1 << k, "shapley") for k, name in enumerate(mu.criteria)}
+    assert (
+        shapley(mu)
+        == shapley(Dense.of(mu))
+        == {name: by_definition(mu, 1 << k, "shapley") for k, name in enumerate(mu.criteria)}
+    )
 
 
 def test_too_large_says_what_to_do():
@@ -249,7 +305,12 @@ def test_float_values_give_floats_close_to_the_exact_ones():
         found, right = interactions(mu, order, index), interactions(exact, order, index)
         assert all(isinstance(value, float) for value in found.values())
         assert found == pytest.approx({held: float(value) for held, value in right.items()}, abs=1e-13)
-    for family in (Possibility([1.0, 0.3, 0.7]), Necessity([1.0, 0.3, 0.7]), Symmetric(3, [0, 0.1, 0.3, 1.0]), Focal(3, {3: 0.1, 4: 0.3})):
+    for family in (
+        Possibility([1.0, 0.3, 0.7]),
+        Necessity([1.0, 0.3, 0.7]),
+        Symmetric(3, [0, 0.1, 0.3, 1.0]),
+        Focal(3, {3: 0.1, 4: 0.3}),
+    ):
         for index, mask in product(INDICES, range(8)):
             value = interaction(family, mask, index)
             assert isinstance(value, float)
@@ -290,7 +351,9 @@ def test_moebius_and_back():
         mu = Dense(n, table)
         weights = additive_moebius(mu)
         for mask in range(1 << n):
-            assert weights[mask] == sum((-1) ** (mask ^ part).bit_count() * table[part] for part in subsets_of(mask))
+            assert weights[mask] == sum(
+                (-1) ** (mask ^ part).bit_count() * table[part] for part in subsets_of(mask)
+            )
         assert from_additive_moebius(n, weights) == mu
     floats = Dense(8, random_monotone(rng, 8, 1000) / 999)
     back = from_additive_moebius(8, additive_moebius(floats))
@@ -315,8 +378,17 @@ def test_a_table_of_zeros_and_ones_has_exact_indices():
 
 def test_indices_need_numbers_and_known_names():
     mu = Dense(1, ["bad", "good"], Ordinal(["bad", "ok", "good"]))
-    for ask in (shapley, banzhaf, orness, additive_moebius, lambda nu: interactions(nu, 1), lambda nu: interaction(nu, 1)):
-        with pytest.raises(ScaleError, match=r"bad < ok < good are no numbers\. Say first what each level is worth"):
+    for ask in (
+        shapley,
+        banzhaf,
+        orness,
+        additive_moebius,
+        lambda nu: interactions(nu, 1),
+        lambda nu: interaction(nu, 1),
+    ):
+        with pytest.raises(
+            ScaleError, match=r"bad < ok < good are no numbers\. Say first what each level is worth"
+        ):
             ask(mu)
     with pytest.raises(CapacityError, match="index='owen' is unknown"):
         interaction(CardinalityThreshold(2, 1), 1, "owen")

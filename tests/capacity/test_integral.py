@@ -25,7 +25,15 @@ from sugenet.capacity import (
     sugeno,
 )
 from sugenet.errors import CapacityError, CriteriaError, ScaleError
-from tests.capacity.oracles import GRADES, integral, monotone_tables, numbers, places, scale_values, set_functions
+from tests.capacity.oracles import (
+    GRADES,
+    integral,
+    monotone_tables,
+    numbers,
+    places,
+    scale_values,
+    set_functions,
+)
 
 METHODS = ["auto", "definition", "sorting", "focal", "cuts"]
 
@@ -73,7 +81,9 @@ def test_sorting_asks_for_few_worths(n):  # THEORY 1.4
 @given(set_functions(max_n=4), st.data())
 def test_a_batch_is_its_rows(mu, data):
     n = len(mu.criteria)
-    rows = data.draw(st.lists(st.lists(scale_values(mu.scale), min_size=n, max_size=n), min_size=1, max_size=4))
+    rows = data.draw(
+        st.lists(st.lists(scale_values(mu.scale), min_size=n, max_size=n), min_size=1, max_size=4)
+    )
     batch = np.empty((len(rows), n), dtype=object)
     batch[:] = rows
     for method in METHODS:
@@ -112,7 +122,9 @@ def test_a_binary_sample_integrates_to_the_worth_of_its_set(mu, data):  # paper 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(-1, 12), st.data())
 def test_the_threshold_constraint_is_a_sugeno_integral(weights, theta, data):  # equations (3) and (4)
     x = data.draw(st.lists(st.integers(0, 1), min_size=len(weights), max_size=len(weights)))
-    assert sugeno(WeightedThreshold(weights, theta), x) == (sum(w * v for w, v in zip(weights, x, strict=True)) >= theta)
+    assert sugeno(WeightedThreshold(weights, theta), x) == (
+        sum(w * v for w, v in zip(weights, x, strict=True)) >= theta
+    )
 
 
 @given(st.lists(numbers, min_size=1, max_size=6), st.data())
@@ -138,7 +150,9 @@ def test_graded_inputs_of_the_polarized_encoding(degrees, data):  # THEORY 4, po
 
 @given(set_functions(max_n=4, scale=BOOLEAN), st.data())
 def test_a_boolean_set_function_integrates_samples_on_any_scale(mu, data):
-    row = data.draw(st.lists(st.sampled_from(GRADES.levels), min_size=len(mu.criteria), max_size=len(mu.criteria)))
+    row = data.draw(
+        st.lists(st.sampled_from(GRADES.levels), min_size=len(mu.criteria), max_size=len(mu.criteria))
+    )
     expected = integral(lifted(mu, GRADES), row, GRADES.top)
     for method in METHODS:
         assert sugeno(mu, row, method=method, scale=GRADES) == expected
@@ -147,7 +161,9 @@ def test_a_boolean_set_function_integrates_samples_on_any_scale(mu, data):
 @pytest.mark.parametrize("n", [1, 7, 20])
 def test_large_batches_agree_with_one_sample_at_a_time(n):
     rng = np.random.default_rng(n)
-    mu = Dense.of(Focal(n, {int(m): float(w) for m, w in zip(rng.integers(0, 1 << n, 30), rng.random(30), strict=True)}))
+    mu = Dense.of(
+        Focal(n, {int(m): float(w) for m, w in zip(rng.integers(0, 1 << n, 30), rng.random(30), strict=True)})
+    )
     X = rng.random((100_000, n))
     X[::3] = np.round(X[::3], 1)  # with ties
     found = sugeno(mu, X)
@@ -171,16 +187,32 @@ def test_results_are_of_the_scale():
         (lambda mu: sugeno(mu, {"a": 1}), CriteriaError, "the sample has nothing for b"),
         (lambda mu: sugeno(mu, {"a": 1, "b": 1, "c": 0}), CriteriaError, "unknown criterion 'c'"),
         (lambda mu: sugeno(mu, [0.5, float("nan")]), ScaleError, "Found nan at 1"),
-        (lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": [0.2]}), CriteriaError, r"different lengths \(a: 2, b: 1\)"),
-        (lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": 1}), CriteriaError, r"different lengths \(a: 2, b: one value\)"),
+        (
+            lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": [0.2]}),
+            CriteriaError,
+            r"different lengths \(a: 2, b: 1\)",
+        ),
+        (
+            lambda mu: sugeno(mu, {"a": [0.1, 0.3], "b": 1}),
+            CriteriaError,
+            r"different lengths \(a: 2, b: one value\)",
+        ),
         (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, [1, 1]]), CriteriaError, "sample 1 of x is no mapping"),
         (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, {"a": 1}]), CriteriaError, "sample 1 has nothing for b"),
-        (lambda mu: sugeno(mu, [[0, 1], [1]]), CriteriaError, "samples of x have different lengths; every sample has 2 values"),
+        (
+            lambda mu: sugeno(mu, [[0, 1], [1]]),
+            CriteriaError,
+            "samples of x have different lengths; every sample has 2 values",
+        ),
         (lambda mu: sugeno(mu, [[0, 1], [0, None]]), ScaleError, r"None.* at \[1, 1\]"),
         (lambda mu: sugeno([0, 1], [1]), CapacityError, r"mu is \[0, 1\], which is no set function"),
         (lambda mu: sugeno(mu, [0, 1], scale="unit"), ScaleError, "scale is 'unit', which is no scale"),
         (lambda mu: sugeno(mu, [3, 4]), ScaleError, r"not in \[0, 1\]"),
-        (lambda mu: sugeno(mu, [0, 1], method="magic"), CapacityError, "method='magic' is not one of auto, definition"),
+        (
+            lambda mu: sugeno(mu, [0, 1], method="magic"),
+            CapacityError,
+            "method='magic' is not one of auto, definition",
+        ),
         (lambda mu: sugeno(mu, ["ok", "ok"], scale=GRADES), ScaleError, "They must agree"),
         (lambda mu: sugeno(CardinalityThreshold(1, 1), ["ok"]), ScaleError, "give scale="),
     ],
@@ -193,7 +225,9 @@ def test_bad_samples_are_named(call, error, message):
 def test_a_function_without_a_table_is_sorted():
     mu = FromFunction(40, lambda held: len(held) / 40)
     X = np.random.default_rng(0).random((5, 40))
-    assert sugeno(mu, X).tolist() == [max(min(v, (k + 1) / 40) for k, v in enumerate(sorted(row)[::-1])) for row in X.tolist()]
+    assert sugeno(mu, X).tolist() == [
+        max(min(v, (k + 1) / 40) for k, v in enumerate(sorted(row)[::-1])) for row in X.tolist()
+    ]
 
 
 def test_places_are_the_bits():
@@ -204,7 +238,9 @@ def test_places_are_the_bits():
 @pytest.mark.parametrize("kind", ["any", "ties", "near ties", "ends"])
 def test_the_fast_table_lookup_is_its_plain_twin(n, kind):
     rng = np.random.default_rng(n)
-    table = Dense.of(Focal(n, {int(m): float(w) for m, w in zip(rng.integers(0, 1 << n, 40), rng.random(40), strict=True)})).table()
+    table = Dense.of(
+        Focal(n, {int(m): float(w) for m, w in zip(rng.integers(0, 1 << n, 40), rng.random(40), strict=True)})
+    ).table()
     table = np.maximum(table, 0.05) if kind == "ends" else table  # worth something on the empty set
     X = rng.random((40_000, n))
     if kind == "ties":

@@ -1,4 +1,6 @@
-"""Large, heavy and dominated: what must neither take all memory nor hang, and says so where it is too much."""
+"""Large, heavy and dominated: what must neither take all memory nor hang,
+and says so where it is too much.
+"""
 
 import copy
 import pickle
@@ -46,7 +48,9 @@ def test_a_weight_beyond_theta_takes_no_memory():
     assert list(banzhaf(WeightedThreshold([HUGE, 1, 2], 2)).values()) == [Fraction(1, 2), 0, Fraction(1, 2)]
     assert not equal(WeightedThreshold([HUGE, 1], 1), WeightedThreshold([HUGE, 1], 2))
     assert equal(WeightedThreshold([HUGE, 5], 2), WeightedThreshold([HUGE, 5], 3))
-    assert Nested({0.5: WeightedThreshold([HUGE, 1], 1), 1: WeightedThreshold([HUGE, 1], 3)}).focal_count() == 2
+    assert (
+        Nested({0.5: WeightedThreshold([HUGE, 1], 1), 1: WeightedThreshold([HUGE, 1], 3)}).focal_count() == 2
+    )
     heavy = WeightedThreshold([HUGE] + [1] * 40, 20)
     with pytest.raises(TooLargeError, match=r"there are [\d,]+ "):
         selection_rules(heavy)
@@ -54,10 +58,14 @@ def test_a_weight_beyond_theta_takes_no_memory():
 
 def test_methods_that_list_sets_refuse_and_name_sorting(monkeypatch):
     mu = CardinalityThreshold(60, 30)
-    with pytest.raises(TooLargeError, match=r"all 2\^60 sets; the limit is 24 criteria. Use method='sorting'"):
+    with pytest.raises(
+        TooLargeError, match=r"all 2\^60 sets; the limit is 24 criteria. Use method='sorting'"
+    ):
         sugeno(mu, [0.5] * 60, method="definition")
     monkeypatch.setattr(base, "LISTING_LIMIT", 1000)
-    with pytest.raises(TooLargeError, match=r"method='focal' needs all focal sets.*over 1,000.*method='sorting'"):
+    with pytest.raises(
+        TooLargeError, match=r"method='focal' needs all focal sets.*over 1,000.*method='sorting'"
+    ):
         sugeno(mu, [0.5] * 60, method="focal")
     assert sugeno(mu, [0.5] * 60, method="sorting") == 0.5
 
@@ -69,7 +77,8 @@ def test_focal_drops_what_another_set_makes_needless(pairs):
     needed = {
         mask: weight
         for mask, weight in best.items()
-        if weight > 0 and not any(other != mask and other & mask == other and best[other] >= weight for other in best)
+        if weight > 0
+        and not any(other != mask and other & mask == other and best[other] >= weight for other in best)
     }
     assert dict(mu.weights) == needed
 
@@ -81,7 +90,9 @@ def places_of(mask):
 @given(st.lists(st.integers(0, (1 << 130) - 1), max_size=8), st.lists(st.integers(0, 7), max_size=12))
 def test_masks_that_contain_none_before(long, short):
     for masks in (long, short, [mask << 126 for mask in short]):
-        expected = [k for k, mask in enumerate(masks) if not any(other & mask == other for other in masks[:k])]
+        expected = [
+            k for k, mask in enumerate(masks) if not any(other & mask == other for other in masks[:k])
+        ]
         assert containing_none_before(masks) == expected
 
 
@@ -97,7 +108,7 @@ def test_transversals_of_thousands_of_pairs_need_no_deep_recursion():
     assert [len(found) for found in first] == [1200, 1200]
 
 
-# --- sets made of others ---------------------------------------------------------------------------------------------------------
+# --- sets made of others ------------------------------------------------------------------------------------
 
 
 def test_nested_levels_below_the_top_have_a_nested_conjugate():
@@ -111,9 +122,14 @@ def test_nested_levels_below_the_top_have_a_nested_conjugate():
     assert next(conjugate.focal_sets()).weight == 0.25
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.lists(st.integers(-1, 10), min_size=1, max_size=3, unique=True))
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    st.lists(st.integers(-1, 10), min_size=1, max_size=3, unique=True),
+)
 def test_conjugates_of_nested_thresholds_that_miss_the_top(row, thetas):
-    levels = {Fraction(k, 5): WeightedThreshold(row, theta) for k, theta in enumerate(sorted(thetas), start=1)}
+    levels = {
+        Fraction(k, 5): WeightedThreshold(row, theta) for k, theta in enumerate(sorted(thetas), start=1)
+    }
     mu = Nested(levels)
     conjugate = mu.conjugate()
     assert isinstance(conjugate, Nested)
@@ -125,19 +141,27 @@ def test_conjugates_of_nested_thresholds_that_miss_the_top(row, thetas):
 
 
 def test_a_dominated_member_does_not_block_a_join():
-    mu = Join([CardinalityThreshold(60, 30), CardinalityThreshold({1, 2}, 1, 60)])  # of the first, few sets are focal in the join
+    mu = Join(
+        [CardinalityThreshold(60, 30), CardinalityThreshold({1, 2}, 1, 60)]
+    )  # of the first, few sets are focal in the join
     assert [focal.members for focal in islice(mu.focal_sets(), 2)] == [{1}, {2}]
 
 
 def test_counting_and_listing_stop_at_a_limit_with_advice_that_helps(monkeypatch):
     monkeypatch.setattr(base, "LISTING_LIMIT", 2000)
     majority = CardinalityThreshold(60, 30)
-    for mu in (Join([majority, CardinalityThreshold({1, 2}, 1, 60)]), Meet([majority] * 2), Conjugate(majority)):
+    for mu in (
+        Join([majority, CardinalityThreshold({1, 2}, 1, 60)]),
+        Meet([majority] * 2),
+        Conjugate(majority),
+    ):
         with pytest.raises(TooLargeError, match="need no list") as caught:
             mu.focal_count()
         assert "by=None" not in str(caught.value)
     with pytest.raises(TooLargeError, match="by=None"):
-        Meet([CardinalityThreshold(range(1, 31), 2, 60), CardinalityThreshold(range(31, 61), 2, 60)]).focal_sets(by="size")
+        Meet(
+            [CardinalityThreshold(range(1, 31), 2, 60), CardinalityThreshold(range(31, 61), 2, 60)]
+        ).focal_sets(by="size")
     with pytest.raises(TooLargeError, match=r"mu\.focal_sets\(\)"):
         inner_moebius(majority)
     with pytest.raises(TooLargeError, match="Keep the set function as it is"):
@@ -149,7 +173,7 @@ def test_two_equal_levels_are_refused():
         Nested({"1/2": CardinalityThreshold(2, 1), 0.5: CardinalityThreshold(2, 2)})
 
 
-# --- orders by cost --------------------------------------------------------------------------------------------------------------
+# --- orders by cost -----------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.data())
@@ -164,7 +188,9 @@ def test_combinations_by_cost(costs, data):
 
 def test_a_symmetric_function_of_a_thousand_criteria_is_ordered_lazily(monkeypatch):
     mu = Symmetric(1000, [k / 1000 for k in range(1001)])
-    monkeypatch.setattr("sugenet.capacity.thresholds.ranked_minimal_sets", None)  # its tables would take gigabytes
+    monkeypatch.setattr(
+        "sugenet.capacity.thresholds.ranked_minimal_sets", None
+    )  # its tables would take gigabytes
     assert [len(focal.members) for focal in islice(mu.focal_sets(by="size"), 1001)][-2:] == [1, 2]
     costs = [k % 7 + 1 for k in range(1000)]
     totals = [sum(costs[i - 1] for i in focal.members) for focal in islice(mu.focal_sets(by=costs), 3000)]
@@ -216,14 +242,17 @@ def test_costs_are_divided_by_what_they_share():
         assert list(weights.ranked_minimal_sets([1, 1], 1, [3 << 200, 1 << 200])) == [2, 1]
 
 
-# --- floats that are no floats after 1 - x ---------------------------------------------------------------------------------------
+# --- floats that are no floats after 1 - x ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["focal", "symmetric", "necessity", "dense", "fractions", "join"])
 def test_float_batches_stay_in_float_arrays_and_are_exact(kind, monkeypatch):
     rng = np.random.default_rng(5)
     n = 4
-    focal = Focal(n, {int(m): float(w) / 3 for m, w in zip(rng.integers(1, 15, 9), rng.random(9), strict=True)} | {15: 1})
+    focal = Focal(
+        n,
+        {int(m): float(w) / 3 for m, w in zip(rng.integers(1, 15, 9), rng.random(9), strict=True)} | {15: 1},
+    )
     dense = Dense.of(Symmetric(n, [0, 0.1, 0.3, 0.7, 1]))
     mu = {
         "focal": focal.conjugate(),
@@ -234,9 +263,17 @@ def test_float_batches_stay_in_float_arrays_and_are_exact(kind, monkeypatch):
         "join": Join([dense, Conjugate(dense), focal.conjugate()]),
     }[kind]
     worths = [mu.at(mask) for mask in range(16)]
-    near = sorted({edge for worth in worths for edge in (float(worth), np.nextafter(float(worth), 2), np.nextafter(float(worth), -1))})
+    near = sorted(
+        {
+            edge
+            for worth in worths
+            for edge in (float(worth), np.nextafter(float(worth), 2), np.nextafter(float(worth), -1))
+        }
+    )
     near = [value for value in near if 0 <= value <= 1]
-    X = np.array([rng.choice(near, n) for _ in range(300)])  # values next to the worths, where rounding could decide
+    X = np.array(
+        [rng.choice(near, n) for _ in range(300)]
+    )  # values next to the worths, where rounding could decide
     expected = [sugeno(mu, row, method="sorting") for row in X]
     monkeypatch.setattr(type(UNIT), "reverse_codes", None)  # no arrays of exact complements on the way
     assert list(sugeno(mu, X)) == expected
@@ -260,7 +297,11 @@ def test_copies_of_a_table_are_read_only_and_conjugates_are_not_checked_again(mo
 
 
 @given(
-    st.lists(st.one_of(st.integers(0, 5), st.fractions(0, 3, max_denominator=6), st.floats(0, 2)), min_size=1, max_size=4),
+    st.lists(
+        st.one_of(st.integers(0, 5), st.fractions(0, 3, max_denominator=6), st.floats(0, 2)),
+        min_size=1,
+        max_size=4,
+    ),
     st.one_of(st.integers(-1, 9), st.fractions(0, 5, max_denominator=7), st.floats(0, 4)),
 )
 def test_conjugates_of_weights_keep_them_and_come_back(row, theta):
@@ -278,4 +319,6 @@ def test_float_weights_are_shown_as_they_were_written():
 
 
 def test_minimal_sets_of_a_full_square():
-    assert minimal([sum(1 << k for k in pair) for pair in product(range(4), repeat=2) if pair[0] != pair[1]]) == [3, 5, 6, 9, 10, 12]
+    assert minimal(
+        [sum(1 << k for k in pair) for pair in product(range(4), repeat=2) if pair[0] != pair[1]]
+    ) == [3, 5, 6, 9, 10, 12]

@@ -1,4 +1,6 @@
-"""Possibilistic bases and bases of guaranteed possibility (paper section 2.2, THEORY 1.3), held against equation (2)."""
+"""Possibilistic bases and bases of guaranteed possibility (paper section 2.2, THEORY 1.3),
+held against equation (2).
+"""
 
 import json
 import pickle
@@ -10,10 +12,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.capacity import BOOLEAN, UNIT, CardinalityThreshold, Dense, Focal, Ordinal, Possibility, Symmetric
-from sugenet.capacity.possibilistic import Atom, GuaranteedBase, PossibilisticBase, Weighted, guaranteed_base, possibilistic_base
+from sugenet.capacity import (
+    BOOLEAN,
+    UNIT,
+    CardinalityThreshold,
+    Dense,
+    Focal,
+    Ordinal,
+    Possibility,
+    Symmetric,
+)
+from sugenet.capacity.possibilistic import (
+    Atom,
+    GuaranteedBase,
+    PossibilisticBase,
+    Weighted,
+    guaranteed_base,
+    possibilistic_base,
+)
 from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError
-from tests.capacity.oracles import GRADES, focal_sets, integral, monotone_tables, numbers, scale_values, set_functions
+from tests.capacity.oracles import (
+    GRADES,
+    focal_sets,
+    integral,
+    monotone_tables,
+    numbers,
+    scale_values,
+    set_functions,
+)
 
 SMALL = [(n, levels) for n in (0, 1, 2) for levels in (2, 3, 4)] + [(3, 2), (3, 3)]
 BUILDERS = [possibilistic_base, guaranteed_base]
@@ -37,7 +63,10 @@ def degree_by_definition(base, x):
     row = dict(zip(base.criteria, x, strict=True))
     holds = {formula: [row[atom.criterion] >= atom.level for atom in formula.atoms] for formula in base}
     if isinstance(base, PossibilisticBase):
-        return min((base.scale.reverse(formula.weight) for formula in base if not any(holds[formula])), default=base.scale.top)
+        return min(
+            (base.scale.reverse(formula.weight) for formula in base if not any(holds[formula])),
+            default=base.scale.top,
+        )
     return max((formula.weight for formula in base if all(holds[formula])), default=base.scale.bottom)
 
 
@@ -61,10 +90,13 @@ def test_no_formula_is_needless_on_small_cases(build):
             assert any(fewer(x) != base(x) for x in samples)
 
 
-def test_the_clauses_are_those_of_the_formula():  # THEORY 1.3: (OR of x_i(a), 1 - a^-) for 1 - a^- <= mu^c(A), as far as not implied
+# THEORY 1.3: (OR of x_i(a), 1 - a^-) for 1 - a^- <= mu^c(A), as far as not implied
+def test_the_clauses_are_those_of_the_formula():
     for mu in every_small_set_function():
         scale, n = mu.scale, len(mu.criteria)
-        conjugate = focal_sets(lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, scale.bottom)
+        conjugate = focal_sets(
+            lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, scale.bottom
+        )
         full = {
             (frozenset(Atom(name, a) for name in mu.criteria.members(mask)), scale.reverse(below))
             for mask, weight in conjugate.items()
@@ -85,10 +117,17 @@ def test_binary_samples_have_the_simple_form():  # THEORY 1.3, first two points
     for mu in every_small_set_function():
         n, scale = len(mu.criteria), mu.scale
         pi, delta = (build(mu, levels=[scale.bottom, scale.top]) for build in BUILDERS)
-        atoms = {mask: frozenset(Atom(name, scale.top) for name in mu.criteria.members(mask)) for mask in range(1 << n)}
-        conjugate = focal_sets(lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, scale.bottom)
+        atoms = {
+            mask: frozenset(Atom(name, scale.top) for name in mu.criteria.members(mask))
+            for mask in range(1 << n)
+        }
+        conjugate = focal_sets(
+            lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, scale.bottom
+        )
         assert set(pi) == {(atoms[mask], weight) for mask, weight in conjugate.items()}
-        assert set(delta) == {(atoms[mask], weight) for mask, weight in focal_sets(mu.at, n, scale.bottom).items()}
+        assert set(delta) == {
+            (atoms[mask], weight) for mask, weight in focal_sets(mu.at, n, scale.bottom).items()
+        }
         for mask in range(1 << n):
             x = [scale.top if mask >> place & 1 else scale.bottom for place in range(n)]
             assert pi(x) == delta(x) == mu.at(mask)
@@ -105,7 +144,9 @@ def test_the_degree_is_the_integral_for_every_family(mu, data):
             assert all(level in base.levels for level in extra)
         levels = st.sampled_from(base.levels or mu.scale.levels)
         row = data.draw(st.lists(levels, min_size=n, max_size=n))
-        assert base(row) == base(dict(zip(mu.criteria, row, strict=True))) == integral(mu.at, row, mu.scale.top)
+        assert (
+            base(row) == base(dict(zip(mu.criteria, row, strict=True))) == integral(mu.at, row, mu.scale.top)
+        )
         assert type(base).from_text(base.to_text()) == base
         assert type(base).from_json(json.loads(json.dumps(base.to_json()))) == base
         assert pickle.loads(pickle.dumps(base)) == base
@@ -115,7 +156,9 @@ def test_the_degree_is_the_integral_for_every_family(mu, data):
 def test_any_levels_of_samples_will_do(mu, data):  # fewer than the values of mu, or others
     n = len(mu.criteria)
     chosen = data.draw(st.lists(scale_values(mu.scale), max_size=3))
-    row = data.draw(st.lists(st.sampled_from([mu.scale.bottom, mu.scale.top, *chosen]), min_size=n, max_size=n))
+    row = data.draw(
+        st.lists(st.sampled_from([mu.scale.bottom, mu.scale.top, *chosen]), min_size=n, max_size=n)
+    )
     value = integral(mu.at, row, mu.scale.top)
     assert [build(mu, levels=chosen)(row) for build in BUILDERS] == [value, value]
 
@@ -125,7 +168,10 @@ def test_levels_on_the_unit_interval_are_closed_under_reversal():
     assert possibilistic_base(mu).levels == guaranteed_base(mu).levels == (0, 0.25, 0.75, 1)
     exact = Possibility({"x": 1, "y": 0.3})
     assert possibilistic_base(exact).levels == (0, 0.3, UNIT.reverse(0.3), 1)
-    with pytest.raises(ScaleError, match=r"the value of y is 0.5, but this base tells apart only the levels 0, 0.25, 0.75, 1\. Build"):
+    with pytest.raises(
+        ScaleError,
+        match=r"the value of y is 0.5, but this base tells apart only the levels 0, 0.25, 0.75, 1\. Build",
+    ):
         possibilistic_base(mu)([0.25, 0.5])
     assert possibilistic_base(mu, levels=[0.25, 0.5])([0.25, 0.5]) == 0.25
     third = guaranteed_base(mu, levels=[Fraction(1, 3)])
@@ -164,7 +210,12 @@ def test_awkward_names_are_read_back_exactly():
     scale = Ordinal(["false", "true", "1", "a b", "or"])
     for kind in (PossibilisticBase, GuaranteedBase):
         formulas = [([(name, level)], "true") for name in criteria for level in scale.levels[1:]]
-        base = kind(criteria, [*formulas, ([(name, "or") for name in criteria], "1"), ((), "or")], scale, ["true", "1"])
+        base = kind(
+            criteria,
+            [*formulas, ([(name, "or") for name in criteria], "1"), ((), "or")],
+            scale,
+            ["true", "1"],
+        )
         again = kind.from_text(base.to_text())
         assert again == base
         assert [type(name) for name in again.criteria] == [type(name) for name in base.criteria]
@@ -189,7 +240,9 @@ def test_bad_bases_are_refused():
         PossibilisticBase(["x"], [([("x", 1)], 2)])
     with pytest.raises(TooLargeError, match=r"there are about 10\^119 focal sets.*iter_selection_rules"):
         guaranteed_base(CardinalityThreshold(400, tau=200))
-    with pytest.raises(TooLargeError, match=r"there are about 10\^119 focal sets of the conjugate.*iter_elimination_rules"):
+    with pytest.raises(
+        TooLargeError, match=r"there are about 10\^119 focal sets of the conjugate.*iter_elimination_rules"
+    ):
         possibilistic_base(CardinalityThreshold(400, tau=200))
 
 

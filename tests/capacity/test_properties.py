@@ -47,7 +47,9 @@ def monotone_tables(n, levels):
         tables = [
             [*table, value]
             for table in tables
-            for value in range(max((table[mask ^ 1 << place] for place in range(n) if mask >> place & 1), default=0), levels)
+            for value in range(
+                max((table[mask ^ 1 << place] for place in range(n) if mask >> place & 1), default=0), levels
+            )
         ]
     return tables
 
@@ -60,7 +62,8 @@ def maxitive_by_definition(mu, k):
     """Every set is worth the best of its subsets of at most k criteria."""
     full = mu.criteria.full
     return all(
-        mu.at(mask) == max(mu.at(part) for part in range(full + 1) if part & mask == part and part.bit_count() <= k)
+        mu.at(mask)
+        == max(mu.at(part) for part in range(full + 1) if part & mask == part and part.bit_count() <= k)
         for mask in range(full + 1)
     )
 
@@ -69,7 +72,8 @@ def minitive_by_definition(mu, k):
     """Every set is worth the least of the sets that contain it and lack at most k criteria."""
     n, full = len(mu.criteria), mu.criteria.full
     return all(
-        mu.at(mask) == min(mu.at(more) for more in range(full + 1) if more & mask == mask and n - more.bit_count() <= k)
+        mu.at(mask)
+        == min(mu.at(more) for more in range(full + 1) if more & mask == mask and n - more.bit_count() <= k)
         for mask in range(full + 1)
     )
 
@@ -79,17 +83,27 @@ def judge(mu):
     n, full, top, bottom = len(mu.criteria), mu.criteria.full, mu.scale.top, mu.scale.bottom
     values = [mu.at(mask) for mask in range(full + 1)]
     found = {
-        "symmetric": all(values[a] == values[b] for a, b in pairs_of_sets(mu) if a.bit_count() == b.bit_count()),
-        "self_conjugate": all(values[mask] == mu.scale.reverse(values[full ^ mask]) for mask in range(full + 1)),
+        "symmetric": all(
+            values[a] == values[b] for a, b in pairs_of_sets(mu) if a.bit_count() == b.bit_count()
+        ),
+        "self_conjugate": all(
+            values[mask] == mu.scale.reverse(values[full ^ mask]) for mask in range(full + 1)
+        ),
         "maxitivity": next(k for k in range(n + 1) if maxitive_by_definition(mu, k)),
         "minitivity": next(k for k in range(n + 1) if minitive_by_definition(mu, k)),
-        "possibility": values[0] == bottom and all(values[a | b] == max(values[a], values[b]) for a, b in pairs_of_sets(mu)),
-        "necessity": values[full] == top and all(values[a & b] == min(values[a], values[b]) for a, b in pairs_of_sets(mu)),
+        "possibility": values[0] == bottom
+        and all(values[a | b] == max(values[a], values[b]) for a, b in pairs_of_sets(mu)),
+        "necessity": values[full] == top
+        and all(values[a & b] == min(values[a], values[b]) for a, b in pairs_of_sets(mu)),
     }
     if not isinstance(mu.scale, Ordinal):
         exact = [F(value) for value in values]
-        found["submodular"] = all(exact[a | b] + exact[a & b] <= exact[a] + exact[b] for a, b in pairs_of_sets(mu))
-        found["supermodular"] = all(exact[a | b] + exact[a & b] >= exact[a] + exact[b] for a, b in pairs_of_sets(mu))
+        found["submodular"] = all(
+            exact[a | b] + exact[a & b] <= exact[a] + exact[b] for a, b in pairs_of_sets(mu)
+        )
+        found["supermodular"] = all(
+            exact[a | b] + exact[a & b] >= exact[a] + exact[b] for a, b in pairs_of_sets(mu)
+        )
     return found
 
 
@@ -196,7 +210,8 @@ def test_many_weights():
 
 
 def test_modularity_of_floats_is_exact():
-    # 0.1 + 0.2 rounds to more than 0.3, but exactly the three floats satisfy 0.1 + 0.2 > 0.3 by less than a float can show near 0.3
+    # 0.1 + 0.2 rounds to more than 0.3, but exactly the three floats satisfy 0.1 + 0.2 > 0.3 by less than a
+    # float can show near 0.3
     mu = Dense(2, [0, 0.1, 0.2, 0.3])
     assert is_submodular(mu) == (F(0.1) + F(0.2) >= F(0.3))
     assert is_supermodular(mu) == (F(0.1) + F(0.2) <= F(0.3))
@@ -230,9 +245,16 @@ def test_violating_pair_takes_functions_mappings_arrays_and_set_functions():
     falls = {(): 0, "a": 2, "b": 1, ("a", "b"): 1}
     expected = frozenset("a"), frozenset("ab")
     assert violating_pair(falls, ["a", "b"]) == expected
-    assert violating_pair(lambda held: falls[tuple(sorted(held))] if len(held) != 1 else falls[min(held)], ["a", "b"]) == expected
+    assert (
+        violating_pair(
+            lambda held: falls[tuple(sorted(held))] if len(held) != 1 else falls[min(held)], ["a", "b"]
+        )
+        == expected
+    )
     assert violating_pair(np.array([0, 2, 1, 1]), ["a", "b"]) == expected
-    assert violating_pair([0, 2**60 + 1, 0.5, 2**60], ["a", "b"]) == expected  # not the same number, though the same float
+    assert (
+        violating_pair([0, 2**60 + 1, 0.5, 2**60], ["a", "b"]) == expected
+    )  # not the same number, though the same float
     assert violating_pair([F(0), F(1, 3), F(1, 4), F(1, 2)]) is None
     assert violating_pair(FromFunction(13, lambda held: 1 - len(held) / 13)) == (frozenset(), frozenset({1}))
     assert violating_pair(CardinalityThreshold(5, 2)) is None

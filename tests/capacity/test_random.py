@@ -1,4 +1,6 @@
-"""The random capacities: the update is monotone and leaves the uniform law as it is, exactly; the draws show no bias."""
+"""The random capacities: the update is monotone and leaves the uniform law as it is, exactly;
+the draws show no bias.
+"""
 
 from collections import Counter
 from fractions import Fraction
@@ -20,13 +22,17 @@ def capacities(n, levels):
         tables = [
             [*table, value]
             for table in tables
-            for value in range(max(least, *(table[mask ^ 1 << place] for place in range(n) if mask >> place & 1)), levels)
+            for value in range(
+                max(least, *(table[mask ^ 1 << place] for place in range(n) if mask >> place & 1)), levels
+            )
         ]
     return np.array(tables, dtype=np.int64)
 
 
 def all_draws(chain):
-    """Every sequence of random numbers for one sweep, one in each row; those of the empty and the full set are not used."""
+    """Every sequence of random numbers for one sweep, one in each row;
+    those of the empty and the full set are not used.
+    """
     free = (1 << chain.n) - 2
     rows = np.zeros((chain.unit**free, 1 << chain.n), np.int64)
     rows[:, 1:-1] = list(product(range(chain.unit), repeat=free))
@@ -77,7 +83,9 @@ def test_every_number_of_choices_divides_the_unit_and_fits():
 
 @pytest.mark.parametrize(("n", "levels", "draws", "bound"), [(3, 2, 3600, 55.0), (2, 3, 1800, 38.0)])
 def test_draws_are_equally_frequent(n, levels, draws, bound):
-    """Chi-square with 17 or 8 degrees of freedom; chance exceeds the bound about once in 10^5 seeds, and the seed is fixed."""
+    """Chi-square with 17 or 8 degrees of freedom; chance exceeds the bound about once in 10^5 seeds,
+    and the seed is fixed.
+    """
     every = capacities(n, levels)
     rng = np.random.default_rng(20240607)
     seen = Counter(tuple(_Chain(n, levels).draw(rng).tolist()) for _ in range(draws))

@@ -1,4 +1,6 @@
-"""Selection and elimination rules (paper section 2.2), held against equation (2) and read back from text and JSON."""
+"""Selection and elimination rules (paper section 2.2), held against equation (2) and read back
+from text and JSON.
+"""
 
 import json
 import pickle
@@ -42,7 +44,9 @@ def chain(levels):
 
 
 def every_small_set_function():
-    """All monotone set functions, capacities or not, for n <= 3 and up to 3 levels (4 for n <= 2), and 3 criteria on 4 levels."""
+    """All monotone set functions, capacities or not, for n <= 3 and up to 3 levels (4 for n <= 2), and 3
+    criteria on 4 levels.
+    """
     for n, levels in SMALL:
         for table in monotone_tables(n, levels, capacities=False):
             yield Dense(n, list(table), chain(levels))
@@ -72,7 +76,11 @@ def test_complete_rules_determine_the_integral_on_every_small_case():  # section
 def test_the_papers_rules_are_sound_and_on_two_levels_complete():  # section 2.2
     short = 0
     for mu in every_small_set_function():
-        rules = RuleSet(mu.criteria, [*selection_rules(mu, complete=False), *elimination_rules(mu, complete=False)], mu.scale)
+        rules = RuleSet(
+            mu.criteria,
+            [*selection_rules(mu, complete=False), *elimination_rules(mu, complete=False)],
+            mu.scale,
+        )
         assert not any(rule.graded for rule in rules)
         for x in samples(mu):
             value = integral(mu.at, x, mu.scale.top)
@@ -99,7 +107,9 @@ def test_every_rule_comes_from_a_focal_set_of_mu_or_of_its_conjugate():  # secti
         found = {mu.criteria.mask(rule.body): rule.level for rule in selection_rules(mu)}
         assert found == focal_sets(mu.at, n, bottom)
         found = {mu.criteria.mask(rule.body): rule.level for rule in elimination_rules(mu)}
-        by_definition = focal_sets(lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, bottom)
+        by_definition = focal_sets(
+            lambda mask, mu=mu: mu.scale.reverse(mu.at(mu.criteria.full ^ mask)), n, bottom
+        )
         assert found == {mask: mu.scale.reverse(weight) for mask, weight in by_definition.items()}
         assert top not in found.values()
 
@@ -129,7 +139,9 @@ def test_rules_give_their_set_function_back_on_every_small_case():
 
 
 @given(set_functions(), st.data())
-def test_complete_rules_determine_the_integral_of_every_family(mu, data):  # also floats, fractions, degenerate functions
+def test_complete_rules_determine_the_integral_of_every_family(
+    mu, data
+):  # also floats, fractions, degenerate functions
     n = len(mu.criteria)
     row = data.draw(st.lists(scale_values(mu.scale), min_size=n, max_size=n))
     value = integral(mu.at, row, mu.scale.top)
@@ -141,7 +153,9 @@ def test_complete_rules_determine_the_integral_of_every_family(mu, data):  # als
         assert not rule.graded
         assert rule.bound(row) == value
     for complete in (True, False):
-        plain = RuleSet(mu.criteria, [*selection_rules(mu, complete), *elimination_rules(mu, complete)], mu.scale)
+        plain = RuleSet(
+            mu.criteria, [*selection_rules(mu, complete), *elimination_rules(mu, complete)], mu.scale
+        )
         lower, upper = plain.bounds(row)
         assert lower <= value <= upper
         assert RuleSet.from_text(plain.to_text()) == plain
@@ -157,7 +171,8 @@ def test_elimination_thresholds_are_values_of_mu_not_results_of_arithmetic():
     mu = Dense(["a", "b"], {(): 0, "a": 0.3, "b": 0.1, ("a", "b"): 1})
     assert 1 - (1 - 0.1) != 0.1
     assert str(elimination_rules(mu, by="size")).splitlines() == [
-        'for every a >= 0.1: if "a" <= a then S <= a',  # the name is quoted, since a is a word of the sentence
+        # the name is quoted, since a is a word of the sentence
+        'for every a >= 0.1: if "a" <= a then S <= a',
         "for every a >= 0.3: if b <= a then S <= a",
         'for every a >= 0: if "a" <= a and b <= a then S <= a',
     ]
@@ -172,15 +187,23 @@ def test_constants_have_rules_without_conditions():
     assert str(elimination_rules(always)) == ""
     assert selection_rules(always).bounds([0, 0, 0]) == (1, 1)
     middling = Symmetric(1, [0.2, 0.8])
-    assert str(selection_rules(middling, by="size")) == "always S >= 0.2\nfor every a <= 0.8: if 1 >= a then S >= a"
-    assert str(elimination_rules(middling, by="size")) == "always S <= 0.8\nfor every a >= 0.2: if 1 <= a then S <= a"
+    assert (
+        str(selection_rules(middling, by="size"))
+        == "always S >= 0.2\nfor every a <= 0.8: if 1 >= a then S >= a"
+    )
+    assert (
+        str(elimination_rules(middling, by="size"))
+        == "always S <= 0.8\nfor every a >= 0.2: if 1 <= a then S <= a"
+    )
 
 
 def test_a_boolean_capacity_has_graded_rules_on_a_longer_scale():  # THEORY 4, point 14
     mu = CardinalityThreshold(3, tau=2)
     assert str(next(iter(selection_rules(mu)))) == "if 1 >= 1 and 2 >= 1 then S >= 1"
     for scale in (UNIT, GRADES):
-        rules = RuleSet(mu.criteria, [*selection_rules(mu, scale=scale), *elimination_rules(mu, scale=scale)], scale)
+        rules = RuleSet(
+            mu.criteria, [*selection_rules(mu, scale=scale), *elimination_rules(mu, scale=scale)], scale
+        )
         for x in product(scale.levels or (0, 0.3, Fraction(1, 3), 1), repeat=3):
             assert rules.bounds(x) == (sorted(x)[1], sorted(x)[1])
     with pytest.raises(ScaleError, match=r"scale is \{0, 1\}, but the set function has values on \[0, 1\]"):
@@ -196,7 +219,9 @@ def test_fired_rules_are_those_whose_body_holds():
     assert [rule.bound(x) for rule in rules] == [None, "good"]
     assert len(selection_rules(mu).fired(x)) == 2
     assert str(selection_rules(mu).deciding(x)) == "if price >= good and safety >= good then S >= good"
-    assert str(elimination_rules(mu).deciding(x)) == "always S <= good"  # no set is worth more, so longer rules are needless
+    assert (
+        str(elimination_rules(mu).deciding(x)) == "always S <= good"
+    )  # no set is worth more, so longer rules are needless
 
 
 def test_one_rule_at_a_threshold():
@@ -227,8 +252,13 @@ def test_conflicts_are_the_pairs_that_no_set_function_meets():
     makers = [(a, b, i, j) for a in scale.levels for b in scale.levels for i in bodies for j in bodies]
     functions = [Dense(2, list(table), scale) for table in monotone_tables(2, 3, capacities=False)]
     for a, b, i, j in makers:
-        rules = RuleSet(2, [SelectionRule(2, i, a, scale=scale), EliminationRule(2, j, b, scale=scale)], scale)
-        met = any(all(rules.bounds(x)[0] <= sugeno(mu, x) <= rules.bounds(x)[1] for x in samples(mu)) for mu in functions)
+        rules = RuleSet(
+            2, [SelectionRule(2, i, a, scale=scale), EliminationRule(2, j, b, scale=scale)], scale
+        )
+        met = any(
+            all(rules.bounds(x)[0] <= sugeno(mu, x) <= rules.bounds(x)[1] for x in samples(mu))
+            for mu in functions
+        )
         assert met == (not list(rules.conflicts()))
 
 
@@ -254,13 +284,34 @@ AWKWARD = [
 
 
 def awkward_scale():
-    return Ordinal(["a", "S", "1", "-2", "0.5", "then", "very good", "", 'a "quoted" one', "gut", "größer", "{0, 1}", " padded "])
+    return Ordinal(
+        [
+            "a",
+            "S",
+            "1",
+            "-2",
+            "0.5",
+            "then",
+            "very good",
+            "",
+            'a "quoted" one',
+            "gut",
+            "größer",
+            "{0, 1}",
+            " padded ",
+        ]
+    )
 
 
 @pytest.mark.parametrize("made", [SelectionRule, EliminationRule])
 def test_awkward_names_and_levels_are_read_back_exactly(made):
     criteria, scale = Criteria(AWKWARD), awkward_scale()
-    rules = [made(criteria, {name}, level, graded, scale) for name in AWKWARD for level in scale.levels for graded in (True, False)]
+    rules = [
+        made(criteria, {name}, level, graded, scale)
+        for name in AWKWARD
+        for level in scale.levels
+        for graded in (True, False)
+    ]
     rules.append(made(criteria, AWKWARD, "gut", True, scale))
     rules.extend(made(criteria, (), level, False, scale) for level in scale.levels)
     for rule in rules:
@@ -278,7 +329,11 @@ def test_awkward_names_and_levels_are_read_back_exactly(made):
 names = st.one_of(st.text(max_size=6), st.integers(-20, 20), st.sampled_from(AWKWARD))
 
 
-@given(st.lists(names, min_size=1, max_size=4, unique=True), st.lists(st.text(max_size=4), min_size=2, max_size=4, unique=True), st.data())
+@given(
+    st.lists(names, min_size=1, max_size=4, unique=True),
+    st.lists(st.text(max_size=4), min_size=2, max_size=4, unique=True),
+    st.data(),
+)
 def test_any_names_and_levels_are_read_back_exactly(listed, levels, data):
     criteria, scale = Criteria(listed), Ordinal(levels)
     made = data.draw(st.sampled_from([SelectionRule, EliminationRule]))
@@ -290,7 +345,9 @@ def test_any_names_and_levels_are_read_back_exactly(listed, levels, data):
     assert RuleSet.from_json(json.loads(json.dumps(rules.to_json()))) == rules
 
 
-@pytest.mark.parametrize("level", [0, 1, 0.1, 1e-20, 5e-324, 1.0, Fraction(1, 3), UNIT.reverse(0.3), UNIT.reverse(1e-20)])
+@pytest.mark.parametrize(
+    "level", [0, 1, 0.1, 1e-20, 5e-324, 1.0, Fraction(1, 3), UNIT.reverse(0.3), UNIT.reverse(1e-20)]
+)
 def test_numbers_are_read_back_exactly(level):
     rule = EliminationRule(["x", -3], {"x", -3}, level, graded=True)
     read = parse_rule(str(rule), ["x", -3])
@@ -302,7 +359,8 @@ def test_numbers_are_read_back_exactly(level):
 def test_the_words_of_a_rule():
     criteria = Criteria(["price", "top speed", "and", 3, -3, "3"])
     assert str(SelectionRule(criteria, criteria.names, 0.5)) == (
-        'if price >= 0.5 and "top speed" >= 0.5 and "and" >= 0.5 and 3 >= 0.5 and -3 >= 0.5 and "3" >= 0.5 then S >= 0.5'
+        'if price >= 0.5 and "top speed" >= 0.5 and "and" >= 0.5 and 3 >= 0.5 and -3 >= 0.5 and "3" >= '
+        "0.5 then S >= 0.5"
     )
     assert parse_rule("if price ≥ 1/2 and 3≥0.5 then S>=0.5", criteria).body == {"price", 3}
     assert parse_rule("for every a >= 1 - 0.3: if price <= a then S <= a", criteria) == EliminationRule(
@@ -321,10 +379,16 @@ def test_the_words_of_a_rule():
         ("if price >= ok and comfort <= ok then S >= ok", r"column 28: found <=, expected >="),
         ("if price >= ok then S >= good", r"column 26: the threshold is good here and ok before"),
         ("if price >= ok and comfort >= good then S >= good", r"column 31: the threshold is good here"),
-        ("if prize >= ok then S >= ok", r"column 4: unknown criterion prize; the criteria are price, comfort, 3"),
+        (
+            "if prize >= ok then S >= ok",
+            r"column 4: unknown criterion prize; the criteria are price, comfort, 3",
+        ),
         ('if "3" >= ok then S >= ok', r'column 4: unknown criterion "3"; the criteria are price, comfort, 3'),
         ("if price >= ok and price >= ok then S >= ok", r"column 20: criterion price stands twice"),
-        ("if price >= fine then S >= fine", r"column 13: value is 'fine', which is not a level. The levels are bad < poor < ok"),
+        (
+            "if price >= fine then S >= fine",
+            r"column 13: value is 'fine', which is not a level. The levels are bad < poor < ok",
+        ),
         ("if price >= ok then S >= ok please", r"column 29: found please after the end"),
         ("for every a <= ok: if price <= a then S <= a", r"column 29: found <=, expected >="),
         ("for every a <= ok: if price >= ok then S >= a", r"column 32: found ok, expected a"),
@@ -334,7 +398,10 @@ def test_the_words_of_a_rule():
         ('if "pr\\ice" >= ok then S >= ok', r"column 4: .*unknown escape"),
         ("if price = ok then S >= ok", r"column 10: cannot read ="),
         ("if >= ok then S >= ok", r"column 4: found >=, expected a name"),
-        ("if and >= ok then S >= ok", r'column 4: found and, expected a name, which a name can only be in quotes: "and"'),
+        (
+            "if and >= ok then S >= ok",
+            r'column 4: found and, expected a name, which a name can only be in quotes: "and"',
+        ),
         ("if price >= a then S >= a", r"column 13: found a, expected a value of the scale bad < poor"),
     ],
 )
@@ -362,7 +429,10 @@ def test_any_text_is_a_rule_or_a_syntax_error(text):
         ("criteria: x y\nscale: [0, 1]", r"line 1, column 13: found y, expected ,"),
         ("criteria: x\nscale: bad", r"line 2, column 8: an ordinal scale needs at least 2 levels"),
         ("criteria: x\nscale: bad < bad", r"line 2, column 14: level 'bad' stands twice"),
-        ("criteria: x\n\n# a remark\nscale: [0, 1]\nif x >= 2 then S >= 2", r"line 5, column 9: value is 2.0, which is not in \[0, 1\]"),
+        (
+            "criteria: x\n\n# a remark\nscale: [0, 1]\nif x >= 2 then S >= 2",
+            r"line 5, column 9: value is 2.0, which is not in \[0, 1\]",
+        ),
     ],
 )
 def test_bad_texts_of_rule_sets(text, complaint):
@@ -396,12 +466,18 @@ def test_too_many_rules_are_counted_not_listed():
     mu = CardinalityThreshold(400, tau=200)
     with pytest.raises(TooLargeError, match=r"there are about 10\^119 selection rules.*iter_selection_rules"):
         selection_rules(mu)
-    with pytest.raises(TooLargeError, match=r"there are about 10\^119 elimination rules.*iter_elimination_rules"):
+    with pytest.raises(
+        TooLargeError, match=r"there are about 10\^119 elimination rules.*iter_elimination_rules"
+    ):
         elimination_rules(mu, by="size")
-    with pytest.raises(TooLargeError, match=r"there are 20 selection rules, one for each focal set; the limit is 19"):
+    with pytest.raises(
+        TooLargeError, match=r"there are 20 selection rules, one for each focal set; the limit is 19"
+    ):
         selection_rules(CardinalityThreshold(6, tau=3), limit=19)
     assert len(selection_rules(CardinalityThreshold(6, tau=3), limit=20)) == 20
-    matching = Focal(40, {frozenset({i, i + 1}): 1 for i in range(1, 40, 2)})  # its conjugate has 2^20 focal sets and no formula
+    matching = Focal(
+        40, {frozenset({i, i + 1}): 1 for i in range(1, 40, 2)}
+    )  # its conjugate has 2^20 focal sets and no formula
     with pytest.raises(TooLargeError, match="there are more than 10,000 elimination rules"):
         elimination_rules(matching)
     thousand = CardinalityThreshold(20_000, tau=10_000)  # a number of 6,000 digits

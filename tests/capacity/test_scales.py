@@ -149,7 +149,14 @@ def test_numbers_are_known_by_their_digits_and_come_back_as_text():
     assert [scale.check(value) for value in (1, "1", np.int64(2))] == ["1", "1", "2"]
 
 
-@given(st.lists(st.one_of(st.sampled_from(["a", "1", "True", "None", 1, True, None, 1.0, b"a", "a\0"]), st.text(max_size=2)), max_size=5))
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["a", "1", "True", "None", 1, True, None, 1.0, b"a", "a\0"]), st.text(max_size=2)
+        ),
+        max_size=5,
+    )
+)
 def test_codes_follow_the_rule_of_check(values):
     scale = Ordinal(["a", "1", "True", "None", "1.0"])
 

@@ -1,4 +1,6 @@
-"""The formulas of THEORY section 1 that no single family or method carries, by their definition on all small cases."""
+"""The formulas of THEORY section 1 that no single family or method carries,
+by their definition on all small cases.
+"""
 
 from fractions import Fraction
 from itertools import permutations, product
@@ -52,7 +54,10 @@ def test_a_capacity_is_the_least_of_possibilities_over_orders(n, levels):  # THE
     for table in monotone_tables(n, levels):
         members = []
         for order in permutations(range(n)):
-            pi = [Fraction(table[sum(1 << later for later in order[order.index(i) :])], levels - 1) for i in range(n)]
+            pi = [
+                Fraction(table[sum(1 << later for later in order[order.index(i) :])], levels - 1)
+                for i in range(n)
+            ]
             members.append(Possibility(pi))
         for mask in range(1 << n):
             assert min(member.at(mask) for member in members) == Fraction(table[mask], levels - 1)
@@ -71,7 +76,9 @@ def test_the_integral_is_a_median(n, levels):  # THEORY 1.4
 
 
 @given(st.integers(1, 6), st.integers(0, 4), st.data())
-def test_models_of_a_cardinality_threshold(n, others, data):  # THEORY 1.5; the mean worth is the Banzhaf index of no criterion
+def test_models_of_a_cardinality_threshold(
+    n, others, data
+):  # THEORY 1.5; the mean worth is the Banzhaf index of no criterion
     tau = data.draw(st.integers(0, n + 1))
     mu = CardinalityThreshold(range(1, n + 1), tau, n + others)
     models = interaction(mu, (), "banzhaf") * 2 ** (n + others)
@@ -86,7 +93,10 @@ def test_models_of_a_weighted_threshold(row, theta):  # THEORY 1.6
     assert interaction(mu, (), "banzhaf") * 2 ** len(row) == sum(total >= theta for total in sums)
 
 
-@given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=5), st.one_of(st.integers(-12, 12), numbers))
+@given(
+    st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=5),
+    st.one_of(st.integers(-12, 12), numbers),
+)
 def test_bipolar_sums_are_thresholds_on_literals(weights, theta):  # THEORY 1.6
     n, total = len(weights), sum(map(abs, weights))
     by_literal = dict.fromkeys(Criteria.literals(n), 0)

@@ -23,7 +23,9 @@ def certificates(network, x, rng):
         yield count(network, x, region, method=str(rng.choice(["auto", "sums", "walk"]))).certificate
     yield count(network).certificate
     yield count(network, where={feature: {values[0], values[-1]}}).certificate
-    yield count(network, x, Hamming(4), where={feature: {values[0]}, 0: {x[0]}} if feature else {0: {values[-1]}}).certificate
+    yield count(
+        network, x, Hamming(4), where={feature: {values[0]}, 0: {x[0]}} if feature else {0: {values[-1]}}
+    ).certificate
     yield count(network, Hamming(2).around(network, x)).certificate
     yield count(network, Box({0: {x[0]}}).around(network, x)).certificate
 
@@ -38,7 +40,9 @@ def test_true_certificates_pass(seed):
 
 def test_larger_ones_and_some_parts():
     rng = np.random.default_rng(1)
-    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (70, 24)), [12] * 70)], Head(rng.choice([-1, 1], (4, 70))))
+    network = Network.of_bits(
+        [DenseLayer(rng.choice([-1, 1], (70, 24)), [12] * 70)], Head(rng.choice([-1, 1], (4, 70)))
+    )
     x = rng.integers(0, 2, 24)
     ball = count(network, x, Hamming(5)).certificate
     assert "55,455 inputs counted again in" in check_count(ball, network)
@@ -56,7 +60,9 @@ def test_far_too_many_to_visit():
 
 def test_too_large_is_said(monkeypatch):
     rng = np.random.default_rng(2)
-    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (40, 30)), [15] * 40)], Head(rng.choice([-1, 1], (4, 40))))
+    network = Network.of_bits(
+        [DenseLayer(rng.choice([-1, 1], (40, 30)), [15] * 40)], Head(rng.choice([-1, 1], (4, 40)))
+    )
     certificate = count(network, rng.integers(0, 2, 30), Hamming(6)).certificate
     monkeypatch.setattr(module, "_VISITED", 1000)
     with pytest.raises(CertificateError, match="too many to count again"):

@@ -1,4 +1,6 @@
-"""Proofs in clauses: the checker writes the same clauses by its own code, follows true proofs, and refuses all others."""
+"""Proofs in clauses: the checker writes the same clauses by its own code, follows true proofs,
+and refuses all others.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def both(network, question, other=None):
     """A question as the engines see it, and as the checker does."""
     problems, _ = problems_of(network, question)
     data, limit = question.data(network), Limit()
-    plains = [plain_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))]
+    plains = [
+        plain_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))
+    ]
     return list(zip(problems, plains, strict=True))
 
 
@@ -51,7 +55,12 @@ def test_the_checker_writes_the_same_clauses(seed):
     x = random_sample(network, rng)
     label = int(network.predict(np.array([x], object))[0])
     for region in REGIONS:
-        for target, ties in ((None, "lowest"), (None, "against"), ((label + 1) % 3, "lowest"), ((label + 2) % 3, "against")):
+        for target, ties in (
+            (None, "lowest"),
+            (None, "against"),
+            ((label + 1) % 3, "lowest"),
+            ((label + 2) % 3, "against"),
+        ):
             for problem, plain in both(network, Robust(x, region, target, ties)):
                 cnf = Cnf.of(problem)
                 assert clauses_of(plain) == (cnf.variables, list(cnf.clauses))
@@ -65,8 +74,16 @@ def test_the_checker_writes_the_same_clauses_for_two_sides(seed):
     rng = np.random.default_rng(100 + seed)
     network = random_network(rng)
     names, n = network.encoder.names, network.encoder.width
-    other = Network(network.encoder, [DenseLayer(rng.integers(-1, 2, (3, n)), [1, 2, 0])], Head(rng.integers(-1, 2, (3, 3)), [0, 1, 0]))
-    for question in (Agree(other), *(Fair([name]) for name in names[:2]), *(Monotone(name) for name in names[:2])):
+    other = Network(
+        network.encoder,
+        [DenseLayer(rng.integers(-1, 2, (3, n)), [1, 2, 0])],
+        Head(rng.integers(-1, 2, (3, 3)), [0, 1, 0]),
+    )
+    for question in (
+        Agree(other),
+        *(Fair([name]) for name in names[:2]),
+        *(Monotone(name) for name in names[:2]),
+    ):
         try:
             pairs = both(network, question, other)
         except SugenetError:
@@ -128,7 +145,10 @@ def test_a_proof_with_anything_changed_is_refused(proved):
 
 def random_clauses(rng, variables, count):
     return [
-        tuple(int(v) * int(s) for v, s in zip(rng.choice(variables, 3, replace=False) + 1, rng.choice([-1, 1], 3), strict=True))
+        tuple(
+            int(v) * int(s)
+            for v, s in zip(rng.choice(variables, 3, replace=False) + 1, rng.choice([-1, 1], 3), strict=True)
+        )
         for _ in range(count)
     ]
 
@@ -156,10 +176,14 @@ def test_lemmas_follow_iff_plain_propagation_says_so(seed):
     rng = np.random.default_rng(seed)
     clauses = random_clauses(rng, 8, 30)
     satisfiable = any(
-        all(any((v > 0) == row[abs(v) - 1] for v in clause) for clause in clauses) for row in product((False, True), repeat=8)
+        all(any((v > 0) == row[abs(v) - 1] for v in clause) for clause in clauses)
+        for row in product((False, True), repeat=8)
     )
     for _ in range(20):
-        lemma = tuple(int(v) * int(s) for v, s in zip(rng.choice(8, 2, replace=False) + 1, rng.choice([-1, 1], 2), strict=True))
+        lemma = tuple(
+            int(v) * int(s)
+            for v, s in zip(rng.choice(8, 2, replace=False) + 1, rng.choice([-1, 1], 2), strict=True)
+        )
         state = states_of([*clauses, lemma], len(clauses), [len(clauses)], 8)
         assert (state == len(clauses)) != follows_by_propagation(clauses, lemma)
         assert not (satisfiable and state == -1)
@@ -175,7 +199,9 @@ def test_proofs_of_random_clauses(seed):
         lines = [] if satisfiable else solver.get_proof()
     lemmas = [tuple(int(word) for word in line.split()[:-1]) for line in lines if not line.startswith("d")]
     count = len(clauses)
-    state, used, _ = propagate_all(*flat([*clauses, *lemmas]), count, np.arange(count, count + len(lemmas)), 40, True)
+    state, used, _ = propagate_all(
+        *flat([*clauses, *lemmas]), count, np.arange(count, count + len(lemmas)), 40, True
+    )
     assert state == (-2 if satisfiable else -1)
     if not satisfiable:
         kept = [lemma for lemma, needed in zip(lemmas, used[count:], strict=True) if needed]

@@ -1,4 +1,7 @@
-"""Forged certificates are refused, or true: brute force decides. Small ones that ask for much are refused within limits."""
+"""Forged certificates are refused, or true: brute force decides.
+
+Small ones that ask for much are refused within limits.
+"""
 
 from functools import cache
 from itertools import islice
@@ -36,7 +39,9 @@ def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
             monkeypatch.setattr(check_large, "_CELLS", cells)
             said[cells] = tried(forgery)
             assert not said[cells].false, forgery.how
-        coarser = "bounds do not exclude" in said[-1].said  # convolutions are bounded less closely than their neurons one by one
+        coarser = (
+            "bounds do not exclude" in said[-1].said
+        )  # convolutions are bounded less closely than their neurons one by one
         assert said[-1].accepted == (said[1 << 60].accepted and not coarser), forgery.how
     assert maps > 200
 
@@ -50,7 +55,9 @@ def test_no_false_certificate_is_accepted_at_length(seed):
 
 def test_certificates_as_they_are_hold():
     found = [forgery for forgery in islice(forgeries(9), 900) if forgery.how == "as it is"]
-    proofs = [forgery.certificate["proof"]["kind"] for forgery in found if forgery.certificate["proof"] is not None]
+    proofs = [
+        forgery.certificate["proof"]["kind"] for forgery in found if forgery.certificate["proof"] is not None
+    ]
     assert {"bounds", "walk", "rup", "partition"} <= set(proofs)
     held = [forgery for forgery in found if tried(forgery).accepted]
     assert len(held) > len(found) // 2  # the others are false claims with the right numbers

@@ -23,7 +23,9 @@ from tests.fuzzing.truth import Truth, is_true
 
 def proved():
     network = bits(12, 8)
-    return network, json.loads(json.dumps(sg.verify(network, sg.Robust([0] * 12, sg.Hamming(0)), engine="bounds").certificate))
+    return network, json.loads(
+        json.dumps(sg.verify(network, sg.Robust([0] * 12, sg.Hamming(0)), engine="bounds").certificate)
+    )
 
 
 def walked(radius=4, **numbers):
@@ -31,11 +33,16 @@ def walked(radius=4, **numbers):
     certificate = json.loads(json.dumps(sg.verify(network, sg.Robust([0] * 40, sg.Hamming(0))).certificate))
     certificate["question"]["region"]["radius"] = str(radius)
     sets = sum(comb(40, k) for k in range(radius + 1))
-    certificate["proof"] = {"kind": "walk", "sets": sets, "patterns": min(sets, 10**9), "digest": "0" * 16} | numbers
+    certificate["proof"] = {
+        "kind": "walk",
+        "sets": sets,
+        "patterns": min(sets, 10**9),
+        "digest": "0" * 16,
+    } | numbers
     return certificate | {"answer": "proved", "witness": None}, network
 
 
-# -- limits ----------------------------------------------------------------------------------------------------------------------
+# -- limits --------------------------------------------------------------------------------------------------
 
 
 def test_what_was_not_checked_in_time_is_not_called_wrong():
@@ -51,7 +58,10 @@ def test_what_needs_too_much_memory_is_not_called_wrong():
         sg.check(certificate, network, memory_limit=2_000_000)
 
 
-@pytest.mark.parametrize("wrong", [{"time_limit": -1}, {"time_limit": float("nan")}, {"memory_limit": "1 GB"}, {"memory_limit": True}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"time_limit": -1}, {"time_limit": float("nan")}, {"memory_limit": "1 GB"}, {"memory_limit": True}],
+)
 def test_limits_are_numbers(wrong):
     network, certificate = proved()
     with pytest.raises(sg.errors.QuestionError, match="must be a number, not negative, or None for no limit"):
@@ -60,7 +70,10 @@ def test_limits_are_numbers(wrong):
 
 def test_a_walk_stops_once_it_has_more_than_it_claims(monkeypatch):
     monkeypatch.setattr(check_sets, "_WORK", 0)  # nothing is counted in advance
-    for numbers, words in (({"patterns": 3}, "more than the 3 patterns"), ({"sets": 7, "patterns": 7}, "more than the 7 ")):
+    for numbers, words in (
+        ({"patterns": 3}, "more than the 3 patterns"),
+        ({"sets": 7, "patterns": 7}, "more than the 7 "),
+    ):
         certificate, network = walked(radius=40, **numbers)
         with pytest.raises(CertificateError, match=words) as caught:
             sg.check(certificate, network, time_limit=None)  # 2^40 sets, which nobody waits for
@@ -94,7 +107,9 @@ def test_sets_are_counted_as_they_are_walked():
         assert check_sets.sets_of(weights, budget, Limit(), sums=1000) == expected
 
 
-@pytest.mark.parametrize("numbers", [{"patterns": 5.0}, {"patterns": 0}, {"sets": True}, {"patterns": 10**13}, {"sets": 0}])
+@pytest.mark.parametrize(
+    "numbers", [{"patterns": 5.0}, {"patterns": 0}, {"sets": True}, {"patterns": 10**13}, {"sets": 0}]
+)
 def test_a_walk_has_numbers(numbers):
     certificate, network = walked(**numbers)
     with pytest.raises(CertificateError, match="a walk"):
@@ -111,7 +126,7 @@ def test_a_walk_over_maps_is_seen_without_writing_them_out():
     assert "8 changes" in sg.check(json.loads(json.dumps(answer.certificate)), network, memory_limit=64 << 20)
 
 
-# -- form ------------------------------------------------------------------------------------------------------------------------
+# -- form ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,10 +134,19 @@ def test_a_walk_over_maps_is_seen_without_writing_them_out():
     [
         (lambda c: c.update(note=""), "the certificate has a field 'note' that it must not have"),
         (lambda c: c["proof"].update(note=""), "the proof has a field 'note' that it must not have"),
-        (lambda c: c.update(proved_up_to=None), "the certificate has a field 'proved_up_to' that it must not have"),
-        (lambda c: c.update(witness=[0] * 12), "the field 'witness' must be null where the answer is 'proved'"),
+        (
+            lambda c: c.update(proved_up_to=None),
+            "the certificate has a field 'proved_up_to' that it must not have",
+        ),
+        (
+            lambda c: c.update(witness=[0] * 12),
+            "the field 'witness' must be null where the answer is 'proved'",
+        ),
         (lambda c: c.update(answer="undecided"), "the certificate has no field 'proved_up_to'"),
-        (lambda c: c.update(answer="undecided", proved_up_to=None), "there is a proof, but nothing that it proves"),
+        (
+            lambda c: c.update(answer="undecided", proved_up_to=None),
+            "there is a proof, but nothing that it proves",
+        ),
         (lambda c: c.update(version=2.0), "no sugenet certificate of version 2"),
         (lambda c: c.update(version=True), "no sugenet certificate of version 2"),
         (lambda c: c.update(proof=None), "the proof must be a JSON object"),
@@ -164,7 +188,7 @@ def test_json_that_is_nested_deeply_is_refused(tmp_path):
         read_json(path)
 
 
-# -- whole numbers at the edges of 32, 53 and 64 bits ------------------------------------------------------------------------------
+# -- whole numbers at the edges of 32, 53 and 64 bits --------------------------------------------------------
 
 
 @pytest.mark.parametrize("edge", [31, 32, 40, 53, 62, 63, 64])
@@ -173,7 +197,8 @@ def test_goals_are_exact_at_the_edges(edge):
     rng = np.random.default_rng(edge)
     for _ in range(200):
         factors = [
-            int(s) * max(0, (1 << max(0, edge - 31)) + int(d)) for s, d in zip(rng.choice([-1, 1], 3), rng.integers(-3, 4, 3), strict=True)
+            int(s) * max(0, (1 << max(0, edge - 31)) + int(d))
+            for s, d in zip(rng.choice([-1, 1], 3), rng.integers(-3, 4, 3), strict=True)
         ]
         counts = np.array([[(1 << 31) - 1 - int(d) for d in rng.integers(0, 4, 3)] for _ in range(4)])
         least = sum(f * int(m) for f, m in zip(factors, counts[0], strict=True)) + int(rng.integers(-1, 2))
@@ -189,7 +214,10 @@ def test_verdicts_about_huge_heads_are_right(seed):
     rng = np.random.default_rng(seed)
     inputs, edge = int(rng.integers(1, 4)), int(rng.choice([31, 32, 53, 62, 63, 64, 80]))
     most = ((1 << 31) - 1) // inputs
-    weights = [[int(rng.choice([-1, 0, 1])) * (most - int(rng.integers(0, 3))) for _ in range(inputs)] for _ in range(2)]
+    weights = [
+        [int(rng.choice([-1, 0, 1])) * (most - int(rng.integers(0, 3))) for _ in range(inputs)]
+        for _ in range(2)
+    ]
     scale = [Fraction(max(0, (1 << max(0, edge - 31)) + int(rng.integers(-2, 3)))) for _ in range(2)]
     bias = [a * sum(map(abs, row)) + int(rng.integers(-1, 2)) for a, row in zip(scale, weights, strict=True)]
     network = Network.of_bits([], Head(weights, bias, scale))
@@ -201,7 +229,9 @@ def test_verdicts_about_huge_heads_are_right(seed):
         assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
     question = {"kind": "always", "label": 0, "where": []}
     plain = plain_of(setting_of(question, network, None, Limit()), Limit())
-    assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [truth.label(x) != 0 for x in truth.inputs]
+    assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [
+        truth.label(x) != 0 for x in truth.inputs
+    ]
     for engine in ("auto", "bounds", "flips", "exhaust", "cdcl"):
         answer = sg.verify(network, sg.Always(0), engine=engine, time_limit=5)
         assert is_true(answer.certificate, network)
@@ -246,19 +276,27 @@ def test_thresholds_far_away_decide_as_they_say(tau):
 def _beyond_64_bits():
     """Four inputs, all of class 0, whose scores fit no machine word and whose weights cannot be packed."""
     weights, scale = [[67108864, -67108864], [3, -67108864]], [Fraction(236345639831), Fraction(67004534638)]
-    return Network.of_bits([], Head(weights, [a * sum(map(abs, row)) for a, row in zip(scale, weights, strict=True)], scale))
+    return Network.of_bits(
+        [], Head(weights, [a * sum(map(abs, row)) for a, row in zip(scale, weights, strict=True)], scale)
+    )
 
 
 def test_few_inputs_are_answered_whatever_the_size_of_the_scores():
     network = _beyond_64_bits()
     everything = np.array([[a, b] for a in (0, 1) for b in (0, 1)])
-    assert network.predict(everything).tolist() == [0] * 4 == network.predict(everything, engine="definition").tolist()
+    assert (
+        network.predict(everything).tolist()
+        == [0] * 4
+        == network.predict(everything, engine="definition").tolist()
+    )
     with pytest.raises(sg.errors.TooLargeError, match="engine='definition'"):
         network.predict(everything, engine="numpy")
     for question in (sg.Always(0), sg.Robust([1, 0], sg.Hamming(1)), sg.Agree(network)):
         answer = sg.verify(network, question)
         assert isinstance(answer, sg.Proved)
-        assert "changes is a violation" in sg.check(json.loads(json.dumps(answer.certificate)), network, network)
+        assert "changes is a violation" in sg.check(
+            json.loads(json.dumps(answer.certificate)), network, network
+        )
     answer = sg.whatif(network, [1, 0])
     assert answer.data()["outcome"] == "none"
     sg.check(answer.certificate, network)

@@ -21,7 +21,13 @@ ONE = np.ones((1, 1), np.int64)
 
 
 def proof_of(clauses, variables, facts=(), cuts=()):
-    return {"kind": "rup", "variables": variables, "facts": list(facts), "cuts": [list(c) for c in cuts], "clauses": clauses}
+    return {
+        "kind": "rup",
+        "variables": variables,
+        "facts": list(facts),
+        "cuts": [list(c) for c in cuts],
+        "clauses": clauses,
+    }
 
 
 def two_inputs(least, goal=1):
@@ -31,13 +37,17 @@ def two_inputs(least, goal=1):
 
 
 def test_propagation_alone_can_be_enough():
-    assert check_rup(proof_of([[]], 5), two_inputs(3)) == "1 clauses follow one after the other, the last one empty"
+    assert (
+        check_rup(proof_of([[]], 5), two_inputs(3))
+        == "1 clauses follow one after the other, the last one empty"
+    )
     with pytest.raises(CertificateError, match="clause 1 of 1, the empty one, does not follow"):
         check_rup(proof_of([[]], 5), two_inputs(2))
 
 
 def test_clauses_must_follow_in_order():
-    # x1 xor x2, wanted together with x1 = x2: (a or b), (not a or not b) as neurons, both wanted, and steps chained to be equal
+    # x1 xor x2, wanted together with x1 = x2: (a or b), (not a or not b) as neurons, both wanted, and steps
+    # chained to be equal
     weights = np.array([[1, 1], [-1, -1], [1, -1], [-1, 1]])
     layers = ((weights, np.array([1, -1, 0, 0])), (np.ones((1, 4), np.int64), np.array([4])))
     problem = Plain(((0,), (1,)), None, layers, ((0,),))
@@ -98,7 +108,8 @@ def test_facts_hold_for_every_allowed_input():
 
 
 def test_cuts_are_sums_with_the_budget():
-    # both neurons need two of their own inputs, one shared; the budget is 2: with the cuts, propagation sees that they exclude each other
+    # both neurons need two of their own inputs, one shared; the budget is 2: with the cuts, propagation sees
+    # that they exclude each other
     weights = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
     layers = ((weights, np.array([2, 2])), (np.ones((1, 2), np.int64), np.array([2])))
     problem = Plain(tuple((i,) for i in range(4)), ((1, 1, 1, 1), 2), layers, ((0,),))
@@ -138,7 +149,9 @@ def test_tampered_proofs_fail_when_they_should(seed):
     rng = np.random.default_rng(seed)
     failed = 0
     steps = (
-        np.array([[bool(v) for v in row] for row in product((0, 1), repeat=problem.cascade.steps)]) if problem.cascade.steps < 8 else None
+        np.array([[bool(v) for v in row] for row in product((0, 1), repeat=problem.cascade.steps)])
+        if problem.cascade.steps < 8
+        else None
     )
     assert steps is None
     for _ in range(30):

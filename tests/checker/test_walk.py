@@ -32,7 +32,12 @@ def test_all_sets_as_by_brute_force(seed):
         for goal in (NEVER, loses(network.head, label), wins(network.head, label)):
             sets, patterns, digest, bad = expected(Problem(near, goal), budget=near.budget)
             found = walk(*pieces(near), goal.violates, threads=1 + seed % 3)
-            assert (found.sets, found.patterns, found.digest, found.bad) == (sets, patterns, digest, bool(bad))
+            assert (found.sets, found.patterns, found.digest, found.bad) == (
+                sets,
+                patterns,
+                digest,
+                bool(bad),
+            )
 
 
 @pytest.mark.parametrize("fragile", [1, 63, 64, 65, 200])
@@ -42,7 +47,10 @@ def test_engine_and_checker_agree(fragile, threads):
     label = int(network.predict(np.array([x], object))[0])
     for region in (Hamming(3), Anything()):
         near = region.around(network, x)
-        silent, found = Problem(near, NEVER), walk(*pieces(near), loses(network.head, label).violates, threads=threads)
+        silent, found = (
+            Problem(near, NEVER),
+            walk(*pieces(near), loses(network.head, label).violates, threads=threads),
+        )
         level = flip_level(silent, 0, near.budget or sum(move.weight for move in near.moves), threads=threads)
         assert (found.sets, found.patterns, found.digest) == (level.sets, level.patterns, level.digest)
         if combinations(near) is not None:
@@ -73,11 +81,25 @@ def test_a_planted_violation_is_found(chosen):
 
 def test_large_weights_and_no_layers():
     rng = np.random.default_rng(0)
-    base, gain = rng.integers(-3, 3, 9), [[(1, rng.integers(-9, 10, 9))], [(2, rng.integers(-9, 10, 9)), (3, rng.integers(-9, 10, 9))]]
-    layers = [(rng.integers(-300, 301, (7, 9)), rng.integers(0, 900, 7)), (rng.integers(-5, 6, (70, 7)), rng.integers(0, 20, 70))]
+    base, gain = (
+        rng.integers(-3, 3, 9),
+        [[(1, rng.integers(-9, 10, 9))], [(2, rng.integers(-9, 10, 9)), (3, rng.integers(-9, 10, 9))]],
+    )
+    layers = [
+        (rng.integers(-300, 301, (7, 9)), rng.integers(0, 900, 7)),
+        (rng.integers(-5, 6, (70, 7)), rng.integers(0, 20, 70)),
+    ]
     head = rng.integers(-9, 10, (3, 70))
     seen = []
-    walk(base, gain, 4, layers, head, lambda counts: seen.extend(counts.tolist()) or np.zeros(len(counts), bool), threads=1)
+    walk(
+        base,
+        gain,
+        4,
+        layers,
+        head,
+        lambda counts: seen.extend(counts.tolist()) or np.zeros(len(counts), bool),
+        threads=1,
+    )
     expected = set()
     for first, second in ((0, 0), (1, 0), (0, 1), (0, 2), (1, 1), (1, 2)):
         margin = base + first * gain[0][0][1] + (gain[1][second - 1][1] if second else 0)

@@ -29,12 +29,17 @@ def in_process(words, given=""):
 
 def as_process(words, given=""):
     """The same, in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "sugenet", *words], input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "sugenet", *words], input=given, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout, done.stderr
 
 
 def run_line(line, run=in_process):
-    """The same of a line: commands with pipes between them, the first perhaps with a file as its input. All of standard error is joined."""
+    """The same of a line: commands with pipes between them, the first perhaps with a file as its input.
+
+    All of standard error is joined.
+    """
     given, err, code = "", "", 0
     for part in line.split(" | "):
         words = shlex.split(part)

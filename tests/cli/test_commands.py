@@ -26,7 +26,9 @@ def run(capsys, *arguments):
 
 
 def test_demo_as_a_process():
-    done = subprocess.run([sys.executable, "-m", "sugenet", "demo"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sugenet", "demo"], capture_output=True, text=True, check=True
+    )
     assert "Example 1 of the paper" in done.stdout
     assert "1 changed feature would turn it, in 3 ways" in done.stdout
     assert "343 of 359 right" in done.stdout
@@ -119,7 +121,18 @@ def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
     assert code == 1
     assert "the witness costs" in err
     code, out, _ = run(
-        capsys, "whatif", "breast_cancer", "--index", 3, "--cost", "Hamming", "--to", "benign", "--keep", "mean radius", "--json"
+        capsys,
+        "whatif",
+        "breast_cancer",
+        "--index",
+        3,
+        "--cost",
+        "Hamming",
+        "--to",
+        "benign",
+        "--keep",
+        "mean radius",
+        "--json",
     )
     data = json.loads(out)
     assert data["outcome"] == "minimum"
@@ -136,7 +149,17 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
     with open(tmp_path / "data.csv", "w", newline="") as file:
         csv.writer(file).writerows(rows)
     code, out, err = run(
-        capsys, "train", tmp_path / "data.csv", "--target", "kind", "-o", tmp_path / "m.sugenet", "--hidden", "8", "--epochs", 15
+        capsys,
+        "train",
+        tmp_path / "data.csv",
+        "--target",
+        "kind",
+        "-o",
+        tmp_path / "m.sugenet",
+        "--hidden",
+        "8",
+        "--epochs",
+        15,
     )
     assert code == 0
     assert "120 samples of 2 features" in err
@@ -156,15 +179,24 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (["predict", "digits", "--index", "-1"], "--index -1 is not one of"),
         (["trace", "digits"], "there are 359 samples. Choose one with --index"),
         (["trace", "digits", "--index", "0", "--layer", "5"], "there is no layer 5"),
-        (["rules", "digits", "--neuron", "65"], "layer 1: there is no neuron 65: the layer has 64, numbered from 1"),
+        (
+            ["rules", "digits", "--neuron", "65"],
+            "layer 1: there is no neuron 65: the layer has 64, numbered from 1",
+        ),
         (["rules", "digits", "--neuron", "1", "--limit", "-1"], "--limit -1 must be from 0 to 100000"),
-        (["rules", "digits", "--neuron", "1", "--limit", "1" + "0" * 20], "--limit 100000000000000000000 must be from 0 to 100000"),
+        (
+            ["rules", "digits", "--neuron", "1", "--limit", "1" + "0" * 20],
+            "--limit 100000000000000000000 must be from 0 to 100000",
+        ),
         (["trace", "digits", "--index", "1", "--limit", "-1"], "--limit -1 must not be negative"),
         (["predict", "digits", "--limit", "-1"], "--limit -1 must not be negative"),
         (["predict", "digits", "--threads", "99999999999"], "--threads 99999999999 must be from 1 to 1024"),
         (["predict", "digits", "--threads", "0"], "--threads 0 must be from 1 to 1024"),
         (["predict", "digits", "--target", "kind"], "--target kind names a column of a CSV file"),
-        (["whatif", "digits", "--index", "7", "-o", "nowhere/c.json"], "'nowhere/c.json' cannot be written: there is no folder"),
+        (
+            ["whatif", "digits", "--index", "7", "-o", "nowhere/c.json"],
+            "'nowhere/c.json' cannot be written: there is no folder",
+        ),
         (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
         (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
         (["whatif", "digits", "--index", "7", "--within", "far"], "--within far is not a number"),
@@ -172,12 +204,18 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
         (["train", ".", "--target", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),
         (["train", "nowhere.csv", "--target", "y", "-o", "."], "'.' cannot be written: it is a folder"),
-        (["train", "nowhere.csv", "--target", "y", "-o", "nowhere/m.sugenet"], "'nowhere/m.sugenet' cannot be written: there is no folder"),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "nowhere/m.sugenet"],
+            "'nowhere/m.sugenet' cannot be written: there is no folder",
+        ),
         (
             ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--threads", "99999999999"],
             "--threads 99999999999 must be from 1 to 1024",
         ),
-        (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"], "--hidden a must be whole numbers"),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"],
+            "--hidden a must be whole numbers",
+        ),
     ],
 )
 def test_bad_input_ends_with_one_line_and_code_2(capsys, arguments, message):
@@ -250,7 +288,9 @@ def process(line, **environment):
     """A shell line as a process, with output buffered as usual; {sugenet} stands for the command."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     script = "set -o pipefail\n" + line.format(sugenet=f"{sys.executable} -m sugenet")
-    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=kept | environment)
+    return subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=False, env=kept | environment
+    )
 
 
 @pytest.mark.parametrize("command", ["summary digits", "--help", "--version"])
@@ -271,7 +311,9 @@ def test_streams_that_are_closed_from_the_start_are_no_error():
 
 
 def test_letters_that_the_terminal_lacks_are_spelled_out(tmp_path):
-    network = sg.Network.of_bits([sg.DenseLayer([[1, 1]], [1])], sg.Head([[-1], [1]]), classes=["né", "pas né"])
+    network = sg.Network.of_bits(
+        [sg.DenseLayer([[1, 1]], [1])], sg.Head([[-1], [1]]), classes=["né", "pas né"]
+    )
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,-1\n")
     line = f"{{sugenet}} predict {tmp_path}/m.sugenet {tmp_path}/x.csv --engine definition"
@@ -322,7 +364,9 @@ def test_a_file_named_like_a_shipped_model_does(capsys, monkeypatch, tmp_path):
 
 
 def test_an_option_means_the_same_everywhere():
-    """One metavar and one reader of values for each option, whatever the command; the shared ones are where they belong."""
+    """One metavar and one reader of values for each option, whatever the command;
+    the shared ones are where they belong.
+    """
     _, commands = parser_of_all()
     meanings, has = {}, {}
     for name, parser in commands.items():
@@ -356,8 +400,12 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sugenet {sg.__version__}\n"
 
 
-@pytest.mark.parametrize(("place", "message"), [(".", "checkpoint='.' is a folder"), ("nowhere/c", "there is no folder 'nowhere'")])
-def test_a_checkpoint_without_a_place_is_refused_before_training(capsys, monkeypatch, tmp_path, place, message):
+@pytest.mark.parametrize(
+    ("place", "message"), [(".", "checkpoint='.' is a folder"), ("nowhere/c", "there is no folder 'nowhere'")]
+)
+def test_a_checkpoint_without_a_place_is_refused_before_training(
+    capsys, monkeypatch, tmp_path, place, message
+):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.csv").write_text("a,y\n" + "1,u\n2,v\n" * 10)
@@ -396,7 +444,12 @@ def test_a_network_of_another_program_must_be_converted_first(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [("summary", "-"), ("train", "-", "--target", "y", "-o", "m.sugenet"), ("verify", "digits", "--query", "-")]
+    "words",
+    [
+        ("summary", "-"),
+        ("train", "-", "--target", "y", "-o", "m.sugenet"),
+        ("verify", "digits", "--query", "-"),
+    ],
 )
 def test_standard_input_is_for_texts(capsys, words):
     code, _, err = run(capsys, *words)
@@ -405,12 +458,20 @@ def test_standard_input_is_for_texts(capsys, words):
 
 
 @pytest.mark.parametrize(
-    "words", [("predict", "digits", "digits"), ("check", "digits", "digits"), ("verify", "digits", "--query", "digits")]
+    "words",
+    [
+        ("predict", "digits", "digits"),
+        ("check", "digits", "digits"),
+        ("verify", "digits", "--query", "digits"),
+    ],
 )
 def test_the_name_of_a_shipped_model_is_no_file(capsys, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     code, _, err = run(capsys, *words)
-    assert (code, err) == (2, "sugenet: digits cannot be read: there is no such file or folder. Check the path.\n")
+    assert (code, err) == (
+        2,
+        "sugenet: digits cannot be read: there is no such file or folder. Check the path.\n",
+    )
 
 
 def test_the_margin_of_a_tie_is_0():

@@ -31,7 +31,11 @@ def bash(capsys, tmp_path):
     def offered(*words):
         asked = 'COMP_WORDS=(sugenet "$@")\nCOMP_CWORD=$#\n_sugenet\nprintf "%s\\n" "${COMPREPLY[@]}"'
         done = subprocess.run(
-            ["bash", "-c", f"{script}\n{asked}", "bash", *words], capture_output=True, text=True, check=True, cwd=tmp_path
+            ["bash", "-c", f"{script}\n{asked}", "bash", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
         )
         assert done.stderr == ""
         return done.stdout.splitlines()
@@ -77,7 +81,9 @@ def test_fish_offers_commands_options_and_values(capsys, tmp_path):
 
     def offered(line):
         code = f"source {tmp_path}/sugenet.fish; complete -C '{line}'"
-        done = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
         assert done.stderr == ""
         return [offer.partition("\t")[0] for offer in done.stdout.splitlines()]
 
@@ -103,5 +109,7 @@ def test_scripts_name_every_command_and_option(capsys, shell):
 
 
 def test_the_script_comes_from_a_process_too():
-    done = subprocess.run([sys.executable, "-m", "sugenet", "completion", "bash"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sugenet", "completion", "bash"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.endswith("complete -o filenames -F _sugenet sugenet\n")

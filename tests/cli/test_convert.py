@@ -19,7 +19,16 @@ def test_a_model_goes_to_onnx_and_back(capsys, tmp_path):
     code, out, _ = run(capsys, "convert", "digits", "-o", tmp_path / "digits.onnx")
     assert code == 0
     assert "written to" in out
-    code, out, _ = run(capsys, "convert", tmp_path / "digits.onnx", "-o", tmp_path / "again.sugenet", "--inputs", "0..16", "--json")
+    code, out, _ = run(
+        capsys,
+        "convert",
+        tmp_path / "digits.onnx",
+        "-o",
+        tmp_path / "again.sugenet",
+        "--inputs",
+        "0..16",
+        "--json",
+    )
     assert code == 0
     report = json.loads(out)
     again = sg.load(tmp_path / "again.sugenet")
@@ -31,8 +40,24 @@ def test_a_model_goes_to_onnx_and_back(capsys, tmp_path):
 
 def test_a_match_count_file_is_converted(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "net.npz", W0=rng.integers(0, 2, (5, 6)), T0=np.full(5, 2), W1=rng.integers(0, 2, (3, 5)), T1=np.zeros(3, int))
-    code, out, _ = run(capsys, "convert", tmp_path / "net.npz", "-o", tmp_path / "net.sugenet", "--inputs", "bits", "--classes", "a,b,c")
+    np.savez(
+        tmp_path / "net.npz",
+        W0=rng.integers(0, 2, (5, 6)),
+        T0=np.full(5, 2),
+        W1=rng.integers(0, 2, (3, 5)),
+        T1=np.zeros(3, int),
+    )
+    code, out, _ = run(
+        capsys,
+        "convert",
+        tmp_path / "net.npz",
+        "-o",
+        tmp_path / "net.sugenet",
+        "--inputs",
+        "bits",
+        "--classes",
+        "a,b,c",
+    )
     assert code == 0
     assert "5 neurons, 0 flipped" in out
     assert sg.load(tmp_path / "net.sugenet").classes == ("a", "b", "c")
@@ -42,7 +67,9 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     torch.manual_seed(0)
     norm = {f"features.3.{part}": torch.ones(3) for part in ("weight", "bias", "running_mean", "running_var")}
-    torch.save({"features.2.weight": torch.randn(3, 4), **norm, "fc.weight": torch.randn(2, 3)}, tmp_path / "fc.pt")
+    torch.save(
+        {"features.2.weight": torch.randn(3, 4), **norm, "fc.weight": torch.randn(2, 3)}, tmp_path / "fc.pt"
+    )
     code, out, err = run(capsys, "convert", tmp_path / "fc.pt", "-o", tmp_path / "fc.sugenet")
     assert (code, out) == (2, "")
     assert "--bits 1" in err
@@ -54,7 +81,16 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
     assert "bits=2, but only networks whose weights and activations have one bit" in err
     torch.save({"c.weight": torch.randn(3, 1, 2, 2), "d.weight": torch.randn(2, 12)}, tmp_path / "conv.pt")
     layers = "conv:c(weights=sign) sign flatten linear:d(weights=sign)"
-    given = ["convert", tmp_path / "conv.pt", "-o", tmp_path / "conv.sugenet", "--inputs", "bits", "--architecture", layers]
+    given = [
+        "convert",
+        tmp_path / "conv.pt",
+        "-o",
+        tmp_path / "conv.sugenet",
+        "--inputs",
+        "bits",
+        "--architecture",
+        layers,
+    ]
     code, out, err = run(capsys, *given)
     assert (code, out) == (2, "")
     assert "--shape 1,28,28" in err
@@ -70,8 +106,14 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
         (["convert", "nowhere.onnx", "-o", "x.sugenet"], "nowhere.onnx"),
         (["convert", "README.md", "-o", "x.sugenet"], "no kind that can be imported"),
         (["convert", "digits", "-o", "x.txt"], "must end in .sugenet or .onnx"),
-        (["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "floats"], "--inputs floats is not bits, reals, or integers"),
-        (["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "0..255/0"], "--inputs 0..255/0 is not bits, reals, or integers"),
+        (
+            ["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "floats"],
+            "--inputs floats is not bits, reals, or integers",
+        ),
+        (
+            ["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "0..255/0"],
+            "--inputs 0..255/0 is not bits, reals, or integers",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_named(capsys, arguments, message):

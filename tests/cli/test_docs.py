@@ -1,4 +1,6 @@
-"""Console examples of README and docs print what they say: those of one page run one after the other, in one folder."""
+"""Console examples of README and docs print what they say: those of one page run one after the
+other, in one folder.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def examples(page):
-    """Commands of a page with the output that is shown below each; other commands than sugenet are left out."""
+    """Commands of a page with the output that is shown below each;
+    other commands than sugenet are left out.
+    """
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
         for line, shown in re.findall(r"^\$ (sugenet [^\n]*)\n((?:(?!\$ ).*\n)*)", block, flags=re.MULTILINE):
             yield re.sub(r"\s+# .*", "", line), shown

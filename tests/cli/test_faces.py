@@ -1,4 +1,6 @@
-"""``sugenet report`` and ``sugenet serve``: files that are whole, pages on standard output, a server that ends with Ctrl-C."""
+"""``sugenet report`` and ``sugenet serve``: files that are whole, pages on standard output,
+a server that ends with Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.cli.runner import in_process
 @pytest.fixture
 def example(tmp_path, monkeypatch):
     """The paper's example with its input, in the folder that is worked in."""
-    network = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"])
+    network = sg.Network.of_bits(
+        [sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"]
+    )
     sg.save(network, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("x1,x2,x3,x4,kind\n1,-1,1,-1,off\n1,1,1,1,on\n")
     monkeypatch.chdir(tmp_path)
@@ -27,7 +31,9 @@ def example(tmp_path, monkeypatch):
 
 
 def payload_of(page):
-    return json.loads(re.search(r'<script type="application/json" id="payload"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="payload"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
+    )
 
 
 @pytest.mark.parametrize("kind", [[], ["--interactive"]])
@@ -45,10 +51,24 @@ def test_a_page_goes_to_a_file_or_to_standard_output(example, tmp_path, kind):
 
 
 def test_the_interactive_page_knows_samples_truth_and_answers(example):
-    words = ["report", "example.sugenet", "input.csv", "--index", "1", "--target", "kind", "--interactive", "-o", "-"]
+    words = [
+        "report",
+        "example.sugenet",
+        "input.csv",
+        "--index",
+        "1",
+        "--target",
+        "kind",
+        "--interactive",
+        "-o",
+        "-",
+    ]
     data = payload_of(in_process(words)[1])
     assert (data["title"], data["server"], data["fingerprint"]) == ("example", False, example.fingerprint)
-    assert [(sample["values"], sample["truth"]) for sample in data["samples"]] == [([1, -1, 1, -1], 0), ([1, 1, 1, 1], 1)]
+    assert [(sample["values"], sample["truth"]) for sample in data["samples"]] == [
+        ([1, -1, 1, -1], 0),
+        ([1, 1, 1, 1], 1),
+    ]
     assert data["start"] == 1
     assert data["answers"][0]["answer"]["kind"] == "whatif"
 
@@ -69,9 +89,14 @@ def test_seed_and_threads_reach_the_questions_of_an_interactive_page(example, mo
 
 
 def test_a_place_that_cannot_be_written_is_named_before_work(example):
-    code, out, err = in_process(["report", "example.sugenet", "input.csv", "--index", "1", "-o", "nowhere/page.html"])
+    code, out, err = in_process(
+        ["report", "example.sugenet", "input.csv", "--index", "1", "-o", "nowhere/page.html"]
+    )
     assert (code, out) == (2, "")
-    assert err == "sugenet: 'nowhere/page.html' cannot be written: there is no folder 'nowhere'. Make it first.\n"
+    assert (
+        err
+        == "sugenet: 'nowhere/page.html' cannot be written: there is no folder 'nowhere'. Make it first.\n"
+    )
 
 
 def test_an_older_page_stays_when_the_new_one_cannot_be_made(example, tmp_path, monkeypatch):

@@ -1,8 +1,10 @@
-"""What is printed, word for word, at 80 columns: each file of `golden/` is a session, its commands run in one folder.
+"""What is printed, word for word, at 80 columns: each file of `golden/` is a session,
+its commands run in one folder.
 
-A line ``$ sugenet ...`` is a command, lines behind it are what it prints, ``2>`` marks standard error, ``[exit 3]`` a code that is not 0.
-Numbers that depend on the machine or on the day are written as ``#``. ``SUGENET_REWRITE=1 pytest tests/cli/test_golden.py`` writes what is
-printed now: read the difference before keeping it.
+A line ``$ sugenet ...`` is a command, lines behind it are what it prints, ``2>`` marks standard error,
+``[exit 3]`` a code that is not 0. Numbers that depend on the machine or on the day are written as ``#``.
+``SUGENET_REWRITE=1 pytest tests/cli/test_golden.py`` writes what is printed now:
+read the difference before keeping it.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def desk(tmp_path, monkeypatch):
     with open(tmp_path / "fruit.csv", "w", newline="") as file:
         csv.writer(file).writerows([["weight", "colour", "fruit"], *fruit])
     (tmp_path / "text.json").write_text("[1, 2]\n")
-    example = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"])
+    example = sg.Network.of_bits(
+        [sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"]
+    )
     sg.save(example, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("1,-1,1,-1\n")
     monkeypatch.chdir(tmp_path)
@@ -73,7 +77,12 @@ def test_sessions_print_what_they_printed(desk, path):
 
 
 @pytest.mark.parametrize(
-    "line", ["sugenet verify digits --index 7 --l0 2", "sugenet whatif digits --index 7 -o - | sugenet check - digits", "sugenet whatiff"]
+    "line",
+    [
+        "sugenet verify digits --index 7 --l0 2",
+        "sugenet whatif digits --index 7 -o - | sugenet check - digits",
+        "sugenet whatiff",
+    ],
 )
 def test_a_process_prints_the_same(desk, line):
     assert printed(line, as_process) == printed(line)

@@ -1,4 +1,6 @@
-"""The questions on the command line: what is printed, exit codes, certificates that travel through files, kind refusals."""
+"""The questions on the command line: what is printed, exit codes,
+certificates that travel through files, kind refusals.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def test_why_and_chain_and_rules(capsys):
     assert (code, out.startswith("malignant, because these")) == (0, True)
     code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 1, "--time-limit", 5)
     assert (code, "rules grown from samples" in out) == (0, True)
-    code, out, _ = run(capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1)
+    code, out, _ = run(
+        capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1
+    )
     assert (code, "refuted" in out) == (1, True)
 
 
@@ -135,25 +139,55 @@ def test_why_and_chain_and_rules(capsys):
         (("verify", "digits", "--always", "zebra"), "--always zebra is no class"),
         (("verify", "digits", "--monotone", "nose"), "no feature 'nose'"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--threads", 0), "--threads 0"),
-        (("verify", "digits", "--index", 7, "--hamming", 1, "-o", "/nowhere/at/all.json"), "/nowhere/at/all.json"),
+        (
+            ("verify", "digits", "--index", 7, "--hamming", 1, "-o", "/nowhere/at/all.json"),
+            "/nowhere/at/all.json",
+        ),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--export", "question.doc"), "question.doc"),
         (("whatif", "digits", "--index", 7, "-n", "some"), "-n some"),
         (("whatif", "digits", "--index", 7, "--price", "nose=2"), "no feature 'nose'"),
         (("why", "digits", "--index", 7, "-n", "few"), "-n few"),
         (("rules", "digits", "--check", "pixel (0,0) >= 3"), "'->'"),
-        (("verify", "digits", "--index", 7, "--hamming", 0, "--l0", 0), "ask one question (--hamming and --l0 given)"),
-        (("why", "digits", "--index", 7, "--hamming", 0, "--l0", 2), "name one region, not --hamming and --l0"),
+        (
+            ("verify", "digits", "--index", 7, "--hamming", 0, "--l0", 0),
+            "ask one question (--hamming and --l0 given)",
+        ),
+        (
+            ("why", "digits", "--index", 7, "--hamming", 0, "--l0", 2),
+            "name one region, not --hamming and --l0",
+        ),
         (("verify", "digits", "--index", 7, "--l0", 1, "--falling"), "give --monotone too"),
-        (("verify", "digits", "--never", 3, "--index", 7), "--never is not about one sample, and --index means nothing to it"),
-        (("verify", "digits", "--fair", "pixel (0,0)", "--to", 3), "--fair is not about one sample, and --to means nothing"),
-        (("verify", "digits", "--always", 3, "--ties", "against"), "--ties means nothing to it: leave it out"),
+        (
+            ("verify", "digits", "--never", 3, "--index", 7),
+            "--never is not about one sample, and --index means nothing to it",
+        ),
+        (
+            ("verify", "digits", "--fair", "pixel (0,0)", "--to", 3),
+            "--fair is not about one sample, and --to means nothing",
+        ),
+        (
+            ("verify", "digits", "--always", 3, "--ties", "against"),
+            "--ties means nothing to it: leave it out",
+        ),
         (("count", "digits", "--hamming", 3), "there are 359 samples. Choose one with --index"),
         (("why", "digits", "--index", 7, "--chain", "--l0", 2), "leave out --l0"),
-        (("why", "digits", "--index", 7, "--chain", "-o", "c.json"), "has no certificate: leave out --output"),
-        (("whatif", "digits", "--index", 7, "--price", "pixel (0,0)=2", "--cost", "L2"), "name the cost once"),
+        (
+            ("why", "digits", "--index", 7, "--chain", "-o", "c.json"),
+            "has no certificate: leave out --output",
+        ),
+        (
+            ("whatif", "digits", "--index", 7, "--price", "pixel (0,0)=2", "--cost", "L2"),
+            "name the cost once",
+        ),
         (("rules", "digits", "--neuron", 1, "--class", 3), "ask one thing, not --neuron and --class"),
-        (("rules", "digits", "--check", "pixel (0,0) >= 3 -> 3", "--neuron", 0), "ask one thing, not --check and --neuron"),
-        (("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"), "--method guess is not one of auto, walk, sums, sample"),
+        (
+            ("rules", "digits", "--check", "pixel (0,0) >= 3 -> 3", "--neuron", 0),
+            "ask one thing, not --check and --neuron",
+        ),
+        (
+            ("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"),
+            "--method guess is not one of auto, walk, sums, sample",
+        ),
     ],
 )
 def test_refusals_say_what_to_do(capsys, arguments, words):
@@ -166,7 +200,9 @@ def test_refusals_say_what_to_do(capsys, arguments, words):
 def test_a_certificate_on_standard_output_is_alone_there(capsys):
     code, out, err = run(capsys, "verify", "digits", "--index", 7, "--l0", 1, "-o", "-")
     assert (code, json.loads(out)["answer"]) == (0, "proved")
-    assert err == "the class stays 3, with up to 1 feature changed: proved by flip enumeration (193 changes)\n"
+    assert (
+        err == "the class stays 3, with up to 1 feature changed: proved by flip enumeration (193 changes)\n"
+    )
     assert run(capsys, "verify", "digits", "--index", 7, "--l0", 1, "-o", "-", "--quiet")[1:] == (out, "")
 
 
@@ -180,7 +216,17 @@ def test_where_there_is_no_certificate_the_answer_is_given_and_the_reason(capsys
 
 def test_rules_that_are_checked_have_certificates(capsys, tmp_path):
     path = tmp_path / "c.json"
-    code, _, _ = run(capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1, "-o", path)
+    code, _, _ = run(
+        capsys,
+        "rules",
+        "breast_cancer",
+        "--check",
+        "mean radius >= 14 -> malignant",
+        "--time-limit",
+        1,
+        "-o",
+        path,
+    )
     assert code == 1
     assert run(capsys, "check", path, "breast_cancer")[0] == 0
 
@@ -199,7 +245,9 @@ def test_names_with_commas_can_be_listed(capsys, tmp_path):
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,1,1\n")
     for names, found in (("b, c,a", ["b, c", "a"]), ("b,a", ["b", "a"]), (" b, c ", ["b, c"])):
-        _, out, _ = run(capsys, "verify", tmp_path / "m.sugenet", tmp_path / "x.csv", "--free", names, "--json")
+        _, out, _ = run(
+            capsys, "verify", tmp_path / "m.sugenet", tmp_path / "x.csv", "--free", names, "--json"
+        )
         free = json.loads(out)["certificate"]["question"]["region"]["features"]
         assert [network.encoder.names[feature] for feature in free] == found
 

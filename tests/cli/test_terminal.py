@@ -1,4 +1,7 @@
-"""Colour, progress and width on a terminal, and none of it elsewhere; interrupts. Real processes with real pseudo-terminals."""
+"""Colour, progress and width on a terminal, and none of it elsewhere; interrupts.
+
+Real processes with real pseudo-terminals.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,11 @@ LONG = ("count", "digits", "--index", "7", "--l0", "12")
 
 def environment(**changes):
     """As usual, without what the tests are about."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNINGS")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNINGS")
+    }
     return kept | {"TERM": "xterm"} | changes
 
 
@@ -41,7 +48,9 @@ class Terminal:
             self.ends.append(ours)
             given.append(theirs)
         command = [sys.executable, "-m", "sugenet", *words]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=given[0], stderr=given[1], env=environment(**changes))
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=given[0], stderr=given[1], env=environment(**changes)
+        )
         for end in given:
             os.close(end)
         self.seen = [b"", b""]
@@ -164,29 +173,55 @@ def test_an_interrupt_before_there_is_an_answer_ends_with_130():
 
 
 def test_an_interrupt_while_modules_are_loaded_ends_with_130():
-    stop = "class Stop:\n def find_spec(self, name, *_):\n  if name == 'sugenet.cli.commands': raise KeyboardInterrupt\n"
-    code = f"import sys\n{stop}sys.meta_path.insert(0, Stop())\nfrom sugenet.cli import main\nsys.exit(main(['--help']))"
+    stop = (
+        "class Stop:\n"
+        " def find_spec(self, name, *_):\n"
+        "  if name == 'sugenet.cli.commands': raise KeyboardInterrupt\n"
+    )
+    code = (
+        f"import sys\n"
+        f"{stop}sys.meta_path.insert(0, Stop())\n"
+        f"from sugenet.cli import main\n"
+        f"sys.exit(main(['--help']))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "sugenet: interrupted\n")
 
 
 @pytest.mark.parametrize("buffered", ["", "1"])
-@pytest.mark.parametrize(("words", "code"), [(PROVED, 0), (REFUTED, 1), (UNDECIDED, 3), (("predict", "digits"), 0), (("--help",), 0)])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(PROVED, 0), (REFUTED, 1), (UNDECIDED, 3), (("predict", "digits"), 0), (("--help",), 0)],
+)
 def test_the_exit_code_stays_when_nobody_reads(words, code, buffered):
     ours, theirs = os.pipe()
     os.close(ours)
     command = [sys.executable, "-m", "sugenet", *words]
     with os.fdopen(theirs, "wb") as closed:
-        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False, env=environment(PYTHONUNBUFFERED=buffered))
+        done = subprocess.run(
+            command,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=environment(PYTHONUNBUFFERED=buffered),
+        )
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 @pytest.mark.parametrize("buffered", ["", "1"])
-@pytest.mark.parametrize("words", [PROVED, ("--help",), ("why", "--help"), ("--version",), ("completion", "bash")])
+@pytest.mark.parametrize(
+    "words", [PROVED, ("--help",), ("why", "--help"), ("--version",), ("completion", "bash")]
+)
 def test_a_full_disk_is_told(words, buffered):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "sugenet", *words]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, env=environment(PYTHONUNBUFFERED=buffered))
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=environment(PYTHONUNBUFFERED=buffered),
+        )
     assert (done.returncode, done.stderr) == (2, b"sugenet: No space left on device.\n")

@@ -29,7 +29,9 @@ def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
             problem = Problem(region.around(network, x), goal)
             bad = expected(problem, budget=problem.near.budget)[3]
             found = search(problem.front, goal, restarts=4)
-            if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[0]:
+            if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[
+                0
+            ]:
                 continue  # the sample itself, which is asked before any search
             assert (found is not None) == bool(bad)
             if found is not None:

@@ -75,7 +75,9 @@ def test_combinations_that_cannot_matter_are_counted_and_not_walked():
 def test_a_planted_violation_is_found(threads):
     for chosen in ([0, 1, 2], [3, 11, 15], list(range(16)), [15]):
         network = planted(16, chosen)
-        found = exhaust(Problem(Anything().around(network, [0] * 16), loses(network.head, 0)), threads=threads)
+        found = exhaust(
+            Problem(Anything().around(network, [0] * 16), loses(network.head, 0)), threads=threads
+        )
         assert sorted(move.feature for move in found.violation) == chosen
 
 

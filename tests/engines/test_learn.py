@@ -44,16 +44,30 @@ def random_cascade(rng, *, steps=7, hidden=None, budget=None):
         options[rng.integers(length + 1)] = None
         chains.append(Chain(len(chains), first, tuple(options)))
         first += length
-    sizes = [steps, *(rng.integers(1, 7, rng.integers(0, 3)) if hidden is None else hidden), int(rng.integers(1, 4))]
+    sizes = [
+        steps,
+        *(rng.integers(1, 7, rng.integers(0, 3)) if hidden is None else hidden),
+        int(rng.integers(1, 4)),
+    ]
     layers = []
     for before, after in pairwise(sizes):
         weights = rng.integers(-3, 4, (after, before))
         low, high = np.minimum(weights, 0).sum(axis=1), np.maximum(weights, 0).sum(axis=1)
-        layers.append(Thresholds(weights, np.array([rng.integers(a - 1, b + 3) for a, b in zip(low, high, strict=True)])))
-    cases = tuple(tuple(rng.choice(sizes[-1], rng.integers(0, sizes[-1] + 1), replace=False).tolist()) for _ in range(rng.integers(0, 4)))
+        layers.append(
+            Thresholds(
+                weights, np.array([rng.integers(a - 1, b + 3) for a, b in zip(low, high, strict=True)])
+            )
+        )
+    cases = tuple(
+        tuple(rng.choice(sizes[-1], rng.integers(0, sizes[-1] + 1), replace=False).tolist())
+        for _ in range(rng.integers(0, 4))
+    )
     if budget is None and rng.random() < 0.6:
         prices = rng.integers(-3, 5, steps)
-        budget = (prices.astype(object), int(rng.integers(np.minimum(prices, 0).sum(), np.maximum(prices, 0).sum() + 1)))
+        budget = (
+            prices.astype(object),
+            int(rng.integers(np.minimum(prices, 0).sum(), np.maximum(prices, 0).sum() + 1)),
+        )
     return Cascade(tuple(chains), budget, tuple(layers), cases)
 
 
@@ -71,7 +85,9 @@ def test_every_problem_is_decided_as_by_brute_force(seed):
             outcome = solve(problem, seed=seed)
             if problem.goal.violates(counts).any():
                 assert isinstance(outcome, Fails)
-                assert problem.goal.violates(network.match_counts(rows_of([outcome.witness]), engine="definition"))[0]
+                assert problem.goal.violates(
+                    network.match_counts(rows_of([outcome.witness]), engine="definition")
+                )[0]
                 assert tuple(outcome.witness) in set(samples_inside(near))
             else:
                 assert isinstance(outcome, Holds)
@@ -86,8 +102,14 @@ def test_cascades_of_any_weights_prices_and_cases(seed):
     good = everything[cascade.holds(everything)]
     solver = Solver(cascade, seed=seed)
     for _ in range(4):  # the same solver again and again, under other assumptions
-        assumed = [int(s) for s in rng.permutation(np.arange(1, cascade.steps + 1))[: rng.integers(0, 4)] * rng.choice([-1, 1])]
-        wanted = good[[all(row[abs(s) - 1] == (s > 0) for s in assumed) for row in good]] if len(good) else good
+        assumed = [
+            int(s)
+            for s in rng.permutation(np.arange(1, cascade.steps + 1))[: rng.integers(0, 4)]
+            * rng.choice([-1, 1])
+        ]
+        wanted = (
+            good[[all(row[abs(s) - 1] == (s > 0) for s in assumed) for row in good]] if len(good) else good
+        )
         answer = solver.solve(assumed)
         if len(wanted):
             assert isinstance(answer, Found)
@@ -142,7 +164,9 @@ def test_many_conflicts_with_forgetting_and_restarts():
 
 
 def test_facts_are_neurons_that_nothing_turns():
-    network = Network.of_bits([DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1]], [1, 3])], Head([[1, 1], [-1, -1]]))
+    network = Network.of_bits(
+        [DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1]], [1, 3])], Head([[1, 1], [-1, -1]])
+    )
     problem = Problem(Hamming(2).around(network, [1] * 6), loses(network.head, 0))
     assert facts_of(problem.front, problem.cascade) == [7]
 
@@ -150,7 +174,10 @@ def test_facts_are_neurons_that_nothing_turns():
 def test_core_names_the_assumptions_to_blame():
     # x1 and x2 together make the neuron true, and the goal wants it false
     chains = tuple(Chain(i, i, (None, 1)) for i in range(4))
-    layers = (Thresholds(np.array([[1, 1, 0, 0]]), np.array([2])), Thresholds(np.array([[-1]]), np.array([0])))
+    layers = (
+        Thresholds(np.array([[1, 1, 0, 0]]), np.array([2])),
+        Thresholds(np.array([[-1]]), np.array([0])),
+    )
     solver = Solver(Cascade(chains, None, layers, ((0,),)))
     assert set(solver.solve([3, 1, 4, 2]).literals) == {1, 2}
     assert isinstance(solver.solve([1, -2]), Found)
@@ -184,7 +211,9 @@ def test_a_proof_needs_a_refutation():
 def hard_problem():
     rng = np.random.default_rng(0)
     weights = [rng.choice([-1, 1], (40, n)) for n in (40, 40)]
-    network = Network.of_bits([DenseLayer(w, [20] * 40) for w in weights], Head(rng.choice([-1, 1], (2, 40)), [0, -30]))
+    network = Network.of_bits(
+        [DenseLayer(w, [20] * 40) for w in weights], Head(rng.choice([-1, 1], (2, 40)), [0, -30])
+    )
     x = rng.integers(0, 2, 40).tolist()
     return Problem(Anything().around(network, x), wins(network.head, 1))
 
@@ -213,7 +242,10 @@ def test_the_same_seed_gives_the_same_answer():
 def test_finely_divided_prices_need_more_digits():
     steps = 3
     chains = tuple(Chain(i, i, (None, 1)) for i in range(steps))
-    layers = (Thresholds(np.ones((1, steps), np.int64), np.array([2])), Thresholds(np.array([[1]]), np.array([1])))
+    layers = (
+        Thresholds(np.ones((1, steps), np.int64), np.array([2])),
+        Thresholds(np.array([[1]]), np.array([1])),
+    )
     prices = np.array([10**12 + 1, 10**12, 10**12 + 2], object)
     for limit, expected in ((2 * 10**12 + 1, Found), (2 * 10**12, Core)):
         cascade = Cascade(chains, (prices, limit), layers, ((0,),))
@@ -227,7 +259,9 @@ def test_finely_divided_prices_need_more_digits():
 
 def test_thermometers_and_bits_with_a_middle_state():
     encoder = Encoder([thermometer([1, 2, 3], 0, 4, True), bit(), bit()])
-    network = Network(encoder, [DenseLayer([[1, -1, 1, 1, 1], [1, 1, 1, -1, 0]], [3, 2])], Head([[1, 1], [-1, 1], [1, -1]]))
+    network = Network(
+        encoder, [DenseLayer([[1, -1, 1, 1, 1], [1, 1, 1, -1, 0]], [3, 2])], Head([[1, 1], [-1, 1], [1, -1]])
+    )
     for x in product(range(4), (0, 1), (0, 1)):
         label = int(network.predict([x])[0])
         for region in (L1(1), L1(2), L0(1), Hamming(2)):

@@ -39,7 +39,11 @@ def test_solvers_agree_with_brute_force(solve, seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng)
     x = random_sample(network, rng)
-    odd = [Goal(()), Goal(((),)), Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),)))]
+    odd = [
+        Goal(()),
+        Goal(((),)),
+        Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),))),
+    ]
     for region in REGIONS:
         near = region.around(network, x)
         for goal in goals(network, rng)[0] + odd:
@@ -48,7 +52,9 @@ def test_solvers_agree_with_brute_force(solve, seed):
             if has_violation(problem):
                 assert isinstance(found, Fails)
                 assert found.witness in set(samples_inside(near))
-                assert goal.violates(network.match_counts(np.array([found.witness], object), engine="definition"))[0]
+                assert goal.violates(
+                    network.match_counts(np.array([found.witness], object), engine="definition")
+                )[0]
             else:
                 assert isinstance(found, Holds)
                 assert found.proof["solver"] == found.engine
@@ -123,7 +129,10 @@ def test_solvers_have_names(monkeypatch):
     with pytest.raises(QuestionError, match=r"no solver 'z3'\. Choose one of cpsat, pysat, exact"):
         solver_named("z3")
     monkeypatch.setattr(solvers, "find_spec", lambda name: None)
-    with pytest.raises(QuestionError, match=r"needs the package 'exact', which is not installed: pip install sugenet\[exact\]"):
+    with pytest.raises(
+        QuestionError,
+        match=r"needs the package 'exact', which is not installed: pip install sugenet\[exact\]",
+    ):
         solver_named("exact")
 
 

@@ -1,4 +1,6 @@
-"""Real boxes whose ends have long decimals, and a time limit that is used: answers against exact fractions, with a clock that is given."""
+"""Real boxes whose ends have long decimals, and a time limit that is used: answers against exact fractions,
+with a clock that is given.
+"""
 
 from fractions import Fraction
 from itertools import count, product
@@ -23,7 +25,9 @@ TOP = 3
 def network(weights, theta, head, top=TOP):
     weights = np.array(weights)
     lowest, sizes = np.minimum(weights, 0).sum(axis=1) * top, np.abs(weights).sum(axis=1) * top
-    tau = [min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)]
+    tau = [
+        min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)
+    ]
     features = weights.shape[1]
     layer = LevelLayer(weights, tau, [top] * features, theta=theta)
     return Network(Encoder.of_integers(features, 0, top), [layer], Head(head))
@@ -33,18 +37,22 @@ def asked(lower, upper, bound=0):
     return Query(len(lower), 2, [Case(Box(lower, upper), [[Inequality({1: 1, 0: -1}, bound)]])])
 
 
-# -- the definition, by elimination in fractions ----------------------------------------------------------------------------------
+# -- the definition, by elimination in fractions -------------------------------------------------------------
 
 
 def solvable(rows, variables):
-    """Whether some real point meets all ``a @ x >= b`` (or > where strict), by Fourier-Motzkin elimination in fractions."""
+    """Whether some real point meets all ``a @ x >= b`` (or > where strict),
+    by Fourier-Motzkin elimination in fractions.
+    """
     for i in range(variables):
         below = [row for row in rows if row[0][i] > 0]
         above = [row for row in rows if row[0][i] < 0]
         rows = [row for row in rows if row[0][i] == 0]
         for (a, b, s), (c, d, t) in product(below, above):
             one, other = -c[i], a[i]
-            rows.append(([one * p + other * q for p, q in zip(a, c, strict=True)], one * b + other * d, s or t))
+            rows.append(
+                ([one * p + other * q for p, q in zip(a, c, strict=True)], one * b + other * d, s or t)
+            )
     return all(b < 0 if strict else b <= 0 for _, b, strict in rows)
 
 
@@ -69,7 +77,9 @@ def truth(net, query):
 
 
 def agrees(net, query):
-    """The answer of the engine, after it was compared with the truth and checked against the query as it was asked."""
+    """The answer of the engine, after it was compared with the truth and checked against the
+    query as it was asked.
+    """
     outcome = decide_query(net, query)
     if isinstance(outcome, Holds):
         assert not truth(net, query)
@@ -83,7 +93,7 @@ def agrees(net, query):
     return type(outcome)
 
 
-# -- long decimals -----------------------------------------------------------------------------------------------------------------
+# -- long decimals -------------------------------------------------------------------------------------------
 
 
 def test_a_box_shifted_by_very_little_is_proved_as_the_first_was():
@@ -93,7 +103,10 @@ def test_a_box_shifted_by_very_little_is_proved_as_the_first_was():
         answer = sg.verify(net, query)
         assert isinstance(answer, Proved), shift
         stated = answer.certificate["question"]["cases"][0]
-        assert [Fraction(stated[end][0]) - shift for end in ("lower", "upper")] == [Fraction("0.519"), Fraction("0.521")]
+        assert [Fraction(stated[end][0]) - shift for end in ("lower", "upper")] == [
+            Fraction("0.519"),
+            Fraction("0.521"),
+        ]
         sg.check(answer.certificate, net)
 
 
@@ -119,14 +132,19 @@ def test_a_box_shifted_by_very_little_is_proved_as_the_first_was():
     ],
 )
 def test_boxes_of_every_denominator_are_decided_as_fractions_say(text):
-    """Ends at thresholds and one step of the denominator beside them: corners that just touch, just miss, and just pass."""
+    """Ends at thresholds and one step of the denominator beside them: corners that just touch,
+    just miss, and just pass.
+    """
     denominator = eval(text)
     step, seen = Fraction(1, denominator), set()
     for seed in range(10):
         rng = np.random.default_rng([seed, denominator % 1000])
         weights = rng.choice([-1, 1], (3, 2))
         corner = [Fraction(int(v)) / 2 + step for v in rng.integers(1, 4, 2)]
-        theta = [sum(int(w) * c for w, c in zip(row, corner, strict=True)) + int(rng.integers(-1, 2)) * step for row in weights]
+        theta = [
+            sum(int(w) * c for w, c in zip(row, corner, strict=True)) + int(rng.integers(-1, 2)) * step
+            for row in weights
+        ]
         net = network(weights, theta, [[1, 1, 1], [-1, -1, -1]])
         width = [Fraction(int(v), 4) for v in rng.integers(0, 2, 2)]
         for side in (-1, 1):
@@ -163,7 +181,9 @@ def test_a_counterexample_lies_in_the_box_itself_where_no_point_of_the_grid_does
 
 
 def test_a_proof_on_a_grid_is_none_for_a_box_that_reaches_further():
-    """The checker puts the box that was asked on the grid itself, so a box that is larger by less than a step is judged as such."""
+    """The checker puts the box that was asked on the grid itself, so a box that is larger by less than a step
+    is judged as such.
+    """
     net = network([[1]], [Fraction(1, 2)], [[1], [-1]], top=1)
     inside = asked([Fraction(1, 2)], [Fraction(3, 4)])
     proof = decide_query(net, inside).proof
@@ -208,18 +228,22 @@ def test_fractions_too_long_to_add_up_are_left_open_or_proved_on_the_grid():
         check_patches_witness(far, near, query)
 
 
-# -- time --------------------------------------------------------------------------------------------------------------------------
+# -- time ----------------------------------------------------------------------------------------------------
 
 
 def hard(bound=16):
-    """A question with more open neurons behind the last layer than patterns are made of, so that bounds and cases end at once."""
+    """A question with more open neurons behind the last layer than patterns are made of, so that bounds and
+    cases end at once.
+    """
     rng = np.random.default_rng(0)
     weights = rng.choice([-1, 1], (200, 6))
     theta = [Fraction(int(v)) + Fraction(1, 2) for v in weights.sum(axis=1)]
     first = network(weights, theta, rng.choice([-1, 1], (2, 200)))
     second = DenseLayer(rng.choice([-1, 1], (24, 200)), [100] * 24)
     head = rng.choice([-1, 1], 24)
-    return Network(first.encoder, [*first.layers, second], Head([head, -head])), asked([0] * 6, [2] * 6, bound)
+    return Network(first.encoder, [*first.layers, second], Head([head, -head])), asked(
+        [0] * 6, [2] * 6, bound
+    )
 
 
 class Clock:
@@ -237,9 +261,17 @@ def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
     monkeypatch.setattr("sugenet.engines.reals.deciding._LONG", 10_000)
     net, query = hard(bound=40)
     (case,) = query.cases
-    ends = [([v + Fraction(k, 10) for v in case.box.lower], [v + Fraction(k, 10) for v in case.box.upper]) for k in range(boxes)]
+    ends = [
+        ([v + Fraction(k, 10) for v in case.box.lower], [v + Fraction(k, 10) for v in case.box.upper])
+        for k in range(boxes)
+    ]
     clock = Clock(0.1)
-    outcome = decide_query(net, Query(query.inputs, 2, [Case(Box(*pair), case.condition) for pair in ends]), time_limit=20, now=clock)
+    outcome = decide_query(
+        net,
+        Query(query.inputs, 2, [Case(Box(*pair), case.condition) for pair in ends]),
+        time_limit=20,
+        now=clock,
+    )
     assert isinstance(outcome, Open)
     assert outcome.reason.endswith("time is up.")
     assert 20 <= clock() < 22

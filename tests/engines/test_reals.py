@@ -1,4 +1,6 @@
-"""Queries over real boxes: proofs that the checker accepts, counterexamples replayed in fractions, and nothing else."""
+"""Queries over real boxes: proofs that the checker accepts,
+counterexamples replayed in fractions, and nothing else.
+"""
 
 import copy
 import json
@@ -11,7 +13,17 @@ import pytest
 from scipy.optimize import linprog
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, threshold
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    PoolLayer,
+    Window,
+    threshold,
+)
 from sugenet.checker.patches import check_patches, check_patches_witness
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.engines.reals.deciding import decide_query
@@ -23,27 +35,36 @@ from sugenet.problem.outcomes import Fails, Holds, Open
 TOP = 8
 
 
-# -- networks and queries --------------------------------------------------------------------------------------------------------
+# -- networks and queries ------------------------------------------------------------------------------------
 
 
 def fractions(rng, count, least, most):
     return [
-        Fraction(int(p), int(q)) for p, q in zip(rng.integers(6 * least, 6 * most + 1, count), rng.choice([1, 2, 3, 6], count), strict=True)
+        Fraction(int(p), int(q))
+        for p, q in zip(
+            rng.integers(6 * least, 6 * most + 1, count), rng.choice([1, 2, 3, 6], count), strict=True
+        )
     ]
 
 
 def tau_for(theta, sizes, lowest):
     """The thresholds of whole numbers that belong to those of real ones."""
-    return [min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)]
+    return [
+        min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)
+    ]
 
 
 def level_layer(rng, n, m):
     weights = rng.choice([-1, 0, 1, 1, -1], (m, n))
     lowest, sizes = np.minimum(weights, 0).sum(axis=1) * TOP, np.abs(weights).sum(axis=1) * TOP
     theta = [
-        Fraction(int(rng.integers(low, low + n + 1))) + Fraction(int(rng.integers(0, 6)), 6) for low, n in zip(lowest, sizes, strict=True)
+        Fraction(int(rng.integers(low, low + n + 1))) + Fraction(int(rng.integers(0, 6)), 6)
+        for low, n in zip(lowest, sizes, strict=True)
     ]
-    middle = [(t + Fraction(int(low)) + Fraction(int(n), 2)) / 2 for t, low, n in zip(theta, lowest, sizes, strict=True)]
+    middle = [
+        (t + Fraction(int(low)) + Fraction(int(n), 2)) / 2
+        for t, low, n in zip(theta, lowest, sizes, strict=True)
+    ]
     return LevelLayer(weights, tau_for(middle, sizes, lowest), [TOP] * n, theta=middle)
 
 
@@ -75,9 +96,17 @@ def network(kind, seed):
         layers = [conv_layer(rng), ConvLayer(rng.choice([-1, 1], (3, 2, 2, 2)), [4, 3, 4], window)]
     elif kind == "conv, conv, dense":
         window = Window((2, 2, 2), kernel=(1, 2))
-        layers = [conv_layer(rng), ConvLayer(rng.choice([-1, 1], (3, 2, 1, 2)), [2, 2, 2], window), dense_layer(rng, 6, 5)]
+        layers = [
+            conv_layer(rng),
+            ConvLayer(rng.choice([-1, 1], (3, 2, 1, 2)), [2, 2, 2], window),
+            dense_layer(rng, 6, 5),
+        ]
     elif kind == "conv, pool, dense":
-        layers = [conv_layer(rng), PoolLayer(Window((2, 2, 2), kernel=(1, 2)), [False, True]), dense_layer(rng, 4, 5)]
+        layers = [
+            conv_layer(rng),
+            PoolLayer(Window((2, 2, 2), kernel=(1, 2)), [False, True]),
+            dense_layer(rng, 4, 5),
+        ]
     else:
         layers = [conv_layer(rng, channels=1, pads=(1, 0, 0, 0))]
     outputs = layers[-1].outputs
@@ -99,7 +128,11 @@ def query_around(net, seed, eps):
 def scores_at(net, x):
     """The definition once more, in fractions and by hand."""
     first = net.layers[0]
-    rows = first.weights if isinstance(first, LevelLayer) else np.array([first._row(j) for j in range(first.outputs)])
+    rows = (
+        first.weights
+        if isinstance(first, LevelLayer)
+        else np.array([first._row(j) for j in range(first.outputs)])
+    )
     sums = [sum((int(w) * Fraction(v) for w, v in zip(row, x, strict=True)), Fraction(0)) for row in rows]
     bits = np.array([[s >= high for s, (_, high) in zip(sums, first.theta, strict=True)]])
     return scores_of(net, bits)
@@ -112,13 +145,22 @@ def scores_of(net, bits):
 
 
 def truth(net, query):
-    """True: some input violates. By every sign pattern of the first layer and a linear program for each; None where it is too close."""
+    """True: some input violates.
+
+    By every sign pattern of the first layer and a linear program for each; None where it is too close.
+    """
     first = net.layers[0]
-    rows = first.weights if isinstance(first, LevelLayer) else np.array([first._row(j) for j in range(first.outputs)])
+    rows = (
+        first.weights
+        if isinstance(first, LevelLayer)
+        else np.array([first._row(j) for j in range(first.outputs)])
+    )
     edge = np.array([float(low) for low, _ in first.theta])
     close = False
     for case in query.cases:
-        bounds = [(float(a), float(b)) for a, b in zip(case.box.lower, case.box.upper, strict=True)] + [(None, 1)]
+        bounds = [(float(a), float(b)) for a, b in zip(case.box.lower, case.box.upper, strict=True)] + [
+            (None, 1)
+        ]
         for pattern in product([False, True], repeat=first.outputs):
             scores = scores_of(net, np.array([pattern]))
             if not any(all(part.holds(scores) for part in conjunction) for conjunction in case.condition):
@@ -132,7 +174,7 @@ def truth(net, query):
     return None if close else False
 
 
-# -- decisions -------------------------------------------------------------------------------------------------------------------
+# -- decisions -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,7 +191,9 @@ def test_decisions_are_true_and_checked(kind):
             assert query.violated_by(outcome.witness, scores_at(net, outcome.witness))
             assert "exact arithmetic" in check_patches_witness(outcome.witness, net, query)
         else:
-            assert check_patches(json.loads(json.dumps(outcome.proof)), net, query).startswith("none of 2 ways")
+            assert check_patches(json.loads(json.dumps(outcome.proof)), net, query).startswith(
+                "none of 2 ways"
+            )
         seen.add(type(outcome))
     assert seen == {Holds, Fails}
 
@@ -177,14 +221,18 @@ def test_several_boxes_and_conjunctions_of_several_inequalities():
 
 
 def test_a_proof_of_one_query_proves_no_other_that_fails():
-    """Every proof found, also with numbers changed at random, is refused for queries that have a counterexample."""
+    """Every proof found, also with numbers changed at random,
+    is refused for queries that have a counterexample.
+    """
     proofs, failing = [], []
     for seed in range(12):
         net = network("conv, conv", 3)
         for eps in (Fraction(1, 3), Fraction(4, 3)):
             query = query_around(net, seed, eps)
             outcome = decide_query(net, query)
-            (proofs if isinstance(outcome, Holds) else failing).append(outcome.proof if isinstance(outcome, Holds) else query)
+            (proofs if isinstance(outcome, Holds) else failing).append(
+                outcome.proof if isinstance(outcome, Holds) else query
+            )
     assert proofs
     assert failing
     rng = np.random.default_rng(0)
@@ -194,7 +242,9 @@ def test_a_proof_of_one_query_proves_no_other_that_fails():
             for case in changed["cases"] if turn else ():
                 for closure in case["closures"]:
                     closure["mix"] = [int(v) + int(rng.integers(0, 3)) for v in closure.get("mix", [1])]
-                    closure["shares"] = [[p, j, int(v) + int(rng.integers(-50, 50))] for p, j, v in closure.get("shares", [])]
+                    closure["shares"] = [
+                        [p, j, int(v) + int(rng.integers(-50, 50))] for p, j, v in closure.get("shares", [])
+                    ]
             with pytest.raises(CertificateError):
                 check_patches(changed, net, query)
 
@@ -204,7 +254,9 @@ def proved(kind="conv, conv"):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(2, 3))
         outcome = decide_query(net, query)
-        if isinstance(outcome, Holds) and any(closure["by"] == "multipliers" for closure in outcome.proof["cases"][0]["closures"]):
+        if isinstance(outcome, Holds) and any(
+            closure["by"] == "multipliers" for closure in outcome.proof["cases"][0]["closures"]
+        ):
             return net, query, outcome.proof
     raise AssertionError
 
@@ -224,13 +276,33 @@ def proved(kind="conv, conv"):
         (lambda proof, case: [c.update(mix=[-1]) for c in case["closures"]], "do not fit"),
         (lambda proof, case: [c.update(mix=[0.5]) for c in case["closures"]], "do not fit"),
         (lambda proof, case: [c.update(by="faith") for c in case["closures"]], "unknown"),
-        (lambda proof, case: [c.update(by="multipliers", shares=[[0, 10**5, 1]]) for c in case["closures"]], "damaged"),
-        (lambda proof, case: case.update(closures=[{"by": "impossible", "shares": [[0, 1]]}] * len(case["closures"])), "sign is not given"),
-        (lambda proof, case: case.update(closures=[{"by": "impossible", "shares": []}] * len(case["closures"])), "not shown"),
-        (lambda proof, case: [c.update(by="impossible", shares=[]) for c in case["closures"]], "the fields by, shares and no others"),
+        (
+            lambda proof, case: [
+                c.update(by="multipliers", shares=[[0, 10**5, 1]]) for c in case["closures"]
+            ],
+            "damaged",
+        ),
+        (
+            lambda proof, case: case.update(
+                closures=[{"by": "impossible", "shares": [[0, 1]]}] * len(case["closures"])
+            ),
+            "sign is not given",
+        ),
+        (
+            lambda proof, case: case.update(
+                closures=[{"by": "impossible", "shares": []}] * len(case["closures"])
+            ),
+            "not shown",
+        ),
+        (
+            lambda proof, case: [c.update(by="impossible", shares=[]) for c in case["closures"]],
+            "the fields by, shares and no others",
+        ),
         (lambda proof, case: case.update(note=1), "the fields grid, patches, closures and no others"),
         (
-            lambda proof, case: case.update(closures=[{"by": "split", "neuron": -1, "on": c, "off": c} for c in case["closures"]]),
+            lambda proof, case: case.update(
+                closures=[{"by": "split", "neuron": -1, "on": c, "off": c} for c in case["closures"]]
+            ),
             "no neuron",
         ),
     ],
@@ -268,22 +340,35 @@ def test_a_split_is_as_good_as_its_parts():
 
 
 def closures_of(closure):
-    return [closure, *(part for side in ("on", "off") if side in closure for part in closures_of(closure[side]))]
+    return [
+        closure,
+        *(part for side in ("on", "off") if side in closure for part in closures_of(closure[side])),
+    ]
 
 
 def test_the_greatest_difference_of_two_scores_is_found_and_proved():
-    """Up to it every bound fails with a counterexample; the next one holds with a proof, by cases where they are needed."""
+    """Up to it every bound fails with a counterexample; the next one holds with a proof,
+    by cases where they are needed.
+    """
     ways = set()
     for side, eps, seed in [(4, 1, 0), (4, 2, 2), (4, 2, 3), (5, 1, 1), (6, 1, 1), (6, 1, 2), (6, 2, 3)]:
         rng = np.random.default_rng(seed)
         first = conv_layer(rng, 3, side)
-        second = ConvLayer(rng.choice([-1, 1], (4, 3, 2, 2)), [6, 6, 7, 6], Window((3, side - 1, side - 1), 2))
-        net = Network(Encoder.of_integers(side**2, 0, TOP), [first, second], Head(rng.choice([-1, 1], (3, second.outputs))))
+        second = ConvLayer(
+            rng.choice([-1, 1], (4, 3, 2, 2)), [6, 6, 7, 6], Window((3, side - 1, side - 1), 2)
+        )
+        net = Network(
+            Encoder.of_integers(side**2, 0, TOP),
+            [first, second],
+            Head(rng.choice([-1, 1], (3, second.outputs))),
+        )
         base = query_around(net, seed, eps)
         one, other = (base.label + 1) % 3, base.label
         bound, outcome = -40, None
         while not isinstance(outcome, Holds):
-            query = Query(base.inputs, 3, [Case(base.cases[0].box, [[Inequality({one: 1, other: -1}, bound)]])])
+            query = Query(
+                base.inputs, 3, [Case(base.cases[0].box, [[Inequality({one: 1, other: -1}, bound)]])]
+            )
             outcome = decide_query(net, query)
             assert not isinstance(outcome, Open)
             if isinstance(outcome, Fails):
@@ -301,7 +386,7 @@ def test_the_greatest_difference_of_two_scores_is_found_and_proved():
     assert ways == {"multipliers", "split", "impossible"}
 
 
-# -- patterns --------------------------------------------------------------------------------------------------------------------
+# -- patterns ------------------------------------------------------------------------------------------------
 
 
 def test_no_pattern_that_occurs_is_ruled_out():
@@ -312,7 +397,9 @@ def test_no_pattern_that_occurs_is_ruled_out():
         front = Front.of(net, query.cases[0].box)
         ends = np.stack([front.lower, front.upper])
         points = np.concatenate([rng.integers(front.lower, front.upper + 1, (300, len(front.lower))), ends])
-        sums = np.array([[block.weights @ x[block.ins] for block in front.blocks[0]] for x in points]).reshape(len(points), -1)
+        sums = np.array(
+            [[block.weights @ x[block.ins] for block in front.blocks[0]] for x in points]
+        ).reshape(len(points), -1)
         order = np.argsort(np.concatenate([block.outs for block in front.blocks[0]]))
         active = sums[:, order] >= front.high
         assert not (active[:, front.states[0] == -1]).any()
@@ -324,7 +411,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
                 assert not (active[:, [patch.cone[p] for p in places]] == np.array(signs)).all(axis=1).any()
 
 
-# -- thresholds ------------------------------------------------------------------------------------------------------------------
+# -- thresholds ----------------------------------------------------------------------------------------------
 
 
 def test_a_witness_inside_an_enclosure_shows_nothing():
@@ -368,7 +455,13 @@ def test_theta_must_fit_tau_on_whole_numbers():
         LevelLayer([[1, -1]], tau=[4], tops=[4, 4], theta=["many"])
     with pytest.raises(NetworkError, match="give top as well"):
         ConvLayer(np.ones((1, 1, 2, 2), int), [3], Window((1, 3, 3), 2), theta=[0])
-    layer = ConvLayer(np.ones((2, 1, 2, 2), int), [3, 4], Window((1, 3, 3), 2), top=1, theta=[Fraction(5, 2), (3 + Fraction(1, 9), 4)])
+    layer = ConvLayer(
+        np.ones((2, 1, 2, 2), int),
+        [3, 4],
+        Window((1, 3, 3), 2),
+        top=1,
+        theta=[Fraction(5, 2), (3 + Fraction(1, 9), 4)],
+    )
     assert layer.theta[:4] == ((Fraction(5, 2),) * 2,) * 4
     assert layer != ConvLayer(layer.weights, [3, 4], layer.window, top=1)
 
@@ -383,7 +476,7 @@ def test_theta_is_part_of_the_fingerprint_only_where_it_is_there():
     assert all((net.predict([[1, 1], [2, 1]]) == [1, 0]).all() for net in nets)
 
 
-# -- refusals --------------------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------------------
 
 
 def test_what_the_engine_refuses_it_says():
@@ -399,7 +492,9 @@ def test_what_the_engine_refuses_it_says():
         decide_query(net, Query.around([0, 0], 1, 0, 2))
     for network_, message in ((plain, "keeps no thresholds"), (cut, "have no level")):
         with pytest.raises(CertificateError, match=message):
-            check_patches({"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}, network_, query)
+            check_patches(
+                {"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}, network_, query
+            )
 
 
 def test_time_can_be_up_at_once():

@@ -33,7 +33,9 @@ def agrees(problem, floor, budget, **options):
     if bad:
         assert found.violation is not None
         assert problem.replays(found.violation)
-        assert [sorted(found.violation, key=lambda m: m.feature)] == [m for m in bad if set(m) == set(found.violation)]
+        assert [sorted(found.violation, key=lambda m: m.feature)] == [
+            m for m in bad if set(m) == set(found.violation)
+        ]
     else:
         assert (found.sets, found.patterns, found.digest, found.violation) == (sets, patterns, digest, None)
     return found
@@ -89,7 +91,10 @@ def test_sums_of_every_width(top):
     network = Network(encoder, [layer], Head(rng.integers(-1, 2, (2, 6))))
     for x in ([0, 1, top], [top, top, 0]):
         problem = Problem(L0(2).around(network, x), NEVER)
-        assert lanes_for(problem.front)[0].dtype == {3: np.int8, 40: np.int8, 300: np.int16, 30_000: np.int16, 10**6: np.int32}[top]
+        assert (
+            lanes_for(problem.front)[0].dtype
+            == {3: np.int8, 40: np.int8, 300: np.int16, 30_000: np.int16, 10**6: np.int32}[top]
+        )
         agrees(problem, 0, 2)
         agrees(Problem(problem.near, loses(network.head, 0)), 0, 2)
 
@@ -110,7 +115,9 @@ def planted(features, chosen, fragile=70):
     detector = np.full((1, features), -1)
     detector[0, chosen] = 1
     others = rng.choice([-1, 1], (fragile, features))
-    layers = [DenseLayer(np.concatenate([others, detector]), np.append(np.full(fragile, features // 2), features))]
+    layers = [
+        DenseLayer(np.concatenate([others, detector]), np.append(np.full(fragile, features // 2), features))
+    ]
     head = np.zeros((2, fragile + 1), int)
     head[1, -1] = 1
     return Network.of_bits(layers, Head(head, [0, -0.5]))

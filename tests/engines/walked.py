@@ -31,7 +31,9 @@ def digest_of(patterns):
 
 def sets_of(near, low=-1, budget=None):
     """All sets of moves of different features whose weights sum to more than `low` and at most the budget."""
-    options = [[None, *(m for m in near.moves if m.feature == f)] for f in sorted({m.feature for m in near.moves})]
+    options = [
+        [None, *(m for m in near.moves if m.feature == f)] for f in sorted({m.feature for m in near.moves})
+    ]
     for chosen in product(*options):
         moves = [m for m in chosen if m is not None]
         total = sum(m.weight for m in moves)
@@ -50,7 +52,12 @@ def expected(problem, low=-1, budget=None):
     active = first.activity(network.inputs(np.concatenate([rows, np.array([near.sample], object)])))
     patterns = {frozenset(np.flatnonzero(row != active[-1]).tolist()) for row in active[:-1]}
     bad = problem.goal.violates(network.match_counts(rows, engine="definition"))
-    return len(sets), len(patterns), digest_of(patterns), [moves for moves, is_bad in zip(sets, bad, strict=True) if is_bad]
+    return (
+        len(sets),
+        len(patterns),
+        digest_of(patterns),
+        [moves for moves, is_bad in zip(sets, bad, strict=True) if is_bad],
+    )
 
 
 def pieces(near):

@@ -61,7 +61,11 @@ def test_which_encoders_are_read_as_levels():
         ([[1.0], [2.5]], {"coding": "integers"}, "x1 is 2.5 in sample 1, which is not whole"),
         ([[0], [100_000]], {"coding": "integers"}, "too many levels"),
         ([[1.0], [np.inf]], {}, "x1 is inf in sample 1; only finite"),
-        ([["a"], ["b"]], {"coding": "cuts", "names": ["size"]}, "size needs numbers for coding='cuts', but holds 'a'"),
+        (
+            [["a"], ["b"]],
+            {"coding": "cuts", "names": ["size"]},
+            "size needs numbers for coding='cuts', but holds 'a'",
+        ),
         ([["a"], [None]], {}, "x1 has no value in sample 1"),
         ([[f"id{i}"] for i in range(200)], {}, "x1 has 200 different texts in 200 samples"),
         ([[1, 1], [1, 1]], {}, "every feature is constant"),

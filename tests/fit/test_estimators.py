@@ -38,7 +38,7 @@ def numbers(n=120, features=4, seed=0):
     return X, (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 2] > 1)
 
 
-# -- scikit-learn's own checks -------------------------------------------------------------------------------------------------
+# -- scikit-learn's own checks -------------------------------------------------------------------------------
 
 
 @parametrize_with_checks(
@@ -53,7 +53,9 @@ def test_what_scikit_learn_asks_of_every_estimator(estimator, check):
     check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid", "ignore:X has feature names")  # which two of the checks provoke
+@pytest.mark.filterwarnings(
+    "ignore:X does not have valid", "ignore:X has feature names"
+)  # which two of the checks provoke
 @pytest.mark.parametrize(
     "name",
     [
@@ -72,12 +74,14 @@ def test_what_scikit_learn_asks_of_its_own_estimators(name):
         getattr(estimator_checks, name)("BNNClassifier", small())
 
 
-# -- exactness -----------------------------------------------------------------------------------------------------------------
+# -- exactness -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
-    "options", [{}, {"hidden": ()}, {"sparsity": 0.5}, {"hidden": (9, 5), "cuts": 1}, {"noise": 0.1, "patience": 2}], ids=str
+    "options",
+    [{}, {"hidden": ()}, {"sparsity": 0.5}, {"hidden": (9, 5), "cuts": 1}, {"noise": 0.1, "patience": 2}],
+    ids=str,
 )
 def test_answers_are_those_of_the_exact_network(classes, options):
     X, y = numbers()
@@ -132,7 +136,7 @@ def test_two_samples_are_enough(y):
     assert set(classifier.predict([[0.0, 5.0], [1.0, 5.0], [-9.0, 7.0]]).tolist()) <= set(y)
 
 
-# -- in company ----------------------------------------------------------------------------------------------------------------
+# -- in company ----------------------------------------------------------------------------------------------
 
 
 def test_pipelines():
@@ -151,9 +155,12 @@ def test_pipelines():
 
 def test_searches_and_cross_validation():
     X, y = numbers()
-    search = GridSearchCV(small(), {"hidden": [(4,), (8, 4)], "sparsity": [0.0, 0.5], "cuts": [1, [0.0]]}, cv=2, error_score="raise").fit(
-        X, y
-    )
+    search = GridSearchCV(
+        small(),
+        {"hidden": [(4,), (8, 4)], "sparsity": [0.0, 0.5], "cuts": [1, [0.0]]},
+        cv=2,
+        error_score="raise",
+    ).fit(X, y)
     assert search.best_estimator_.network_.layers[0].outputs in (4, 8)
     options = {"epochs": np.arange(1, 4), "cuts": np.arange(1, 4), "rate": np.array([0.01, 0.02])}
     RandomizedSearchCV(small(), options, n_iter=2, cv=2, random_state=0, error_score="raise").fit(X, y)
@@ -163,7 +170,10 @@ def test_searches_and_cross_validation():
 
 
 def test_values_that_training_did_not_show_are_read():
-    for X in (np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 5), np.array([[-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]] * 7)):
+    for X in (
+        np.array([[0, 1], [1, 0], [0, 0], [1, 1]] * 5),
+        np.array([[-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]] * 7),
+    ):
         classifier = small().fit(X, X[:, 0] > 0)
         assert (classifier.predict([[7, 0.75], [-9.5, 2]]) == classifier.predict([[1, 1], [-1, 1]])).all()
 
@@ -210,22 +220,39 @@ def test_pixels_keep_every_level():
 def test_data_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
-        {"age": np.arange(40), "kind": pandas.Categorical(["a", "b", "c", "b"] * 10), "member": [True, False] * 20, "name": ["x", "y"] * 20}
+        {
+            "age": np.arange(40),
+            "kind": pandas.Categorical(["a", "b", "c", "b"] * 10),
+            "member": [True, False] * 20,
+            "name": ["x", "y"] * 20,
+        }
     )
     y = pandas.Series(np.where(frame["age"] > 20, "old", "young"))
     classifier = small(cuts=3, epochs=40).fit(frame, y)
-    assert classifier.feature_names_in_.tolist() == list(classifier.network_.encoder.names) == list(frame.columns)
+    assert (
+        classifier.feature_names_in_.tolist()
+        == list(classifier.network_.encoder.names)
+        == list(frame.columns)
+    )
     assert [coding.width for coding in classifier.network_.encoder.codings] == [3, 3, 1, 2]
     assert classifier.score(frame, y) > 0.8
     with pytest.raises(ValueError, match="feature names"):
         classifier.predict(frame[["kind", "age", "member", "name"]])
     bits = FeatureBinarizer(cuts=1).set_output(transform="pandas").fit_transform(frame)
-    assert list(bits.columns) == ["age >= 20", "kind = a", "kind = b", "kind = c", "member = +1", "name = x", "name = y"]
+    assert list(bits.columns) == [
+        "age >= 20",
+        "kind = a",
+        "kind = b",
+        "kind = c",
+        "member = +1",
+        "name = x",
+        "name = y",
+    ]
     inside = make_pipeline(FeatureBinarizer().set_output(transform="pandas"), small()).fit(frame, y)[-1]
     assert inside.network_.encoder.names[-1] == "name = y"
 
 
-# -- networks in and out -------------------------------------------------------------------------------------------------------
+# -- networks in and out -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("names", [["no", "yes", "maybe"], [10, 2, -3]])
@@ -258,10 +285,12 @@ def test_from_network_says_what_is_wrong():
         BNNClassifier.from_network("net.sugenet")
 
 
-# -- the binarizer -------------------------------------------------------------------------------------------------------------
+# -- the binarizer -------------------------------------------------------------------------------------------
 
 tables = st.integers(1, 4).flatmap(
-    lambda m: st.lists(st.lists(st.floats(-1e9, 1e9) | st.integers(-3, 3), min_size=m, max_size=m), min_size=2, max_size=12)
+    lambda m: st.lists(
+        st.lists(st.floats(-1e9, 1e9) | st.integers(-3, 3), min_size=m, max_size=m), min_size=2, max_size=12
+    )
 )
 
 
@@ -284,7 +313,14 @@ def test_inverse_gives_values_with_the_same_bits(rows, cuts):
 
 
 @pytest.mark.parametrize(
-    "options", [{"cuts": [-5, 100]}, {"cuts": [[0], [], [1, 2, 3.5]]}, {"coding": "integers"}, {"coding": "cuts", "cuts": 2}], ids=str
+    "options",
+    [
+        {"cuts": [-5, 100]},
+        {"cuts": [[0], [], [1, 2, 3.5]]},
+        {"coding": "integers"},
+        {"coding": "cuts", "cuts": 2},
+    ],
+    ids=str,
 )
 def test_inverse_of_every_legal_pattern(options):
     X = np.array([[0, 3, 2], [1, 3, 4], [2, -7, 0]])
@@ -301,7 +337,11 @@ def test_inverse_of_every_legal_pattern(options):
 def test_given_cuts_and_names():
     binarizer = FeatureBinarizer(cuts=[[18, 65], [0.5]]).fit([[10, 0.1], [70, 0.9]])
     assert binarizer.get_feature_names_out().tolist() == ["x0 >= 18", "x0 >= 65", "x1 >= 0.5"]
-    assert binarizer.get_feature_names_out(["age", "share"]).tolist() == ["age >= 18", "age >= 65", "share >= 0.5"]
+    assert binarizer.get_feature_names_out(["age", "share"]).tolist() == [
+        "age >= 18",
+        "age >= 65",
+        "share >= 0.5",
+    ]
     assert binarizer.transform([[65, 0.5], [64, 0.4]]).tolist() == [[True, True, True], [True, False, False]]
     assert binarizer.inverse_transform([[1, 0, 1], [-1, -1, -1]]).tolist() == [[41.5, 0.9], [10.0, 0.1]]
 
@@ -316,7 +356,7 @@ def test_bits_that_belong_to_nothing():
         binarizer.inverse_transform([[0, 0, 1]])
 
 
-# -- errors --------------------------------------------------------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -359,20 +399,32 @@ def test_wrong_data_is_named():
         small().fit(X, y).predict(X[:, :2])
 
 
-# -- imports -------------------------------------------------------------------------------------------------------------------
+# -- imports -------------------------------------------------------------------------------------------------
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_the_room_stays_light():
-    assert run("import sugenet.fit, sys; print(*[name for name in ('sklearn', 'torch') if name in sys.modules])") == ""
+    assert (
+        run("import sugenet.fit, sys; print(*[name for name in ('sklearn', 'torch') if name in sys.modules])")
+        == ""
+    )
     assert run("import sugenet.fit.estimators, sys; print('torch' in sys.modules)") == "False"
 
 
 def test_without_scikit_learn():
-    code = "import sys\nsys.modules['sklearn'] = None\ntry:\n import sugenet.fit.estimators\nexcept ImportError as error:\n print(error)"
+    code = (
+        "import sys\n"
+        "sys.modules['sklearn'] = None\n"
+        "try:\n"
+        " import sugenet.fit.estimators\n"
+        "except ImportError as error:\n"
+        " print(error)"
+    )
     assert 'pip install "sugenet[sklearn]"' in run(code)
 
 

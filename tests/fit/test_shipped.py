@@ -47,7 +47,9 @@ def test_a_recipe_can_be_tried_on_another_split():
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     recipe = RECIPES["breast_cancer"]
-    (one, accuracy), (other, _) = (try_split(recipe, split, replace(recipe.settings, epochs=3)) for split in (1, 2))
+    (one, accuracy), (other, _) = (
+        try_split(recipe, split, replace(recipe.settings, epochs=3)) for split in (1, 2)
+    )
     assert one.comparison.differing == other.comparison.differing == 0
     assert one.network.encoder != other.network.encoder  # the cuts are learned from other samples
     assert accuracy > 0.8
@@ -60,6 +62,8 @@ def test_the_script_trains_models_as_good(name, tmp_path):
     pytest.importorskip("sklearn")
     trained, accuracy = make(RECIPES[name], tmp_path)
     assert trained.comparison.differing == 0
-    assert accuracy >= {"digits": 0.94, "breast_cancer": 0.94}[name]  # other machines may round gradients otherwise
+    assert (
+        accuracy >= {"digits": 0.94, "breast_cancer": 0.94}[name]
+    )  # other machines may round gradients otherwise
     with np.load(tmp_path / f"{name}_samples.npz") as again:
         assert np.array_equal(again["X"], data.samples(name)[0])

@@ -17,7 +17,10 @@ def csv(tmp_path):
 
 def test_columns_find_their_kind(csv):
     table = read_table(
-        csv('id,age,size,colour,"answer, final"\n1,20,1.5,red,no\n2,30,2,"blue, dark",yes\n3,-4,1e3,red,no\n'), "answer, final"
+        csv(
+            'id,age,size,colour,"answer, final"\n1,20,1.5,red,no\n2,30,2,"blue, dark",yes\n3,-4,1e3,red,no\n'
+        ),
+        "answer, final",
     )
     assert table.names == ("id", "age", "size", "colour")
     assert table.kinds == ("whole", "whole", "number", "category")
@@ -40,7 +43,10 @@ def test_options(csv):
         ("a,b\n1,x\n?,y\n", "line 3, column 'a': the value is missing .'.'."),
         ("a,b\n1,x\n2\n", "line 3: 1 cells, but the first line names 2 columns"),
         ('a,b\n"1\n",x\n2\n', "line 4: 1 cells"),
-        ("a,b\n" + "1,x\n2,y\n" * 10 + "oh,y\n", "line 22, column 'a': 'oh' is not a number, as most of the column is"),
+        (
+            "a,b\n" + "1,x\n2,y\n" * 10 + "oh,y\n",
+            "line 22, column 'a': 'oh' is not a number, as most of the column is",
+        ),
         ("a,a,b\n1,2,x\n", "the column name 'a' stands twice"),
         ("a,b\n", "data.csv has 1 lines"),
         ("b\nx\ny\n", "no column besides the target"),
@@ -74,7 +80,14 @@ def test_from_file_to_network(csv):
         for size, colour in zip(rng.random(90), rng.choice(["red", "blue"], 90), strict=True)
     ]
     table = read_table(csv("size,colour,buy\n" + "\n".join(lines) + "\n"), "buy")
-    trained = train(table.X, table.y, (8,), names=table.names, classes=table.classes, settings=Settings(epochs=20, batch=16))
+    trained = train(
+        table.X,
+        table.y,
+        (8,),
+        names=table.names,
+        classes=table.classes,
+        settings=Settings(epochs=20, batch=16),
+    )
     assert trained.network.classes == ("no", "yes")
     assert trained.network.encoder.names == ("size", "colour")
     assert trained.comparison.differing == 0

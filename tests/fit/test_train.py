@@ -29,7 +29,7 @@ def bits(n=120, features=8, seed=0):
     return X, X[:, :3].sum(axis=1) >= 2
 
 
-# -- exactness -----------------------------------------------------------------------------------------------------------------
+# -- exactness -----------------------------------------------------------------------------------------------
 
 OPTIONS = {
     "plain": {},
@@ -73,7 +73,8 @@ def test_they_agree_on_every_input_there_is(hidden):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("levels", [False, True])
 def test_batch_norms_that_nearly_vanish_at_a_sum_are_folded_exactly(seed, levels):
-    # beta is the rounded value that cancels the batch norm at a sum that occurs: where a threshold computed in floats goes wrong
+    # beta is the rounded value that cancels the batch norm at a sum that occurs: where a threshold computed
+    # in floats goes wrong
     from sugenet.fit.folding import network_of
     from sugenet.fit.module import BinaryModule
 
@@ -88,7 +89,9 @@ def test_batch_norms_that_nearly_vanish_at_a_sum_are_folded_exactly(seed, levels
         module.beta[0].copy_(-module.norm(0, sums.float()))
         drift = torch.randint(-1, 2, (40,), generator=generator)
         module.beta[0].copy_(torch.nextafter(module.beta[0], module.beta[0] + drift))
-    every = np.array(list(product(range(4), repeat=5))) if levels else np.array(list(product([-1, 1], repeat=10)))
+    every = (
+        np.array(list(product(range(4), repeat=5))) if levels else np.array(list(product([-1, 1], repeat=10)))
+    )
     assert compare(network_of(module, encoder), module, every).differing == 0
 
 
@@ -104,14 +107,18 @@ def test_a_difference_is_found_and_named():
     X, y = bits()
     trained = train(X, y, (6,), settings=SHORT)
     layer = trained.network.layers[0]
-    wrong = replace(trained.network, layers=(DenseLayer(layer.weights, np.where(np.arange(6) == 3, -1, layer.tau)),))
+    wrong = replace(
+        trained.network, layers=(DenseLayer(layer.weights, np.where(np.arange(6) == 3, -1, layer.tau)),)
+    )
     found = compare(wrong, trained.module, X)
     assert found.differing
-    with pytest.raises(SoundnessError, match="layer 1, neuron 4: the network has True, the module False on sample"):
+    with pytest.raises(
+        SoundnessError, match="layer 1, neuron 4: the network has True, the module False on sample"
+    ):
         found.check()
 
 
-# -- learning ------------------------------------------------------------------------------------------------------------------
+# -- learning ------------------------------------------------------------------------------------------------
 
 
 def test_it_learns_a_majority_of_some_bits():
@@ -125,9 +132,16 @@ def test_it_learns_a_majority_of_some_bits():
 
 def test_categories_and_numbers_together():
     rng = np.random.default_rng(0)
-    X = [[float(size), str(colour)] for size, colour in zip(rng.random(60).round(2), rng.choice(["red", "blue", "green"], 60), strict=True)]
+    X = [
+        [float(size), str(colour)]
+        for size, colour in zip(
+            rng.random(60).round(2), rng.choice(["red", "blue", "green"], 60), strict=True
+        )
+    ]
     y = ["big" if size > 0.5 and colour != "red" else "small" for size, colour in X]
-    trained = train(X, y, (8,), settings=replace(SHORT, epochs=20), names=["size", "colour"], notes={"made": "today"})
+    trained = train(
+        X, y, (8,), settings=replace(SHORT, epochs=20), names=["size", "colour"], notes={"made": "today"}
+    )
     assert trained.comparison.differing == 0
     assert trained.network.classes == ("big", "small")
     assert isinstance(trained.network.encoder.codings[1], OneHot)
@@ -152,7 +166,9 @@ def test_tau_decay_lowers_cardinality_bounds():
     X, y = numbers(200, 10)
 
     def bound(decay):
-        layer = train(X, y, (16,), settings=Settings(epochs=40, batch=16, tau_decay=decay, validation_share=0)).network.layers[0]
+        layer = train(
+            X, y, (16,), settings=Settings(epochs=40, batch=16, tau_decay=decay, validation_share=0)
+        ).network.layers[0]
         return np.minimum(layer.tau, layer.sizes + 1 - layer.tau).mean()
 
     assert bound(5.0) < bound(0.0) - 1
@@ -176,7 +192,7 @@ def test_held_out_samples_can_be_given():
     assert trained.accuracy == right.mean()
 
 
-# -- seeds, checkpoints --------------------------------------------------------------------------------------------------------
+# -- seeds, checkpoints --------------------------------------------------------------------------------------
 
 
 def test_the_seed_decides():
@@ -210,7 +226,10 @@ def test_a_resumed_run_ends_like_one_that_was_not_interrupted(stop, tmp_path):
     assert rest.network == whole.network
     assert rest.history == whole.history
     assert not rest.interrupted
-    assert train(X, y, (9, 5), settings=settings, checkpoint=file, progress=stop_after(1)).network == whole.network  # nothing left to do
+    assert (
+        train(X, y, (9, 5), settings=settings, checkpoint=file, progress=stop_after(1)).network
+        == whole.network
+    )  # nothing left to do
     assert [path.name for path in tmp_path.iterdir()] == ["run.checkpoint"]
 
 
@@ -279,7 +298,9 @@ def test_a_checkpoint_with_parts_missing_is_refused(lost, tmp_path):
     file = tmp_path / "run"
     train(X, y, (4,), settings=SHORT, checkpoint=file)
     content = torch.load(file, weights_only=True)
-    torch.save({name: part for name, part in content.items() if name == "format" or lost not in (name, "all")}, file)
+    torch.save(
+        {name: part for name, part in content.items() if name == "format" or lost not in (name, "all")}, file
+    )
     with pytest.raises(SugenetError, match=r"run is no checkpoint that can be read \(KeyError\)"):
         train(X, y, (4,), settings=SHORT, checkpoint=file)
 
@@ -314,7 +335,7 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-# -- messages ------------------------------------------------------------------------------------------------------------------
+# -- messages ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -323,7 +344,10 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         ({"y": [0] * 80}, "y holds one class only"),
         ({"y": [0, 1]}, r"X has shape \(80, 6\) and y 2 entries"),
         ({"y": [0.5] * 80}, r"y\[0\] is 0.5, which is no class"),
-        ({"y": [0, 1] * 39 + [0, 7], "classes": ["no", "yes"]}, r"y\[79\] is 7, but a class is a number from 0 to 1"),
+        (
+            {"y": [0, 1] * 39 + [0, 7], "classes": ["no", "yes"]},
+            r"y\[79\] is 7, but a class is a number from 0 to 1",
+        ),
         ({"hidden": (4, 0)}, "holds a layer without neurons"),
         ({"hidden": 8}, r"hidden=8 must be a list of whole numbers. For one layer write \(8,\)"),
         ({"hidden": ["a"]}, r"hidden=\['a'\] holds 'a', but the sizes of layers are whole numbers"),

@@ -1,4 +1,7 @@
-"""Small certificates that ask for much: time without end, or all the memory there is. Each must be refused within limits."""
+"""Small certificates that ask for much: time without end, or all the memory there is.
+
+Each must be refused within limits.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ __all__ = ["bombs"]
 def pixels(features: int = 784, neurons: int = 64) -> Network:
     """As many levels as a photograph has."""
     rng = np.random.default_rng(0)
-    layers = [LevelLayer(rng.choice([-1, 1], (neurons, features)), [128 * features] * neurons, [255] * features)]
+    layers = [
+        LevelLayer(rng.choice([-1, 1], (neurons, features)), [128 * features] * neurons, [255] * features)
+    ]
     layers.append(DenseLayer(rng.choice([-1, 1], (neurons, neurons)), [neurons // 2] * neurons))
     return Network(Encoder.of_integers(features), layers, Head(rng.choice([-1, 1], (4, neurons))))
 
@@ -52,7 +57,9 @@ def categories() -> Network:
     """Features with many categories, all pairs of which a question about fairness compares."""
     encoder = Encoder([OneHot(tuple(range(3000))) for _ in range(2)], ["a", "b"])
     rng = np.random.default_rng(3)
-    return Network(encoder, [DenseLayer(rng.choice([-1, 1], (8, 6000)), [3000] * 8)], Head(rng.choice([-1, 1], (2, 8))))
+    return Network(
+        encoder, [DenseLayer(rng.choice([-1, 1], (8, 6000)), [3000] * 8)], Head(rng.choice([-1, 1], (2, 8)))
+    )
 
 
 def _claim(network: Network, question: Any, proof: Any, **more: Any) -> dict[str, Any]:
@@ -80,7 +87,9 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
     """What each aims at, the certificate and its network; compressed proofs unpack to about so many bytes."""
     net, zero = bits(), [0] * 64
     robust = sg.Robust(zero, sg.Hamming(8))
-    within = [sum(comb(64, k) for k in range(radius + 1)) for radius in range(13)]  # the numbers of sets that there are
+    within = [
+        sum(comb(64, k) for k in range(radius + 1)) for radius in range(13)
+    ]  # the numbers of sets that there are
     yield "a walk whose patterns fill the memory", _claim(net, robust, _walk(within[8], within[8])), net
     yield "a walk without end", _claim(net, sg.Robust(zero, sg.Hamming(12)), _walk(within[12], 10**12)), net
     yield "a walk with other sets", _claim(net, sg.Robust(zero, sg.Hamming(40)), _walk(patterns=2)), net
@@ -92,16 +101,39 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
     problem = problems_of(net, robust)[0][0]
     variables = problem.cascade.starts[-1] + len(problem.cascade.cases)
     rup = {"kind": "rup", "variables": variables, "facts": [], "cuts": [], "encoding": "zlib+base64"}
-    for words, piece in (("empty", b"0 "), ("true", b"1 -1 0 "), ("long", b"1 "), ("known", b"-2 -2 1 0 "), ("one word", b"1")):
-        yield f"clauses that unpack for ever: {words}", _claim(net, robust, {**rup, "clauses": _packed(piece, size)}), net
+    for words, piece in (
+        ("empty", b"0 "),
+        ("true", b"1 -1 0 "),
+        ("long", b"1 "),
+        ("known", b"-2 -2 1 0 "),
+        ("one word", b"1"),
+    ):
+        yield (
+            f"clauses that unpack for ever: {words}",
+            _claim(net, robust, {**rup, "clauses": _packed(piece, size)}),
+            net,
+        )
     cuts = [[65, 1, 1]] * 200_000
-    yield "cuts without end", _claim(net, robust, {**rup, "cuts": cuts, "clauses": b64encode(zlib.compress(b"0")).decode()}), net
-    drup = {"kind": "drup", "solver": "none", "variables": 10**6, "clauses": 20_000_000, "cnf": "0" * 64, "lemmas": 1}
+    yield (
+        "cuts without end",
+        _claim(net, robust, {**rup, "cuts": cuts, "clauses": b64encode(zlib.compress(b"0")).decode()}),
+        net,
+    )
+    drup = {
+        "kind": "drup",
+        "solver": "none",
+        "variables": 10**6,
+        "clauses": 20_000_000,
+        "cnf": "0" * 64,
+        "lemmas": 1,
+    }
     yield "a question of too many clauses", _claim(net, robust, {**drup, "data": ""}), net
     yield "clauses of all pixels", _claim(pixels(), sg.Always(0), {**drup, "data": ""}), pixels()
     small = sg.Robust(zero, sg.Hamming(1))
     cnf = Cnf.of(problems_of(net, small)[0][0])
-    digest = sha256(np.concatenate([np.array([*clause, 0], "<i4") for clause in cnf.clauses]).tobytes()).hexdigest()
+    digest = sha256(
+        np.concatenate([np.array([*clause, 0], "<i4") for clause in cnf.clauses]).tobytes()
+    ).hexdigest()
     known = {**drup, "variables": cnf.variables, "clauses": len(cnf.clauses), "cnf": digest}
     for words, numbers in (("empty", [0]), ("true", [2, 1, -1]), ("long", [1 << 30, 1])):
         data = _packed(np.array(numbers, "<i4").tobytes(), size)
@@ -112,17 +144,35 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
         yield f"a count of {region['kind']} over pixels", _count(pixels(), [0] * 784, region), pixels()
     for radius in (5, 7):
         total = sum(comb(64, k) for k in range(radius + 1))
-        yield f"a count of {total:,} inputs", _count(net, zero, {"kind": "Hamming", "radius": str(radius)}, total), net
+        yield (
+            f"a count of {total:,} inputs",
+            _count(net, zero, {"kind": "Hamming", "radius": str(radius)}, total),
+            net,
+        )
     where = [[f, {"one of": list(range(256))}] for f in range(784)]
-    boxed = {"kind": "robust", "sample": [0] * 784, "label": _label(pixels(), [0] * 784), "target": None, "ties": "lowest"}
+    boxed = {
+        "kind": "robust",
+        "sample": [0] * 784,
+        "label": _label(pixels(), [0] * 784),
+        "target": None,
+        "ties": "lowest",
+    }
     region = {"kind": "Box", "limits": where}
-    yield "a box of lists", {**_claim(pixels(), sg.Always(0), _walk()), "question": {**boxed, "region": region}}, pixels()
+    yield (
+        "a box of lists",
+        {**_claim(pixels(), sg.Always(0), _walk()), "question": {**boxed, "region": region}},
+        pixels(),
+    )
     yield "a reason of many counterexamples", _reason(net, zero), net
     deep: Any = {"by": "split", "neuron": 0, "on": None, "off": None}
     for _ in range(20_000):
         deep = {"by": "split", "neuron": 0, "on": deep, "off": deep}
     yield "a proof nested deeply", _claim(net, robust, {"kind": "patches", "cases": [deep]}), net
-    yield "parts without end", _claim(net, robust, {"kind": "parts", "parts": [{"kind": "bounds"}] * 10**6}), net
+    yield (
+        "parts without end",
+        _claim(net, robust, {"kind": "parts", "parts": [{"kind": "bounds"}] * 10**6}),
+        net,
+    )
 
 
 def _label(network: Network, sample: list[int]) -> int:
@@ -132,8 +182,19 @@ def _label(network: Network, sample: list[int]) -> int:
 def _prices(net: Network) -> dict[str, Any]:
     sample = [0] * 64
     prices = [[f, f"1/{(1 << 12_000) + 2 * f + 1}"] for f in range(64)]
-    question = {"kind": "whatif", "sample": sample, "label": _label(net, sample), "target": None, "ties": "lowest", "limit": "1"}
-    question |= {"cost": {"kind": "Prices", "prices": prices, "per_unit": False}, "movable": list(range(64)), "region": None}
+    question = {
+        "kind": "whatif",
+        "sample": sample,
+        "label": _label(net, sample),
+        "target": None,
+        "ties": "lowest",
+        "limit": "1",
+    }
+    question |= {
+        "cost": {"kind": "Prices", "prices": prices, "per_unit": False},
+        "movable": list(range(64)),
+        "region": None,
+    }
     head = certificate_of(net, sg.Always(0))
     return {**head, "question": question, "answer": "none", "witness": None, "proof": _walk()}
 
@@ -145,16 +206,41 @@ def _count(net: Network, sample: list[int], region: dict[str, Any], total: int =
     base = certificate_of(net, sg.Always(0))
     del base["witness"]
     proof = {"kind": "partition", "order": [], "parts": [[[], counts]]}
-    return {**base, "question": question, "answer": "counted", "counts": counts, "total": total, "method": "walk", "proof": proof}
+    return {
+        **base,
+        "question": question,
+        "answer": "counted",
+        "counts": counts,
+        "total": total,
+        "method": "walk",
+        "proof": proof,
+    }
 
 
 def _reason(net: Network, sample: list[int]) -> dict[str, Any]:
     """Many counterexamples, true ones, among which a smallest set that meets all is hard to find."""
     label, rng = _label(net, sample), np.random.default_rng(5)
     rows = rng.random((4000, 64)) < 0.3
-    kept = [row for row, other in zip(rows.tolist(), net.predict(rows.astype(int)).tolist(), strict=True) if other != label]
+    kept = [
+        row
+        for row, other in zip(rows.tolist(), net.predict(rows.astype(int)).tolist(), strict=True)
+        if other != label
+    ]
     contrasts = [[[f, 1] for f, changed in enumerate(row) if changed] for row in kept]
     base = certificate_of(net, sg.Always(0))
-    question = {"kind": "reason", "sample": sample, "label": label, "target": None, "ties": "lowest", "region": {"kind": "Anything"}}
+    question = {
+        "kind": "reason",
+        "sample": sample,
+        "label": label,
+        "target": None,
+        "ties": "lowest",
+        "region": {"kind": "Anything"},
+    }
     proof = {"kind": "bounds"}
-    return {**base, "question": {**question, "fixed": list(range(64))}, "answer": "minimum", "contrasts": contrasts, "proof": proof}
+    return {
+        **base,
+        "question": {**question, "fixed": list(range(64))},
+        "answer": "minimum",
+        "contrasts": contrasts,
+        "proof": proof,
+    }

@@ -1,7 +1,9 @@
-"""Damaged and hostile files of every kind that sugenet reads (but ONNX, HDF5 and pickles): what it makes of them, in what time and memory.
+"""Damaged and hostile files of every kind that sugenet reads (but ONNX, HDF5 and pickles): what it makes of
+them, in what time and memory.
 
-`cases(seed)` goes on for ever: good files cut off, with bits turned, bytes doubled or lost. `bombs()` are the files made to hurt. `outcome`
-reads one here; `measured` reads many in processes of their own, and tells how long each took and how much memory it added.
+`cases(seed)` goes on for ever: good files cut off, with bits turned, bytes doubled or lost. `bombs()` are the
+files made to hurt. `outcome` reads one here; `measured` reads many in processes of their own, and tells how
+long each took and how much memory it added.
 """
 
 import gzip
@@ -40,7 +42,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``read``, ``refused: ...`` in our words, or ``crashed: ...``; how long it took, and how much memory it added."""
+    """``read``, ``refused: ...`` in our words, or ``crashed: ...``; how long it took,
+    and how much memory it added.
+    """
 
     said: str
     seconds: float = 0.0
@@ -51,14 +55,16 @@ class Outcome:
         return not self.said.startswith("crashed")
 
 
-# -- who reads what -----------------------------------------------------------------------------------------------------------------
+# -- who reads what ------------------------------------------------------------------------------------------
 
 
 @cache
 def model() -> Network:
     weights = np.random.default_rng(0).choice([-1, 1], (4, FEATURES))
     return Network(
-        Encoder.of_thresholds([0.5] * FEATURES), [DenseLayer(weights, [FEATURES // 2] * 4)], Head([[1, 1, 1, 1], [-1, -1, -1, -1]])
+        Encoder.of_thresholds([0.5] * FEATURES),
+        [DenseLayer(weights, [FEATURES // 2] * 4)],
+        Head([[1, 1, 1, 1], [-1, -1, -1, -1]]),
     )
 
 
@@ -104,13 +110,19 @@ def outcome(case: Case) -> Outcome:
 def measured(cases: Iterable[Case]) -> Iterator[tuple[Case, Outcome]]:
     """Each file read by a process of its own, from a server without threads that has all libraries loaded."""
     root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
+    }
     command = [sys.executable, "-c", "from tests.fuzzing.damaged import serve; serve()"]
-    with subprocess.Popen(command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         for case in cases:
-            server.stdin.write(json.dumps([case.ending, case.about, len(case.content)]).encode() + b"\n" + case.content)
+            server.stdin.write(
+                json.dumps([case.ending, case.about, len(case.content)]).encode() + b"\n" + case.content
+            )
             server.stdin.flush()
             yield case, Outcome(*json.loads(server.stdout.readline()))
         server.stdin.close()
@@ -135,11 +147,13 @@ def serve() -> None:
         with os.fdopen(ours, "rb") as pipe:
             answer = pipe.read()
         _, status = os.waitpid(child, 0)
-        sys.stdout.buffer.write((answer or json.dumps([f"crashed: status {status}", 0.0, 0.0]).encode()) + b"\n")
+        sys.stdout.buffer.write(
+            (answer or json.dumps([f"crashed: status {status}", 0.0, 0.0]).encode()) + b"\n"
+        )
         sys.stdout.buffer.flush()
 
 
-# -- good files ---------------------------------------------------------------------------------------------------------------------
+# -- good files ----------------------------------------------------------------------------------------------
 
 
 @cache
@@ -153,12 +167,22 @@ def good() -> dict[str, bytes]:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (5, FEATURES))
     found = {".csv": "\n".join(",".join(map(str, row)) for row in X.tolist()).encode()}
-    for ending, save in ((".npy", lambda raw: np.save(raw, X)), (".npz", lambda raw: np.savez_compressed(raw, X=X, y=[0, 1, 1, 0, 1]))):
+    for ending, save in (
+        (".npy", lambda raw: np.save(raw, X)),
+        (".npz", lambda raw: np.savez_compressed(raw, X=X, y=[0, 1, 1, 0, 1])),
+    ):
         raw = io.BytesIO()
         save(raw)
         found[ending] = raw.getvalue()
     image = Image.fromarray(rng.integers(0, 256, (28, 28)).astype(np.uint8))
-    for ending, name in ((".png", "PNG"), (".jpg", "JPEG"), (".bmp", "BMP"), (".gif", "GIF"), (".pgm", "PPM"), (".tif", "TIFF")):
+    for ending, name in (
+        (".png", "PNG"),
+        (".jpg", "JPEG"),
+        (".bmp", "BMP"),
+        (".gif", "GIF"),
+        (".pgm", "PPM"),
+        (".tif", "TIFF"),
+    ):
         raw = io.BytesIO()
         image.save(raw, name)
         found[ending] = raw.getvalue()
@@ -170,7 +194,9 @@ def good() -> dict[str, bytes]:
         found[".sugenet"] = (Path(folder) / "m.sugenet").read_bytes()
     text = Query.around([0.25] * 6, 0.125, 0, 3).to_text().encode()
     found |= {".vnnlib": text, ".vnnlib.gz": gzip.compress(text, mtime=0)}
-    found[".table.csv"] = b"a,b,y\n" + b"".join(b"%d,%d.5,%s\n" % (k % 7, k % 5, b"yn"[k % 2 : k % 2 + 1]) for k in range(60))
+    found[".table.csv"] = b"a,b,y\n" + b"".join(
+        b"%d,%d.5,%s\n" % (k % 7, k % 5, b"yn"[k % 2 : k % 2 + 1]) for k in range(60)
+    )
     found[".cert.json"] = json.dumps(sg.verify(model(), sg.Robust(X[0], sg.Hamming(1))).certificate).encode()
     return found
 
@@ -197,7 +223,9 @@ def _damaged(rng: np.random.Generator, content: bytes) -> tuple[str, bytes]:
         case 3:
             return f"zeros from {start} to {stop}", content[:start] + bytes(stop - start) + content[stop:]
         case 4:
-            return f"noise from {start}", content[:start] + rng.bytes(min(64, size - start)) + content[start + 64 :]
+            return f"noise from {start}", content[:start] + rng.bytes(min(64, size - start)) + content[
+                start + 64 :
+            ]
         case 5:
             return "something behind it", content + rng.bytes(100)
         case _:
@@ -208,11 +236,13 @@ def _damaged(rng: np.random.Generator, content: bytes) -> tuple[str, bytes]:
             return f"bits turned at {places}", bytes(turned)
 
 
-# -- files made to hurt ----------------------------------------------------------------------------------------------------------------
+# -- files made to hurt --------------------------------------------------------------------------------------
 
 
 def bombs() -> Iterator[Case]:
-    """Files that unpack to gigabytes, claim them, are locked, nested, or spell numbers that fill the memory."""
+    """Files that unpack to gigabytes, claim them, are locked, nested,
+    or spell numbers that fill the memory.
+    """
     yield from _array_bombs()
     yield from _text_bombs()
     yield from _image_bombs()
@@ -220,7 +250,10 @@ def bombs() -> Iterator[Case]:
         for ending, text in (
             (
                 ".vnnlib",
-                f"(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_0 {number}))(assert (>= X_0 0))(assert (<= Y_0 1))",
+                (
+                    f"(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_0 {number}))(assert (>= "
+                    f"X_0 0))(assert (<= Y_0 1))"
+                ),
             ),
             (".csv", ",".join([number] * (FEATURES if len(number) < 50 else 20))),
             (".table.csv", f"a,b,y\n{number},1,1\n1,1,0\n"),
@@ -251,22 +284,55 @@ def _array_bombs() -> Iterator[Case]:
         yield Case(ending, "4 GiB of zeros", _zipped(f"{name}.npy", zeros, size))
         yield Case(ending, "4 GiB of zeros that claim to be few", _zipped(f"{name}.npy", zeros, len(plain)))
         small = _header((2, FEATURES))
-        yield Case(ending, "a small array with 4 GiB behind it", _zipped(f"{name}.npy", _deflated(small, 1 << 32), len(plain)))
+        yield Case(
+            ending,
+            "a small array with 4 GiB behind it",
+            _zipped(f"{name}.npy", _deflated(small, 1 << 32), len(plain)),
+        )
         long = b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1)
         yield Case(ending, "a header of 4 GiB", _zipped(f"{name}.npy", _deflated(long, 1 << 32), 1 << 27))
-        yield Case(ending, "locked by a password", _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), flags=1))
+        yield Case(
+            ending,
+            "locked by a password",
+            _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), flags=1),
+        )
         for method in (9, 12, 14, 93, 99):
-            yield Case(ending, f"packed by method {method}", _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), method=method))
+            yield Case(
+                ending,
+                f"packed by method {method}",
+                _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), method=method),
+            )
         yield Case(ending, "no deflate at all", _zipped(f"{name}.npy", b"\xff" * 100, len(plain)))
         yield Case(ending, "60,000 arrays", _zipped(f"{name}.npy", b"", 0, count=60_000))
-        yield Case(ending, "many arrays of the same 256 MiB", _zipped(f"{name}.npy", zeros, 1 << 28, count=100))
-        yield Case(ending, "one name twice", _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), count=2, same=True))
-    for shape, descr in [((10**6, 10**6), "<f8"), ((1 << 62, 4), "<f8"), ((0, 1 << 62), "<f8"), ((-5, -7), "<f8"), ((1,) * 40, "<f8")]:
+        yield Case(
+            ending, "many arrays of the same 256 MiB", _zipped(f"{name}.npy", zeros, 1 << 28, count=100)
+        )
+        yield Case(
+            ending,
+            "one name twice",
+            _zipped(f"{name}.npy", zlib.compress(plain)[2:-4], len(plain), count=2, same=True),
+        )
+    for shape, descr in [
+        ((10**6, 10**6), "<f8"),
+        ((1 << 62, 4), "<f8"),
+        ((0, 1 << 62), "<f8"),
+        ((-5, -7), "<f8"),
+        ((1,) * 40, "<f8"),
+    ]:
         yield Case(".npy", f"shape {shape[:3]}", _header(shape, descr) + bytes(100))
     for descr in ("|O", "<M8[D]", "|V100000000", "<U999999999", "<c16", "|S5", "<f16", "<U1"):
         yield Case(".npy", f"type {descr}", _header((5, FEATURES), descr) + b"\xff" * 62720)
-    yield Case(".npy", "a header of 4 GiB", b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1) + b" " * (1 << 24))
-    nested = b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"{'descr': '<f8', 'fortran_order': False, 'shape': " + b"(" * 8900
+    yield Case(
+        ".npy",
+        "a header of 4 GiB",
+        b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1) + b" " * (1 << 24),
+    )
+    nested = (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", 9000)
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': "
+        + b"(" * 8900
+    )
     yield Case(".npy", "a nested header", nested.ljust(9010))
     yield Case(".npy", "odd truth", _header((5, FEATURES), "|b1") + b"\x07" * 5 * FEATURES)
 
@@ -285,8 +351,16 @@ def _text_bombs() -> Iterator[Case]:
     yield Case(".vnnlib", "16 million brackets", b"(" * (1 << 24))
     yield Case(".vnnlib", "one word of 16 MiB", b"(" + b"x" * (1 << 24))
     start = b"(declare-const X_0 Real)(declare-const Y_0 Real)"
-    yield Case(".vnnlib.gz", "many bounds, and a mistake", gzip.compress(start + b"(assert (<= X_0 1))" * 600_000 + b"(oops)", 1))
-    yield Case(".vnnlib", "products of sums", start + b"(assert " + b"(and " + b"(or (<= X_0 1) (<= X_0 2) (<= Y_0 3))" * 60 + b"))")
+    yield Case(
+        ".vnnlib.gz",
+        "many bounds, and a mistake",
+        gzip.compress(start + b"(assert (<= X_0 1))" * 600_000 + b"(oops)", 1),
+    )
+    yield Case(
+        ".vnnlib",
+        "products of sums",
+        start + b"(assert " + b"(and " + b"(or (<= X_0 1) (<= X_0 2) (<= Y_0 3))" * 60 + b"))",
+    )
     yield Case(".vnnlib.gz", "16 GiB of zeros", b"".join([gzip.compress(bytes(1 << 24), mtime=0)] * 1024))
     yield Case(".vnnlib.gz", "an odd header", b"\x1f\x8b\x08\xff" + bytes(100))
     size = 1 << 24
@@ -324,9 +398,13 @@ def _image_bombs() -> Iterator[Case]:
     yield Case(".pgm", "PGM that counts to 4 billion", b"P5\n28 28\n4294967295\n" + bytes(100_000))
     yield Case(".gif", "GIF of many pixels", b"GIF89a\xff\xff\xff\xff\x80\x00\x00" + bytes(100))
     yield Case(
-        ".bmp", "BMP of many pixels", b"BM" + struct.pack("<IHHIIiiHHIIIIII", 100, 0, 0, 54, 40, 60_000, 60_000, 1, 24, 0, 0, 0, 0, 0, 0)
+        ".bmp",
+        "BMP of many pixels",
+        b"BM" + struct.pack("<IHHIIiiHHIIIIII", 100, 0, 0, 54, 40, 60_000, 60_000, 1, 24, 0, 0, 0, 0, 0, 0),
     )
-    yield Case(".png", "a program in PostScript", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 28 28\n{} loop\n")
+    yield Case(
+        ".png", "a program in PostScript", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 28 28\n{} loop\n"
+    )
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -341,7 +419,16 @@ def _deflated(start: bytes, size: int) -> bytes:
     return first + piece * (size >> 22) + packer.flush(zlib.Z_FINISH)
 
 
-def _zipped(name: str, packed: bytes, size: int, *, method: int = 8, flags: int = 0, count: int = 1, same: bool = False) -> bytes:
+def _zipped(
+    name: str,
+    packed: bytes,
+    size: int,
+    *,
+    method: int = 8,
+    flags: int = 0,
+    count: int = 1,
+    same: bool = False,
+) -> bytes:
     """A zip archive whose entries, each over the same packed bytes, claim to unpack to `size` bytes."""
     names = [(name if k == 0 or same else f"{k}.npy").encode() for k in range(count)]
     large = size >= 0xFFFFFFFF
@@ -349,8 +436,19 @@ def _zipped(name: str, packed: bytes, size: int, *, method: int = 8, flags: int 
     about = struct.pack("<HHHHHIII", 45, flags, method, 0, 33, 0, len(packed), 0xFFFFFFFF if large else size)
     local = b"PK\x03\x04" + about + struct.pack("<HH", len(names[0]), len(extra)) + names[0] + extra
     entries = b"".join(
-        b"PK\x01\x02" + struct.pack("<H", 45) + about + struct.pack("<HHHHHII", len(n), len(extra), 0, 0, 0, 0, 0) + n + extra
+        b"PK\x01\x02"
+        + struct.pack("<H", 45)
+        + about
+        + struct.pack("<HHHHHII", len(n), len(extra), 0, 0, 0, 0, 0)
+        + n
+        + extra
         for n in names
     )
     start = len(local) + len(packed)
-    return local + packed + entries + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, count, count, len(entries), start, 0)
+    return (
+        local
+        + packed
+        + entries
+        + b"PK\x05\x06"
+        + struct.pack("<HHHHIIH", 0, 0, count, count, len(entries), start, 0)
+    )

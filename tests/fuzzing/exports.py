@@ -1,4 +1,6 @@
-"""Random questions written for other people's solvers, answered by them, against all samples gone through by the definition."""
+"""Random questions written for other people's solvers, answered by them,
+against all samples gone through by the definition.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ class Case:
 
     def __str__(self) -> str:
         what = f"class {self.target} {self.asked} within {self.region} of {self.sample}"
-        return f"export, seed {self.seed}, {self.network}: {what}, {self.format}, objective {self.objective}, folded {self.folded}"
+        return (
+            f"export, seed {self.seed}, {self.network}: {what}, {self.format}, objective {self.objective}, "
+            f"folded {self.folded}"
+        )
 
 
 def cases(seed: int) -> Iterator[Case]:
@@ -51,7 +56,9 @@ def cases(seed: int) -> Iterator[Case]:
     while True:
         one = seed * 1_000_003 + number
         random = np.random.default_rng(one)
-        network = random_network(random, features=int(random.integers(1, 5)), depth=int(random.integers(0, 3)))
+        network = random_network(
+            random, features=int(random.integers(1, 5)), depth=int(random.integers(0, 3))
+        )
         radius = int(random.integers(0, 4))
         names = random.permutation(network.encoder.features)[: random.integers(1, 3)].tolist()
         regions = [Hamming(radius), L0(radius), L1(radius), L2(radius), Linf(radius), Anything(), Free(names)]
@@ -92,7 +99,9 @@ def _difference(case: Case) -> str | None:
         cost = json.loads(side.read_text()).get("cost")
     if (solution is None) != (not expected):
         return (
-            f"{case}\n{'no solution' if solution is None else solution}, but {len(expected)} samples are violations: {list(expected)[:3]}"
+            f"{case}\n"
+            f"{'no solution' if solution is None else solution}, but {len(expected)} samples are "
+            f"violations: {list(expected)[:3]}"
         )
     if solution is None:
         return None
@@ -100,11 +109,15 @@ def _difference(case: Case) -> str | None:
     if sample not in expected:
         return f"{case}\nthe solution {sample} is no violation"
     if value is not None and Fraction(cost["unit"]) * (cost["offset"] + value) != min(expected.values()):
-        return f"{case}\nthe cheapest costs {Fraction(cost['unit']) * (cost['offset'] + value)}, not {min(expected.values())}"
+        return (
+            f"{case}\n"
+            f"the cheapest costs {Fraction(cost['unit']) * (cost['offset'] + value)}, "
+            f"not {min(expected.values())}"
+        )
     return None
 
 
-# -- the definition --------------------------------------------------------------------------------------------------------------
+# -- the definition ------------------------------------------------------------------------------------------
 
 
 def _violations(case: Case) -> dict[tuple[Any, ...], Fraction]:
@@ -142,7 +155,11 @@ def _cost(region: Any, apart: list[Fraction], flipped: int) -> Fraction | None:
         case Linf(radius=radius):
             return sum(apart, Fraction(0)) if max(apart) <= radius else None
         case Free(features=features):
-            return sum(apart, Fraction(0)) if all(value == 0 for k, value in enumerate(apart) if k not in features) else None
+            return (
+                sum(apart, Fraction(0))
+                if all(value == 0 for k, value in enumerate(apart) if k not in features)
+                else None
+            )
     assert isinstance(region, Anything)
     return sum(apart, Fraction(0))
 
@@ -161,10 +178,12 @@ def _answers(case: Case, scores: list[int]) -> bool:
     return all(mine >= score for score, _ in others)
 
 
-# -- other people's solvers ------------------------------------------------------------------------------------------------------
+# -- other people's solvers ----------------------------------------------------------------------------------
 
 
-def _cp_sat(count: int, rows: list[tuple[Any, list[tuple[int, int]], int]], objective: list[tuple[int, int]] | None) -> Any:
+def _cp_sat(
+    count: int, rows: list[tuple[Any, list[tuple[int, int]], int]], objective: list[tuple[int, int]] | None
+) -> Any:
     """Sums of (weight, variable) that reach a least value; rows with a price may fail and then cost it."""
     from ortools.sat.python import cp_model
 
@@ -179,7 +198,9 @@ def _cp_sat(count: int, rows: list[tuple[Any, list[tuple[int, int]], int]], obje
             kept = model.new_bool_var("kept")
             model.add(total >= least).only_enforce_if(kept)
             paid.append(price * (1 - kept))
-    goal = sum(paid) if paid else None if objective is None else sum((c * x[v] for c, v in objective), 0 * x[0])
+    goal = (
+        sum(paid) if paid else None if objective is None else sum((c * x[v] for c, v in objective), 0 * x[0])
+    )
     if goal is not None:
         model.minimize(goal)
     solver = cp_model.CpSolver()
@@ -204,7 +225,9 @@ def _pseudo_boolean(path: Path, _objective: bool) -> Any:
             objective = terms
             continue
         price = re.match(r"\[(\d+)\]", line)
-        rows.append((None if price is None else int(price[1]), terms, int(re.search(r">= ([+-]?\d+) *;", line)[1])))  # type: ignore[index]
+        rows.append(
+            (None if price is None else int(price[1]), terms, int(re.search(r">= ([+-]?\d+) *;", line)[1]))
+        )  # type: ignore[index]
     return _cp_sat(count, rows, objective)
 
 
@@ -253,15 +276,17 @@ def _mps_scipy(path: Path, objective: bool) -> Any:
             right[words[1]] = float(words[2])
     names = list(columns)
     cost = np.array([columns[name].get("COST", 0.0) for name in names])
-    matrix = np.array([[columns[name].get(row, 0.0) for name in names] for row in rows]).reshape(len(rows), len(names))
+    matrix = np.array([[columns[name].get(row, 0.0) for name in names] for row in rows]).reshape(
+        len(rows), len(names)
+    )
     limits = [LinearConstraint(matrix, [right.get(row, 0.0) for row in rows])] if rows else []
     found = milp(cost, integrality=np.ones(len(names)), bounds=Bounds(0, 1), constraints=limits)
     if found.x is None:
         assert found.status == 2, found.message
         return None, None
-    return [int(name[1:]) * (1 if value > 0.5 else -1) for name, value in zip(names, found.x, strict=True)], round(
-        found.fun
-    ) if objective else None
+    return [
+        int(name[1:]) * (1 if value > 0.5 else -1) for name, value in zip(names, found.x, strict=True)
+    ], round(found.fun) if objective else None
 
 
 def _smt2(path: Path, _objective: bool) -> Any:
@@ -275,4 +300,11 @@ def _smt2(path: Path, _objective: bool) -> Any:
     return [int(str(v)[1:]) * (1 if z3.is_true(model[v]) else -1) for v in model.decls()], None
 
 
-_SOLVERS: dict[str, Any] = {"opb": _pseudo_boolean, "wbo": _wbo, "cnf": _cnf, "mps": _mps, "mps-scipy": _mps_scipy, "smt2": _smt2}
+_SOLVERS: dict[str, Any] = {
+    "opb": _pseudo_boolean,
+    "wbo": _wbo,
+    "cnf": _cnf,
+    "mps": _mps,
+    "mps-scipy": _mps_scipy,
+    "smt2": _smt2,
+}

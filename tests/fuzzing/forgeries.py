@@ -1,7 +1,9 @@
-"""Forged certificates: real ones of every kind, damaged at random or on purpose, and false claims with all their numbers right.
+"""Forged certificates: real ones of every kind, damaged at random or on purpose, and false claims with all
+their numbers right.
 
-``forgeries(seed)`` goes on for ever, ``bombs()`` are those that aim at time and memory. ``tried`` gives one to the checker and measures;
-``difference`` says where one was accepted though brute force (`tests.fuzzing.truth`) refutes it.
+``forgeries(seed)`` goes on for ever, ``bombs()`` are those that aim at time and memory. ``tried`` gives one
+to the checker and measures; ``difference`` says where one was accepted though brute force
+(`tests.fuzzing.truth`) refutes it.
 """
 
 from __future__ import annotations
@@ -74,13 +76,17 @@ def tried(forgery: Forgery, seconds: float = SECONDS, memory: int = BYTES) -> Ou
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     start = time.perf_counter()
     try:
-        said = sg.check(forgery.certificate, forgery.network, forgery.other, time_limit=seconds, memory_limit=memory)
+        said = sg.check(
+            forgery.certificate, forgery.network, forgery.other, time_limit=seconds, memory_limit=memory
+        )
         accepted = True
     except CertificateError as error:
         said, accepted = str(error), False
     taken = time.perf_counter() - start
     grown = max(0.0, _memory("VmHWM") - before)
-    false = accepted and (forgery.false or not forgery.judge(forgery.certificate, forgery.network, forgery.other))
+    false = accepted and (
+        forgery.false or not forgery.judge(forgery.certificate, forgery.network, forgery.other)
+    )
     return Outcome(accepted, false, taken, grown, said)
 
 
@@ -141,18 +147,30 @@ cases = forgeries
 
 
 def bombs(size: int = 1 << 30) -> Iterator[Forgery]:
-    """Small certificates that ask for much time or memory, none of them true; proofs unpack to so many bytes."""
+    """Small certificates that ask for much time or memory, none of them true;
+    proofs unpack to so many bytes.
+    """
     for how, certificate, network in heavy.bombs(size):
         yield Forgery(certificate, network, None, how, True)
 
 
-# -- real certificates -----------------------------------------------------------------------------------------------------------
+# -- real certificates ---------------------------------------------------------------------------------------
 
 
 def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     """Certificates of all kinds of questions and proofs about a network."""
     x = random_sample(network, rng)
-    regions = [sg.Hamming(1), sg.Hamming(2), sg.L0(1), sg.L0(2), sg.L1(2), sg.L2(2), sg.Linf(1), sg.Anything(), sg.Free((0,))]
+    regions = [
+        sg.Hamming(1),
+        sg.Hamming(2),
+        sg.L0(1),
+        sg.L0(2),
+        sg.L1(2),
+        sg.L2(2),
+        sg.Linf(1),
+        sg.Anything(),
+        sg.Free((0,)),
+    ]
     label = int(rng.integers(network.head.outputs))
     feature = int(rng.integers(network.encoder.features))
     where = _where(network, rng)
@@ -178,7 +196,11 @@ def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator
             yield sg.whatif(network, x, cost, limit=None if rng.random() < 0.5 else 2).certificate
     for minimal in ("subset", "size"):
         with suppress(SugenetError):
-            yield sg.why(network, x, regions[rng.integers(len(regions))], minimal=minimal).reasons[0].certificate
+            yield (
+                sg.why(network, x, regions[rng.integers(len(regions))], minimal=minimal)
+                .reasons[0]
+                .certificate
+            )
     with suppress(SugenetError):
         yield sg.count(network, x, regions[rng.integers(7)]).certificate
     with suppress(SugenetError):
@@ -201,7 +223,9 @@ def _where(network: Network, rng: np.random.Generator) -> dict[str, Any]:
 def _query(network: Network, rng: np.random.Generator) -> Query:
     boxes = []
     for _ in range(int(rng.integers(1, 3))):
-        ends = [sorted(int(v) for v in rng.choice(raw_values(coding), 2)) for coding in network.encoder.codings]
+        ends = [
+            sorted(int(v) for v in rng.choice(raw_values(coding), 2)) for coding in network.encoder.codings
+        ]
         terms = [(0, Fraction(int(rng.integers(1, 3)))), (1, Fraction(-1))]
         box = Box([Fraction(a) for a, _ in ends], [Fraction(b) for _, b in ends])
         boxes.append(Case(box, [[Inequality(terms, Fraction(int(rng.integers(-2, 5))))]]))
@@ -212,7 +236,9 @@ def _right_numbers(network: Network, rng: np.random.Generator) -> dict[str, Any]
     """A claim that a walk proves something, true or false, with the numbers and the digest of the walk."""
     x, label = random_sample(network, rng), int(rng.integers(network.head.outputs))
     regions = [sg.Hamming(2), sg.L0(2), sg.L1(3), sg.Linf(2), sg.Anything()]
-    asked = [sg.Robust(x, regions[rng.integers(len(regions))]), sg.Always(label), sg.Never(label)][rng.integers(3)]
+    asked = [sg.Robust(x, regions[rng.integers(len(regions))]), sg.Always(label), sg.Never(label)][
+        rng.integers(3)
+    ]
     with suppress(SugenetError):
         (problem,) = problems_of(network, asked)[0]
         sets, patterns, digest, _ = expected(problem, budget=problem.near.budget)
@@ -230,8 +256,14 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
     def near(power: int) -> int:
         return max(0, (1 << max(0, power)) + int(rng.integers(-2, 3)))
 
-    weights = [[int(rng.choice([-1, 0, 1])) * min(near(size), ((1 << 31) - 1) // inputs) for _ in range(inputs)] for _ in range(outputs)]
-    scale = [Fraction(near(edge - size - int(rng.integers(0, 3)))) + int(rng.integers(0, 5)) for _ in range(outputs)]
+    weights = [
+        [int(rng.choice([-1, 0, 1])) * min(near(size), ((1 << 31) - 1) // inputs) for _ in range(inputs)]
+        for _ in range(outputs)
+    ]
+    scale = [
+        Fraction(near(edge - size - int(rng.integers(0, 3)))) + int(rng.integers(0, 5))
+        for _ in range(outputs)
+    ]
     if rng.random() < 0.5:  # beyond all edges, where a sum that wraps around may have any sign
         scale = [Fraction(int(rng.integers(1 << 34, 1 << 39))) for _ in range(outputs)]
     bias = [a * sum(map(abs, row)) + int(rng.integers(-2, 3)) for a, row in zip(scale, weights, strict=True)]
@@ -240,7 +272,10 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
         certificate = _right_numbers(network, rng)
         if certificate is not None:
             yield Forgery(certificate, network, None, "huge head")
-            for kind in ({"kind": "bounds"}, {"kind": "rup", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]}):
+            for kind in (
+                {"kind": "bounds"},
+                {"kind": "rup", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]},
+            ):
                 forged = copy.deepcopy(certificate)
                 forged["proof"] = kind
                 if kind["kind"] == "rup":
@@ -270,7 +305,10 @@ def not_refuted(certificate: Any, network: Network, _other: Network | None) -> b
 
     def violates(case: Any, point: list[Fraction]) -> bool:
         scores = scores_at(network, point)
-        return any(all(sum(Fraction(v) * scores[k] for k, v in terms) >= Fraction(b) for terms, b in row) for row in case["condition"])
+        return any(
+            all(sum(Fraction(v) * scores[k] for k, v in terms) >= Fraction(b) for terms, b in row)
+            for row in case["condition"]
+        )
 
     if certificate["answer"] == "refuted":
         point = [Fraction(value) for value in certificate["witness"]]
@@ -282,20 +320,64 @@ def not_refuted(certificate: Any, network: Network, _other: Network | None) -> b
         if any(a > b for a, b in ends):
             continue
         for turn in range(60):
-            share = rng.integers(0, 2, len(ends)) * 4 if turn < 30 else rng.integers(0, 5, len(ends))  # corners, then any
+            share = (
+                rng.integers(0, 2, len(ends)) * 4 if turn < 30 else rng.integers(0, 5, len(ends))
+            )  # corners, then any
             if violates(case, [a + (b - a) * int(k) / 4 for (a, b), k in zip(ends, share, strict=True)]):
                 return False
     return True
 
 
 def _inside(case: Any, point: list[Fraction]) -> bool:
-    return all(Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], point, case["upper"], strict=True))
+    return all(
+        Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], point, case["upper"], strict=True)
+    )
 
 
-# -- changes ---------------------------------------------------------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------------------------
 
-EDGES = [0, 1, -1, 2, 31, 2**31 - 1, 2**31, 2**32, 2**53, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 10**400]
-ODD = [True, False, None, "", "1", "-0", "+1", "1.0", "1e0", "0x1", "\uff11", "1/0", "1/1", -0.0, 0.5, 1.0, 1e300, [], {}, [[]], "lowest"]
+EDGES = [
+    0,
+    1,
+    -1,
+    2,
+    31,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**53,
+    2**53 + 1,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -(2**63),
+    10**30,
+    10**400,
+]
+ODD = [
+    True,
+    False,
+    None,
+    "",
+    "1",
+    "-0",
+    "+1",
+    "1.0",
+    "1e0",
+    "0x1",
+    "\uff11",
+    "1/0",
+    "1/1",
+    -0.0,
+    0.5,
+    1.0,
+    1e300,
+    [],
+    {},
+    [[]],
+    "lowest",
+]
 
 
 def _places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -357,7 +439,11 @@ def double_something(rng, forged, pool):
 
 
 def swap_two(rng, forged, pool):
-    lists = [p for p in _places(forged) if isinstance(_at(forged, p)[0][p[-1]], list) and len(_at(forged, p)[0][p[-1]]) > 1]
+    lists = [
+        p
+        for p in _places(forged)
+        if isinstance(_at(forged, p)[0][p[-1]], list) and len(_at(forged, p)[0][p[-1]]) > 1
+    ]
     where, key = _at(forged, lists[rng.integers(len(lists))])
     i, j = rng.choice(len(where[key]), 2, replace=False)
     where[key][i], where[key][j] = where[key][j], where[key][i]
@@ -365,7 +451,13 @@ def swap_two(rng, forged, pool):
 
 def add_field(rng, forged, pool):
     inside = [forged, forged["question"], forged["proof"]]
-    inside[rng.integers(3)][str(rng.choice(["note", "limit", "features", "total", "radius", "strict", "within", "encoding", "parts"]))] = 0
+    inside[rng.integers(3)][
+        str(
+            rng.choice(
+                ["note", "limit", "features", "total", "radius", "strict", "within", "encoding", "parts"]
+            )
+        )
+    ] = 0
 
 
 def splice_proof(rng, forged, pool):
@@ -416,7 +508,19 @@ def other_ties(rng, forged, pool):
 
 
 def other_answer(rng, forged, pool):
-    answers = ["proved", "refuted", "undecided", "none", "open", "counterfactual", "sufficient", "minimal", "minimum", "unknown", "counted"]
+    answers = [
+        "proved",
+        "refuted",
+        "undecided",
+        "none",
+        "open",
+        "counterfactual",
+        "sufficient",
+        "minimal",
+        "minimum",
+        "unknown",
+        "counted",
+    ]
     forged["answer"] = answers[rng.integers(len(answers))]
     if forged["answer"] in ("proved", "none", "sufficient"):
         forged["witness"] = None
@@ -479,7 +583,9 @@ def only_the_end(rng, forged, pool):
 
 
 def invent_cut(rng, forged, pool):
-    forged["proof"]["cuts"].append([int(rng.integers(-9, 10)), int(rng.integers(0, 4)), int(rng.integers(0, 4))])
+    forged["proof"]["cuts"].append(
+        [int(rng.integers(-9, 10)), int(rng.integers(0, 4)), int(rng.integers(0, 4))]
+    )
 
 
 def invent_fact(rng, forged, pool):

@@ -1,7 +1,8 @@
-"""A grammar of ONNX graphs that hold binarized networks, and their comparison with ONNX Runtime and with the interpreter of operators.
+"""A grammar of ONNX graphs that hold binarized networks, and their comparison with ONNX Runtime and with the
+interpreter of operators.
 
-Numbers are small multiples of a half, so float32 is exact and even ties must agree; batch norms with square roots are the exception, and
-there samples within rounding of a decision are left out.
+Numbers are small multiples of a half, so float32 is exact and even ties must agree; batch norms with square
+roots are the exception, and there samples within rounding of a decision are left out.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _Draft:
     level: str = "raw"
     """raw, bits or sums"""
 
-    # -- drawing ---------------------------------------------------------------------------------------------------------------
+    # -- drawing ---------------------------------------------------------------------------------------------
 
     def pick(self, *options: Any) -> Any:
         return options[int(self.random.integers(len(options)))]
@@ -95,7 +96,7 @@ class _Draft:
     def put(self, op: str, *inputs: str, **attributes: Any) -> None:
         self.now = self.add(op, self.now, *inputs, **attributes)
 
-    # -- plumbing --------------------------------------------------------------------------------------------------------------
+    # -- plumbing --------------------------------------------------------------------------------------------
 
     def axes_op(self, op: str, x: str, axes: list[int]) -> str:
         if self.opset >= 13:
@@ -104,7 +105,9 @@ class _Draft:
 
     def plumbing(self) -> None:
         rank = len(self.sizes) + 1
-        match self.pick("identity", "dropout", "cast", "squeeze", "transpose", "reshape", "shape", "expand", "noop"):
+        match self.pick(
+            "identity", "dropout", "cast", "squeeze", "transpose", "reshape", "shape", "expand", "noop"
+        ):
             case "identity":
                 self.put("Identity")
             case "dropout":
@@ -152,13 +155,17 @@ class _Draft:
                 self.put("Transpose", perm=[0, 2, 3, 1])
                 self.put("Flatten", axis=1)
             case _:
-                self.put("Reshape", self.const([self.batch or -1, count] if self.maybe(0.5) else [0, -1], np.int64))
+                self.put(
+                    "Reshape", self.const([self.batch or -1, count] if self.maybe(0.5) else [0, -1], np.int64)
+                )
         self.sizes = [count]
 
-    # -- arithmetic ------------------------------------------------------------------------------------------------------------
+    # -- arithmetic ------------------------------------------------------------------------------------------
 
     def vector(self) -> np.ndarray:
-        """A constant to be combined with the data: one number, one a channel, one a value, rarely one a sample."""
+        """A constant to be combined with the data: one number, one a channel, one a value,
+        rarely one a sample.
+        """
         rank = len(self.sizes)
         match self.pick("one", "one", "first", "first", "all", "sample" if self.maybe(0.05) else "one"):
             case "one":
@@ -191,7 +198,9 @@ class _Draft:
                 place = self.pick(*range(len(others) + 1))
                 self.now = self.add("Sum", *others[:place], self.now, *others[place:])
             case "mean" if self.opset >= 8:
-                self.now = self.add("Mean", *[self.const(self.vector()) for _ in range(self.pick(1, 3))], self.now)
+                self.now = self.add(
+                    "Mean", *[self.const(self.vector()) for _ in range(self.pick(1, 3))], self.now
+                )
 
     def clip(self) -> None:
         low, high = float(self.pick(-1, -2, 0, -0.5)), float(self.pick(1, 2, 0.5))
@@ -200,7 +209,11 @@ class _Draft:
                 if self.opset < 11:
                     self.put("Clip", **({"min": low, "max": high} if self.maybe(0.7) else {"min": low}))
                 else:
-                    self.put("Clip", self.const(np.float32(low)), *([self.const(np.float32(high))] if self.maybe(0.7) else []))
+                    self.put(
+                        "Clip",
+                        self.const(np.float32(low)),
+                        *([self.const(np.float32(high))] if self.maybe(0.7) else []),
+                    )
             case "relu":
                 self.put("Relu")
             case "max" | "min" as op if self.opset >= 8:
@@ -220,25 +233,50 @@ class _Draft:
         eps = {"epsilon": float(self.pick(1.0, 0.25))} if self.maybe(0.7) else {}
         var = np.where(var == 0, np.float32(1), var) if not eps else var
         names = [self.const(row.astype(np.float32)) for row in (gamma, beta, mean, var)]
-        old = {"spatial": 1} if self.opset < 9 and self.maybe(0.3) else {"training_mode": 0} if self.opset >= 14 and self.maybe(0.3) else {}
+        old = (
+            {"spatial": 1}
+            if self.opset < 9 and self.maybe(0.3)
+            else {"training_mode": 0}
+            if self.opset >= 14 and self.maybe(0.3)
+            else {}
+        )
         self.put("BatchNormalization", *names, **eps, **old, **({"momentum": 0.5} if self.maybe(0.3) else {}))
 
-    # -- signs -----------------------------------------------------------------------------------------------------------------
+    # -- signs -----------------------------------------------------------------------------------------------
 
     def sign(self) -> None:
         spelling = self.pick(
-            "sign", "larq", "where", "cast", "heaviside", "residue", "bipolar", "steps", "quant", "round", "hard", "less", "tanh"
+            "sign",
+            "larq",
+            "where",
+            "cast",
+            "heaviside",
+            "residue",
+            "bipolar",
+            "steps",
+            "quant",
+            "round",
+            "hard",
+            "less",
+            "tanh",
         )
         x = self.now
-        high, low = (np.float32(v) for v in self.pick((1, -1), (1, -1), (1, 0), (2, -1), (-1, 1), (0.5, -0.5)))
+        high, low = (
+            np.float32(v) for v in self.pick((1, -1), (1, -1), (1, 0), (2, -1), (-1, 1), (0.5, -0.5))
+        )
         match spelling:
             case "sign" if self.opset >= 9:
                 self.put("Sign")
             case "larq" if self.opset >= 9:
                 self.now = self.add("Sign", self.add("Add", self.add("Sign", x), self.const(np.float32(0.1))))
             case "where" if self.opset >= 9:
-                test = self.pick("Greater", "Less", *(["GreaterOrEqual", "LessOrEqual"] if self.opset >= 12 else []))
-                pair = [x, self.const(self.halves(*self.pick([], [self.sizes[0]] + [1] * (len(self.sizes) - 1))))]
+                test = self.pick(
+                    "Greater", "Less", *(["GreaterOrEqual", "LessOrEqual"] if self.opset >= 12 else [])
+                )
+                pair = [
+                    x,
+                    self.const(self.halves(*self.pick([], [self.sizes[0]] + [1] * (len(self.sizes) - 1)))),
+                ]
                 test = self.add(test, *(pair if self.maybe(0.7) else pair[::-1]))
                 if self.maybe(0.2):
                     test = self.add("Not", test)
@@ -264,24 +302,46 @@ class _Draft:
                 )
             case "steps" if self.maybe(0.4):
                 rows = self.halves(self.sizes[0], 1)
-                self.put("MultiThreshold", self.const(rows), domain=QONNX, out_scale=2.0, out_bias=-1.0, out_dtype="BIPOLAR")
+                self.put(
+                    "MultiThreshold",
+                    self.const(rows),
+                    domain=QONNX,
+                    out_scale=2.0,
+                    out_bias=-1.0,
+                    out_dtype="BIPOLAR",
+                )
             case "quant" if self.maybe(0.4):
                 values = (self.const(np.float32(v)) for v in (self.pick(1, 2, 0.5), self.pick(0, 1), 1))
-                self.put("Quant", *values, domain=QONNX, signed=self.pick(0, 1), narrow=0, rounding_mode=self.pick("ROUND", "HALF_EVEN"))
+                self.put(
+                    "Quant",
+                    *values,
+                    domain=QONNX,
+                    signed=self.pick(0, 1),
+                    narrow=0,
+                    rounding_mode=self.pick("ROUND", "HALF_EVEN"),
+                )
             case "round" if self.opset >= 11:
-                self.now = self.add("Round", self.add("Clip", x, self.const(np.float32(0)), self.const(np.float32(1))))
+                self.now = self.add(
+                    "Round", self.add("Clip", x, self.const(np.float32(0)), self.const(np.float32(1)))
+                )
             case "hard" if self.opset >= 11:
                 self.now = self.add("Round", self.add("HardSigmoid", x, alpha=0.5, beta=0.5))
             case "tanh" if self.opset >= 9:
                 self.now = self.add("Sign", self.add(self.pick("Tanh", "Atan", "Softsign"), x))
             case _:
-                bits = self.add("Cast", self.add(self.pick("Greater", "Less"), x, self.const(np.float32(self.pick(0, 0, 0.5)))), to=1)
+                bits = self.add(
+                    "Cast",
+                    self.add(self.pick("Greater", "Less"), x, self.const(np.float32(self.pick(0, 0, 0.5)))),
+                    to=1,
+                )
                 if self.maybe(0.8):
-                    bits = self.add("Sub", self.add("Mul", bits, self.const(np.float32(2))), self.const(np.float32(1)))
+                    bits = self.add(
+                        "Sub", self.add("Mul", bits, self.const(np.float32(2))), self.const(np.float32(1))
+                    )
                 self.now = bits
         self.level = "bits"
 
-    # -- layers ----------------------------------------------------------------------------------------------------------------
+    # -- layers ----------------------------------------------------------------------------------------------
 
     def dense(self, out: int) -> None:
         self.flatten()
@@ -309,8 +369,17 @@ class _Draft:
                 shapes = [(out,), (out,), (1, out), (), (1,), (1, 1)]
                 if self.batch is not None and self.maybe(0.2):
                     shapes = [(self.batch, 1), (self.batch, out)]
-                bias = [self.const(self.halves(*self.pick(*shapes)))] if self.maybe(0.8) or self.opset < 11 else []
-                self.put("Gemm", self.const(weights if attributes.get("transB") else weights.T), *bias, **attributes)
+                bias = (
+                    [self.const(self.halves(*self.pick(*shapes)))]
+                    if self.maybe(0.8) or self.opset < 11
+                    else []
+                )
+                self.put(
+                    "Gemm",
+                    self.const(weights if attributes.get("transB") else weights.T),
+                    *bias,
+                    **attributes,
+                )
         self.sizes = [out]
         self.level = "sums"
 
@@ -360,15 +429,26 @@ class _Draft:
         if self.maybe(0.03):
             amounts[1] = 1
         if self.opset < 11:
-            self.put("Pad", pads=[*amounts, *behind], value=float(value), **({"mode": "constant"} if self.maybe(0.5) else {}))
+            self.put(
+                "Pad",
+                pads=[*amounts, *behind],
+                value=float(value),
+                **({"mode": "constant"} if self.maybe(0.5) else {}),
+            )
         elif self.opset >= 18 and self.maybe(0.5):
             axes = self.pick([2], [-1]) if rank == 3 else self.pick([2, 3], [-1, -2], [3])
             kept = [axis % rank for axis in axes]
-            amounts, behind = ([row[axis] if axis in kept else 0 for axis in range(rank)] for row in (amounts, behind))
+            amounts, behind = (
+                [row[axis] if axis in kept else 0 for axis in range(rank)] for row in (amounts, behind)
+            )
             pads = [amounts[axis] for axis in kept] + [behind[axis] for axis in kept]
             self.put("Pad", self.const(pads, np.int64), self.const(value), self.const(axes, np.int64))
         else:
-            self.put("Pad", self.const([*amounts, *behind], np.int64), *([self.const(value)] if value or self.maybe(0.5) else []))
+            self.put(
+                "Pad",
+                self.const([*amounts, *behind], np.int64),
+                *([self.const(value)] if value or self.maybe(0.5) else []),
+            )
         self.sizes = [size + a + b for size, a, b in zip(self.sizes, amounts[1:], behind[1:], strict=True)]
 
     def conv(self) -> None:
@@ -443,7 +523,7 @@ class _Draft:
             after.append(count)
         return [self.sizes[0], *after]
 
-    # -- the whole -------------------------------------------------------------------------------------------------------------
+    # -- the whole -------------------------------------------------------------------------------------------
 
     def between(self) -> None:
         """What may stand between a sum and its sign."""
@@ -465,7 +545,9 @@ class _Draft:
                     self.plumbing()
 
     def tail(self) -> None:
-        match self.pick("none", "none", "none", "softmax", "log", "argmax", "topk", "sigmoid", "both", "hard", "logs"):
+        match self.pick(
+            "none", "none", "none", "softmax", "log", "argmax", "topk", "sigmoid", "both", "hard", "logs"
+        ):
             case "softmax":
                 self.put("Softmax", **self.pick({"axis": 1}, {"axis": -1} if self.opset >= 11 else {}, {}))
             case "log":
@@ -474,7 +556,10 @@ class _Draft:
                 self.put("ArgMax", axis=1, keepdims=self.pick(0, 1))
             case "topk":
                 count = [self.const([1], np.int64)] if self.opset >= 10 else []
-                self.now = self.add("TopK", self.now, *count, outputs=2, axis=-1, **({} if count else {"k": 1})) + "_1"
+                self.now = (
+                    self.add("TopK", self.now, *count, outputs=2, axis=-1, **({} if count else {"k": 1}))
+                    + "_1"
+                )
             case "sigmoid":
                 self.put("Sigmoid")
             case "both":
@@ -531,7 +616,15 @@ def _draw(seed: int) -> Case:
     if draft.maybe(0.3):
         draft.affine()
     draft.tail()
-    return Case(f"seed {seed}, opset {draft.opset}", _model(draft, shape), domain, shape, draft.batch, draft.standard, seed)
+    return Case(
+        f"seed {seed}, opset {draft.opset}",
+        _model(draft, shape),
+        domain,
+        shape,
+        draft.batch,
+        draft.standard,
+        seed,
+    )
 
 
 def _model(draft: _Draft, shape: tuple[int, ...]) -> bytes:
@@ -542,13 +635,20 @@ def _model(draft: _Draft, shape: tuple[int, ...]) -> bytes:
         "g",
         inputs,
         [helper.make_empty_tensor_value_info(draft.now)],
-        [numpy_helper.from_array(np.array(value, order="C"), name) for name, value in draft.constants.items()],
+        [
+            numpy_helper.from_array(np.array(value, order="C"), name)
+            for name, value in draft.constants.items()
+        ],
     )
     opsets = [
         helper.make_opsetid("", draft.opset),
         *(helper.make_opsetid(d, 1) for d in (QONNX, "onnx.brevitas", "finn.custom_op.general")),
     ]
-    return bytes(helper.make_model(graph, opset_imports=opsets if not draft.standard else opsets[:1], ir_version=8).SerializeToString())
+    return bytes(
+        helper.make_model(
+            graph, opset_imports=opsets if not draft.standard else opsets[:1], ir_version=8
+        ).SerializeToString()
+    )
 
 
 def cases(seed: int) -> Iterator[Case]:
@@ -559,7 +659,7 @@ def cases(seed: int) -> Iterator[Case]:
         number += 1
 
 
-# -- comparison ----------------------------------------------------------------------------------------------------------------------
+# -- comparison ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -581,7 +681,11 @@ def samples(case: Case, count: int) -> np.ndarray:
 
 def in_file(case: Case, x: np.ndarray) -> np.ndarray:
     """Samples in the numbers of the file."""
-    return x * float(case.inputs.step) + float(case.inputs.start) if isinstance(case.inputs, Integers) else x.astype(float)
+    return (
+        x * float(case.inputs.step) + float(case.inputs.start)
+        if isinstance(case.inputs, Integers)
+        else x.astype(float)
+    )
 
 
 def run_runtime(case: Case, x: np.ndarray, scores: str) -> tuple[np.ndarray, np.ndarray]:
@@ -599,7 +703,10 @@ def run_runtime(case: Case, x: np.ndarray, scores: str) -> tuple[np.ndarray, np.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     step = case.batch or len(x)
-    made = [session.run([output, scores], {"x": x[k : k + step].astype(np.float32)}) for k in range(0, len(x), step)]
+    made = [
+        session.run([output, scores], {"x": x[k : k + step].astype(np.float32)})
+        for k in range(0, len(x), step)
+    ]
     return tuple(np.concatenate([np.reshape(part[k], (step, -1)) for part in made]) for k in (0, 1))  # type: ignore[return-value]
 
 
@@ -625,14 +732,18 @@ def result(case: Case, count: int = 48) -> Result:
         return Result("different", f"read, but the interpreter cannot run it: {error}")
     theirs = np.concatenate([part.scores.values.reshape(step, -1) for part in parts])
     errors = np.concatenate([np.reshape(part.scores.errors, (step, -1)) for part in parts])
-    every = max(len(part.decisions) for part in parts)  # rounding that happens to give one value only is noted as no decision
+    every = max(
+        len(part.decisions) for part in parts
+    )  # rounding that happens to give one value only is noted as no decision
     sure = np.concatenate([_sure(part, step) & (len(part.decisions) == every) for part in parts])
     if theirs.shape != mine.shape:
         return Result("different", f"{mine.shape[1]} scores, but {theirs.shape[1]} by the interpreter")
     wrong = (np.abs(mine - theirs) > errors + 1e-9) & np.isfinite(errors)
     if wrong.any():
         return Result(
-            "different", f"{wrong.any(axis=1).sum()} of {count} samples differ from the interpreter: {_first(mine, theirs, wrong)}"
+            "different",
+            f"{wrong.any(axis=1).sum()} of {count} samples differ from the "
+            f"interpreter: {_first(mine, theirs, wrong)}",
         )
     if not case.standard:
         return Result("equal")
@@ -642,7 +753,11 @@ def result(case: Case, count: int = 48) -> Result:
         return Result("invalid", str(error)[:200])
     wrong = (np.abs(mine - scores) > 1e-4 * (1 + np.abs(mine).max(initial=0))) & sure[:, None]
     if wrong.any():
-        return Result("different", f"{wrong.any(axis=1).sum()} of {count} samples differ from ONNX Runtime: {_first(mine, scores, wrong)}")
+        return Result(
+            "different",
+            f"{wrong.any(axis=1).sum()} of {count} samples differ from ONNX "
+            f"Runtime: {_first(mine, scores, wrong)}",
+        )
     if ends.shape[1] == mine.shape[1]:
         picked = ends.argmax(axis=1)
     elif ends.shape[1] == 1 and ends.dtype.kind in "iu":

@@ -1,4 +1,6 @@
-"""Random networks as plain arrays: folders of CSV files, both kinds of `.npz`, and state dicts in the layouts that their names tell."""
+"""Random networks as plain arrays: folders of CSV files, both kinds of `.npz`, and state dicts in the layouts
+that their names tell.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,16 @@ def make_folder(random: Random) -> tuple[Any, ...]:
     sizes, classes = _sizes(random), random.randint(2, 3)
     tables: dict[str, Any] = {}
     for b, (n, m) in enumerate(itertools.pairwise(sizes), start=1):
-        tables |= {f"blk{b}/lin_weight": _signs(random, m, n), f"blk{b}/lin_bias": dyadic(random, m, zeros=True)}
+        tables |= {
+            f"blk{b}/lin_weight": _signs(random, m, n),
+            f"blk{b}/lin_bias": dyadic(random, m, zeros=True),
+        }
         tables |= {f"blk{b}/bn_{part}": dyadic(random, m, zeros=True) for part in ("weight", "bias", "mean")}
         tables[f"blk{b}/bn_var"] = np.abs(dyadic(random, m))
-    tables |= {"out_blk/lin_weight": _signs(random, classes, sizes[-1]), "out_blk/lin_bias": dyadic(random, classes, zeros=True)}
+    tables |= {
+        "out_blk/lin_weight": _signs(random, classes, sizes[-1]),
+        "out_blk/lin_bias": dyadic(random, classes, zeros=True),
+    }
     extra = random.choice([None] * 9 + ["out_blk/bn_weight", f"blk{len(sizes) + 1}/lin_bias", "blk1/scale"])
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
@@ -59,11 +67,24 @@ def make_folder(random: Random) -> tuple[Any, ...]:
         x = _cut(x.reshape(len(x), -1), before, zero=-1.0)
         for b in range(1, len(sizes)):
             sums = x @ _t(tables[f"blk{b}/lin_weight"]).T + _t(tables[f"blk{b}/lin_bias"])
-            x = _cut(_normed(sums, *(tables[f"blk{b}/bn_{part}"] for part in ("weight", "bias", "mean", "var")), 0.0), before)
+            x = _cut(
+                _normed(
+                    sums, *(tables[f"blk{b}/bn_{part}"] for part in ("weight", "bias", "mean", "var")), 0.0
+                ),
+                before,
+            )
         return x @ _t(tables["out_blk/lin_weight"]).T + _t(tables["out_blk/lin_bias"]), before
 
     inputs = random.choice([BitInputs(), BitInputs(0, 1), Integers(0, 1), Integers(-3, 3)])
-    return "BNNQuanalyst", f"{sizes} {classes} {extra}", read, None if extra else run, (sizes[0],), inputs, None
+    return (
+        "BNNQuanalyst",
+        f"{sizes} {classes} {extra}",
+        read,
+        None if extra else run,
+        (sizes[0],),
+        inputs,
+        None,
+    )
 
 
 def make_counts(random: Random) -> tuple[Any, ...]:
@@ -71,8 +92,15 @@ def make_counts(random: Random) -> tuple[Any, ...]:
     sizes = _sizes(random)
     arrays: dict[str, Any] = {}
     for k, (n, m) in enumerate(itertools.pairwise(sizes)):
-        arrays[f"W{k}"] = np.array([random.randint(0, 1) for _ in range(n * m)], random.choice([np.uint8, np.float32, bool])).reshape(m, n)
-        limits = [random.choice([random.randint(-2, n + 1), random.randint(0, n) + random.choice([0.25, 0.5, 0.75])]) for _ in range(m)]
+        arrays[f"W{k}"] = np.array(
+            [random.randint(0, 1) for _ in range(n * m)], random.choice([np.uint8, np.float32, bool])
+        ).reshape(m, n)
+        limits = [
+            random.choice(
+                [random.randint(-2, n + 1), random.randint(0, n) + random.choice([0.25, 0.5, 0.75])]
+            )
+            for _ in range(m)
+        ]
         arrays[f"T{k}"] = np.array(limits)
     if random.random() < 0.3:
         del arrays[f"T{len(sizes) - 2}"]
@@ -83,20 +111,38 @@ def make_counts(random: Random) -> tuple[Any, ...]:
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
         np.savez(folder / "net.npz", **arrays, **({extra: np.ones(1)} if extra else {}))
-        return read_npz(folder / "net.npz", features=features, outputs=outputs, above=above, inputs=inputs, zero=zero, prove=False)
+        return read_npz(
+            folder / "net.npz",
+            features=features,
+            outputs=outputs,
+            above=above,
+            inputs=inputs,
+            zero=zero,
+            prove=False,
+        )
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         on = np.zeros((len(x), sizes[0]), bool)
         flat = x.reshape(len(x), -1).numpy()
         on[:, : flat.shape[1]] = flat > (above or 0)
         for k in range(len(sizes) - 1):
-            counts = np.array([[sum(int(a == b) for a, b in zip(row, w, strict=True)) for w in arrays[f"W{k}"].astype(bool)] for row in on])
+            counts = np.array(
+                [
+                    [
+                        sum(int(a == b) for a, b in zip(row, w, strict=True))
+                        for w in arrays[f"W{k}"].astype(bool)
+                    ]
+                    for row in on
+                ]
+            )
             on = counts > arrays.get(f"T{k}", np.zeros(len(counts[0])))
         return _t(2 * counts[:, :outputs] - sizes[-2]), []
 
     inputs = random.choice([BitInputs(), BitInputs(0, 1), Integers(0, 3), Reals(), None])
     shape = (sizes[0] if features is None else features,)
-    text = f"{ {name: array.tolist() for name, array in arrays.items()} } {features} {outputs} {above} {extra}"
+    text = (
+        f"{ {name: array.tolist() for name, array in arrays.items()} } {features} {outputs} {above} {extra}"
+    )
     return "match counts", text, read, None if extra else run, shape, inputs, None
 
 
@@ -120,7 +166,10 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
         if random.random() < 0.7:
             arrays[f"blocks/{b}/lin/b"] = dyadic(random, m, zeros=True)
         norm(f"blocks/{b}/bn", m)
-    arrays |= {"output_lin/W": _signs(random, classes, sizes[-1]), "output_lin/b": dyadic(random, classes, zeros=True)}
+    arrays |= {
+        "output_lin/W": _signs(random, classes, sizes[-1]),
+        "output_lin/b": dyadic(random, classes, zeros=True),
+    }
     extra = random.choice([None] * 9 + ["blocks/0/scale", "W0"])
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
@@ -132,7 +181,9 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
         x = x.reshape(len(x), -1)
 
         def normed(name: str, x: Any) -> Any:
-            return _normed(x, *(arrays[f"{name}/{part}"] for part in ("gamma", "beta", "avg_mean", "avg_var")), 2e-5)
+            return _normed(
+                x, *(arrays[f"{name}/{part}"] for part in ("gamma", "beta", "avg_mean", "avg_var")), 2e-5
+            )
 
         if first:
             x = _cut(normed("input_bn", x), before)
@@ -142,7 +193,15 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
         return x @ _t(arrays["output_lin/W"]).T + _t(arrays["output_lin/b"]), before
 
     inputs = random.choice([BitInputs(), Integers(0, 3), Reals(), None])
-    return "blocks", f"{sizes} {classes} {first} {extra}", read, None if extra else run, (sizes[0],), inputs, None
+    return (
+        "blocks",
+        f"{sizes} {classes} {first} {extra}",
+        read,
+        None if extra else run,
+        (sizes[0],),
+        inputs,
+        None,
+    )
 
 
 def make_layout(random: Random) -> tuple[Any, ...]:
@@ -160,7 +219,12 @@ def make_layout(random: Random) -> tuple[Any, ...]:
     last = {"fc": "fc9", "early": "fc"}.get(kind, names(blocks)[0])
 
     def norm(name: str, size: int) -> None:
-        state.update({f"{name}.{part}": dyadic(random, size, zeros=True) for part in ("weight", "bias", "running_mean")})
+        state.update(
+            {
+                f"{name}.{part}": dyadic(random, size, zeros=True)
+                for part in ("weight", "bias", "running_mean")
+            }
+        )
         state[f"{name}.running_var"] = np.abs(dyadic(random, size))
 
     for b, (n, m) in enumerate(itertools.pairwise(sizes)):
@@ -173,18 +237,24 @@ def make_layout(random: Random) -> tuple[Any, ...]:
     if kind == "later":
         norm(names(blocks)[1], 1)
     told = random.random() < 0.85
-    extra = random.choice([None] * 9 + ["features.0.act_quant_proxy.tensor_quant.scaling_impl.learned_value", "scale"])
+    extra = random.choice(
+        [None] * 9 + ["features.0.act_quant_proxy.tensor_quant.scaling_impl.learned_value", "scale"]
+    )
 
     def read(_folder: Path, inputs: Any, zero: Any) -> Any:
         given = state | ({extra: np.ones(1)} if extra else {})
-        return from_state_dict(given, bits=1 if told and not npaq else None, inputs=inputs, zero=zero, prove=False)
+        return from_state_dict(
+            given, bits=1 if told and not npaq else None, inputs=inputs, zero=zero, prove=False
+        )
 
     def weights(name: str, all_rows: bool = False) -> Any:
         w = state[f"{name}.weight"]
         if npaq:
             return _t(np.sign(w))
         signs = np.where(w >= 0, 1.0, -1.0)
-        return _t(signs if kind == "later" else signs * np.abs(w).mean(axis=None if all_rows else 1, keepdims=True))
+        return _t(
+            signs if kind == "later" else signs * np.abs(w).mean(axis=None if all_rows else 1, keepdims=True)
+        )
 
     def run(x: Any, zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
@@ -195,7 +265,11 @@ def make_layout(random: Random) -> tuple[Any, ...]:
             linear, norm_name = names(b)
             x = x @ weights(linear).T + _t(state.get(f"{linear}.bias", np.zeros(1)))
             x = _cut(
-                _normed(x, *(state[f"{norm_name}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")), 1e-5),
+                _normed(
+                    x,
+                    *(state[f"{norm_name}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")),
+                    1e-5,
+                ),
                 before,
                 at,
                 declared,
@@ -203,7 +277,9 @@ def make_layout(random: Random) -> tuple[Any, ...]:
         x = x @ weights(last, all_rows=True).T + _t(state.get(f"{last}.bias", np.zeros(1)))
         if kind == "later":
             end = names(blocks)[1]
-            x = _normed(x, *(state[f"{end}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")), 1e-4)
+            x = _normed(
+                x, *(state[f"{end}.{p}"] for p in ("weight", "bias", "running_mean", "running_var")), 1e-4
+            )
         return x, before
 
     said = extra is None and (told or npaq)

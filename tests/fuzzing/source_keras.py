@@ -1,4 +1,6 @@
-"""Random Keras and Larq models in `.h5` files, and the same layers run by PyTorch in float64, on channels first."""
+"""Random Keras and Larq models in `.h5` files, and the same layers run by PyTorch in float64,
+on channels first.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ from tests.fuzzing.source_state_dicts import draw_inputs, dyadic
 __all__ = ["make", "write"]
 
 
-def write(path: Path, layers: list[tuple[str, dict[str, Any], dict[str, Any]]], shape: tuple[int, ...], functional: bool) -> Path:
+def write(
+    path: Path,
+    layers: list[tuple[str, dict[str, Any], dict[str, Any]]],
+    shape: tuple[int, ...],
+    functional: bool,
+) -> Path:
     """A file as Keras 2 saves it; `layers` are class, configuration and arrays by name."""
     entries, weights = [], {}
     for number, (kind, config, arrays) in enumerate(layers):
@@ -29,11 +36,19 @@ def write(path: Path, layers: list[tuple[str, dict[str, Any], dict[str, Any]]], 
         if number == 0 and not functional:
             about["batch_input_shape"] = [None, *shape]
         before = entries[-1]["name"] if entries else "input_1"
-        entries.append({"class_name": kind, "config": about, "name": name, "inbound_nodes": [[[before, 0, 0, {}]]]})
+        entries.append(
+            {"class_name": kind, "config": about, "name": name, "inbound_nodes": [[[before, 0, 0, {}]]]}
+        )
         weights[name] = arrays
     model: dict[str, Any] = {"class_name": "Sequential", "config": {"name": "sequential", "layers": entries}}
     if functional:
-        about = {"name": "input_1", "batch_input_shape": [None, *shape], "dtype": "float32", "sparse": False, "ragged": False}
+        about = {
+            "name": "input_1",
+            "batch_input_shape": [None, *shape],
+            "dtype": "float32",
+            "sparse": False,
+            "ragged": False,
+        }
         first = {"class_name": "InputLayer", "config": about, "name": "input_1", "inbound_nodes": []}
         ends = {"input_layers": [["input_1", 0, 0]], "output_layers": [[entries[-1]["name"], 0, 0]]}
         model = {"class_name": "Functional", "config": {"name": "model", "layers": [first, *entries], **ends}}
@@ -55,7 +70,11 @@ def make(random: Random) -> tuple[Any, ...]:
     signed = net.begin()
     if len(net.given) > 1:
         for _ in range(random.randint(0, 2)):
-            net.block(random.choice([net.conv, net.conv, net.depthwise, net.dense]) if len(net.given) == 3 else net.conv)
+            net.block(
+                random.choice([net.conv, net.conv, net.depthwise, net.dense])
+                if len(net.given) == 3
+                else net.conv
+            )
         if random.random() < 0.25:
             net.global_pool()
         if len(net.shape) > 1:
@@ -66,23 +85,37 @@ def make(random: Random) -> tuple[Any, ...]:
     if random.random() < 0.3:
         net.norm()
     if random.random() < 0.4:
-        tail = random.choice([("Activation", {"activation": "softmax"}), ("Softmax", {"axis": -1}), ("Dropout", {"rate": 0.5})])
+        tail = random.choice(
+            [("Activation", {"activation": "softmax"}), ("Softmax", {"axis": -1}), ("Dropout", {"rate": 0.5})]
+        )
         net.layers.append((*tail, {}))
     good = random.random() > 0.15 or not net.spoil()
     layers, functional = net.layers, random.random() < 0.5
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
-        return lower(read_larq(write(folder / "net.h5", layers, net.given, functional), apart=False), inputs, zero=zero)
+        return lower(
+            read_larq(write(folder / "net.h5", layers, net.given, functional), apart=False), inputs, zero=zero
+        )
 
     text = "; ".join(f"{kind} {config} {sorted(arrays)}" for kind, config, arrays in layers)
-    return "Keras", text, read, net.run if good else None, net.given, draw_inputs(random, signed), random.choice([None, None, 1])
+    return (
+        "Keras",
+        text,
+        read,
+        net.run if good else None,
+        net.given,
+        draw_inputs(random, signed),
+        random.choice([None, None, 1]),
+    )
 
 
 SIGNS = {"ste_sign": (1, -1.0), "approx_sign": (1, -1.0), "SwishSign": (1, -1.0), "ste_heaviside": (-1, 0.0)}
 
 
 class _Net:
-    """Layers as Keras writes them, and functions on (samples, channels, height, width) or (samples, features)."""
+    """Layers as Keras writes them, and functions on (samples, channels, height,
+    width) or (samples, features).
+    """
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -115,7 +148,7 @@ class _Net:
         """Whether the model has one dimension besides the channels."""
         return len(self.given) == 2
 
-    # -- layers ------------------------------------------------------------------------------------------------------------------
+    # -- layers ----------------------------------------------------------------------------------------------
 
     def begin(self) -> bool:
         if self.random.random() < 0.3:
@@ -136,17 +169,24 @@ class _Net:
         if self.random.random() < 0.5:
             name = self.random.choice(list(SIGNS))
             as_layer = self.random.random() < 0.3 and name == "ste_sign"
-            kind, config = ("SteSign", {"clip_value": 1.0}) if as_layer else ("Activation", {"activation": name})
+            kind, config = (
+                ("SteSign", {"clip_value": 1.0}) if as_layer else ("Activation", {"activation": name})
+            )
             self.add(kind, config, {}, _sign(name))
             if self.random.random() < 0.4:
                 self.pool()
 
     def quantizer(self) -> tuple[dict[str, Any], list[Any]]:
         """An input quantizer, as a word or with its settings."""
-        name = self.random.choice([None, *SIGNS]) if self.steps else self.random.choice([None, None, "ste_sign"])
+        name = (
+            self.random.choice([None, *SIGNS]) if self.steps else self.random.choice([None, None, "ste_sign"])
+        )
         if name is None:
             return self.random.choice([{}, {"input_quantizer": None}]), []
-        settings = {"class_name": "SteHeaviside" if name == "ste_heaviside" else name, "config": {"clip_value": 1.0, "dtype": "float32"}}
+        settings = {
+            "class_name": "SteHeaviside" if name == "ste_heaviside" else name,
+            "config": {"clip_value": 1.0, "dtype": "float32"},
+        }
         plain = name in ("approx_sign", "SwishSign") or self.random.random() < 0.5
         return {"input_quantizer": name if plain else settings}, [_sign(name)]
 
@@ -154,7 +194,9 @@ class _Net:
         """Trained floats, those that are used, and the quantizer."""
         stored = dyadic(self.random, *shape, zeros=True) / 2
         signs = np.where(stored >= 0, 1.0, -1.0)
-        name = self.random.choice(["ste_sign", "ste_sign", "magnitude_aware_sign", "ste_tern", "twn", "ste_heaviside", None])
+        name = self.random.choice(
+            ["ste_sign", "ste_sign", "magnitude_aware_sign", "ste_tern", "twn", "ste_heaviside", None]
+        )
         if name is None:
             used = (signs * np.abs(stored.reshape(-1, shape[-1])[0])).astype(np.float32)
             return used, used, self.random.choice([None, {"class_name": "NoOp", "config": {"precision": 1}}])
@@ -198,14 +240,22 @@ class _Net:
 
     def window(self) -> tuple[dict[str, Any], list[int], list[int], list[int]]:
         """Kernel, stride and dilation, with the words for them."""
-        size = [1 if self.rows and not axis else self.random.randint(1, min(3, side)) for axis, side in enumerate(self.shape[1:])]
+        size = [
+            1 if self.rows and not axis else self.random.randint(1, min(3, side))
+            for axis, side in enumerate(self.shape[1:])
+        ]
         stride, dilation = [1, 1], [1, 1]
         if self.random.random() < 0.5:
             stride = [1 if self.rows else self.random.randint(1, 3), self.random.randint(1, 3)]
         elif self.random.random() < 0.5:
             dilation = [1 if self.rows else 2, 2]
-        config: dict[str, Any] = {"padding": self.random.choice(["valid", "same", "same", *(["causal"] if self.rows else [])])}
-        if any(d * (k - 1) + 1 > side for d, k, side in zip(dilation, size, self.shape[1:], strict=True)) and config["padding"] == "valid":
+        config: dict[str, Any] = {
+            "padding": self.random.choice(["valid", "same", "same", *(["causal"] if self.rows else [])])
+        }
+        if (
+            any(d * (k - 1) + 1 > side for d, k, side in zip(dilation, size, self.shape[1:], strict=True))
+            and config["padding"] == "valid"
+        ):
             config["padding"] = "same"
         cut = 1 if self.rows else 0
         config |= {"kernel_size": size[cut:], "strides": stride[cut:], "dilation_rate": dilation[cut:]}
@@ -218,7 +268,9 @@ class _Net:
         filters = groups * self.random.randint(1, 3)
         stored, used, quantizer = self.kernel(*size[1 if self.rows else 0 :], channels // groups, filters)
         given, signs = self.quantizer()
-        config |= {"filters": filters, "kernel_quantizer": quantizer, **given} | ({"groups": groups} if groups > 1 else {})
+        config |= {"filters": filters, "kernel_quantizer": quantizer, **given} | (
+            {"groups": groups} if groups > 1 else {}
+        )
         fill = self.fill(config)
         arrays = {"kernel": stored}
         bias = self.bias(filters, config, arrays)
@@ -226,9 +278,24 @@ class _Net:
         w = (w[None] if self.rows else w).permute(3, 2, 0, 1)
 
         def step(x: Any, _: Any) -> Any:
-            return F.conv2d(_padded(x, config["padding"], size, stride, dilation, fill), w, bias, stride, 0, dilation, groups)
+            return F.conv2d(
+                _padded(x, config["padding"], size, stride, dilation, fill),
+                w,
+                bias,
+                stride,
+                0,
+                dilation,
+                groups,
+            )
 
-        self.add("QuantConv1D" if self.rows else "QuantConv2D", config, arrays, *signs, step, *self.activation(config))
+        self.add(
+            "QuantConv1D" if self.rows else "QuantConv2D",
+            config,
+            arrays,
+            *signs,
+            step,
+            *self.activation(config),
+        )
 
     def depthwise(self) -> None:
         if self.rows or len(self.shape) == 1:
@@ -241,10 +308,22 @@ class _Net:
         fill = self.fill(config)
         arrays = {"depthwise_kernel": stored}
         bias = self.bias(channels * times, config, arrays)
-        w = torch.from_numpy(np.asarray(used, np.float64)).permute(2, 3, 0, 1).reshape(channels * times, 1, *size)
+        w = (
+            torch.from_numpy(np.asarray(used, np.float64))
+            .permute(2, 3, 0, 1)
+            .reshape(channels * times, 1, *size)
+        )
 
         def step(x: Any, _: Any) -> Any:
-            return F.conv2d(_padded(x, config["padding"], size, stride, dilation, fill), w, bias, stride, 0, dilation, channels)
+            return F.conv2d(
+                _padded(x, config["padding"], size, stride, dilation, fill),
+                w,
+                bias,
+                stride,
+                0,
+                dilation,
+                channels,
+            )
 
         self.add("QuantDepthwiseConv2D", config, arrays, *signs, step, *self.activation(config))
 
@@ -256,7 +335,10 @@ class _Net:
 
     def norm(self) -> None:
         size = self.shape[0]
-        arrays = {"moving_mean": dyadic(self.random, size, zeros=True), "moving_variance": np.abs(dyadic(self.random, size))}
+        arrays = {
+            "moving_mean": dyadic(self.random, size, zeros=True),
+            "moving_variance": np.abs(dyadic(self.random, size)),
+        }
         scale, center = self.random.random() < 0.7, self.random.random() < 0.7
         if scale:
             arrays["gamma"] = dyadic(self.random, size, zeros=True)
@@ -264,25 +346,45 @@ class _Net:
             arrays["beta"] = dyadic(self.random, size, zeros=True)
         rank = 1 if len(self.shape) == 1 else len(self.given)
         eps = self.random.choice([1e-3, 1e-4, 0.25])
-        config = {"axis": self.random.choice([-1, rank, [rank]]), "scale": scale, "center": center, "epsilon": eps, "momentum": 0.9}
+        config = {
+            "axis": self.random.choice([-1, rank, [rank]]),
+            "scale": scale,
+            "center": center,
+            "epsilon": eps,
+            "momentum": 0.9,
+        }
         rows = [torch.from_numpy(arrays[part]).double() if part in arrays else None for part in _PARTS]
-        self.add("BatchNormalization", config, arrays, lambda x, _: F.batch_norm(x, rows[2], rows[3], rows[0], rows[1], eps=eps))
+        self.add(
+            "BatchNormalization",
+            config,
+            arrays,
+            lambda x, _: F.batch_norm(x, rows[2], rows[3], rows[0], rows[1], eps=eps),
+        )
 
     def pool(self) -> None:
         if len(self.shape) == 1:
             return
-        size = [1 if self.rows and not axis else self.random.randint(1, min(3, side)) for axis, side in enumerate(self.shape[1:])]
+        size = [
+            1 if self.rows and not axis else self.random.randint(1, min(3, side))
+            for axis, side in enumerate(self.shape[1:])
+        ]
         stride = self.random.choice([None, [1, 1], [1, 2], [2, 1]])
         used = size if stride is None else [1 if self.rows else stride[0], stride[1]]
         padding, largest = self.random.choice(["valid", "same"]), self.random.random() < 0.6
         cut = 1 if self.rows else 0
-        config = {"pool_size": size[cut:], "strides": None if stride is None else used[cut:], "padding": padding}
+        config = {
+            "pool_size": size[cut:],
+            "strides": None if stride is None else used[cut:],
+            "padding": padding,
+        }
 
         def step(x: Any, _: Any) -> Any:
             if largest:
                 return F.max_pool2d(_padded(x, padding, size, used, [1, 1], -torch.inf), size, used)
             ones = torch.ones_like(x[:1, :1])
-            sums, counts = (F.avg_pool2d(_padded(v, padding, size, used, [1, 1], 0.0), size, used) for v in (x, ones))
+            sums, counts = (
+                F.avg_pool2d(_padded(v, padding, size, used, [1, 1], 0.0), size, used) for v in (x, ones)
+            )
             return sums / counts
 
         self.add(f"{'Max' if largest else 'Average'}Pooling{'1D' if self.rows else '2D'}", config, {}, step)
@@ -316,10 +418,12 @@ class _Net:
         self.add("Dropout", {"rate": 0.5, "noise_shape": None, "seed": None}, {}, lambda x, _: x)
 
     def flatten(self) -> None:
-        kind, config = self.random.choice([("Flatten", {"data_format": "channels_last"}), ("Reshape", {"target_shape": [-1]})])
+        kind, config = self.random.choice(
+            [("Flatten", {"data_format": "channels_last"}), ("Reshape", {"target_shape": [-1]})]
+        )
         self.add(kind, config, {}, lambda x, _: x.movedim(1, -1).flatten(1))
 
-    # -- what must be refused ------------------------------------------------------------------------------------------------------
+    # -- what must be refused --------------------------------------------------------------------------------
 
     def spoil(self) -> bool:
         """Say something that is not read; whether there was a place for it."""
@@ -349,12 +453,18 @@ def _sign(name: str) -> Any:
     return step
 
 
-def _padded(x: Any, padding: str, size: list[int], stride: list[int], dilation: list[int], value: float) -> Any:
+def _padded(
+    x: Any, padding: str, size: list[int], stride: list[int], dilation: list[int], value: float
+) -> Any:
     """Pads as TensorFlow lays them for `same`, and in front for `causal`."""
     around: list[int] = []
     for axis in (1, 0):
         span, length = dilation[axis] * (size[axis] - 1) + 1, x.shape[2 + axis]
-        total = max((ceil(length / stride[axis]) - 1) * stride[axis] + span - length, 0) if padding == "same" else 0
+        total = (
+            max((ceil(length / stride[axis]) - 1) * stride[axis] + span - length, 0)
+            if padding == "same"
+            else 0
+        )
         front = span - 1 if padding == "causal" and axis == 1 else total // 2
         around += [front, total - total // 2 if padding == "same" else 0]
     return F.pad(x, around, value=value)

@@ -22,7 +22,14 @@ def dyadic(random: Random, *shape: int, zeros: bool = False) -> Any:
 
 def draw_inputs(random: Random, signed: bool) -> Any:
     """What raw samples are; real numbers only where the network takes their sign at once."""
-    choices = [BitInputs(), BitInputs(), BitInputs(0, 1), Integers(0, 3), Integers(-2, 5, step=0.25, start=0.5), Integers(0, 7, step=-0.5)]
+    choices = [
+        BitInputs(),
+        BitInputs(),
+        BitInputs(0, 1),
+        Integers(0, 3),
+        Integers(-2, 5, step=0.25, start=0.5),
+        Integers(0, 7, step=-0.5),
+    ]
     return random.choice([*choices, None, Reals()] if signed else choices)
 
 
@@ -43,16 +50,30 @@ def make(random: Random) -> tuple[Any, ...]:
         random.choice([net.affine, net.norm, net.tensornorm])()
     text, state, given = " ".join(net.words), net.state, net.given
     if random.random() < 0.08:  # something that nothing uses
-        state = state | {random.choice(["extra.weight", "l0.scale", "l0.act_quant.scaling_impl.value"]): np.ones(2, np.float32)}
+        state = state | {
+            random.choice(["extra.weight", "l0.scale", "l0.act_quant.scaling_impl.value"]): np.ones(
+                2, np.float32
+            )
+        }
     elif random.random() < 0.1:
         state, text = state | {"extra.bias": np.ones(2, np.float32)}, text + " unused:extra"
 
     def read(_folder: Any, inputs: Any, zero: Any) -> Any:
         return from_state_dict(state, text, shape=given, inputs=inputs, zero=zero, prove=False)
 
-    used = "extra.weight" not in state and not any(name.startswith("l0.") and name.split(".")[-1] in ("scale", "value") for name in state)
+    used = "extra.weight" not in state and not any(
+        name.startswith("l0.") and name.split(".")[-1] in ("scale", "value") for name in state
+    )
     zero = random.choice([None, None, None, 1, -1])
-    return "state dict", f"{text} {sorted(state)}", read, net.run if used else None, given, draw_inputs(random, signed), zero
+    return (
+        "state dict",
+        f"{text} {sorted(state)}",
+        read,
+        net.run if used else None,
+        given,
+        draw_inputs(random, signed),
+        zero,
+    )
 
 
 class _Net:
@@ -61,7 +82,11 @@ class _Net:
     def __init__(self, random: Random) -> None:
         self.random = random
         flat = random.random() < 0.35
-        self.given = (random.randint(1, 6),) if flat else (random.randint(1, 3), random.randint(1, 6), random.randint(2, 6))
+        self.given = (
+            (random.randint(1, 6),)
+            if flat
+            else (random.randint(1, 3), random.randint(1, 6), random.randint(2, 6))
+        )
         self.shape = self.given
         self.words: list[str] = []
         self.state: dict[str, Any] = {}
@@ -83,7 +108,7 @@ class _Net:
     def name(self) -> str:
         return f"l{len(self.words)}"
 
-    # -- layers ------------------------------------------------------------------------------------------------------------------
+    # -- layers ----------------------------------------------------------------------------------------------
 
     def begin(self) -> bool:
         """Perhaps a rescaling, and perhaps a sign at once."""
@@ -121,10 +146,16 @@ class _Net:
             return used, used, {} if self.random.random() < 0.5 else options
         if rule == "sign":
             return stored, signs, options
-        sizes = np.abs(rows).mean(axis=1) if rule == "scaled" else np.full(len(rows), np.abs(rows).mean(), np.float32)
+        sizes = (
+            np.abs(rows).mean(axis=1)
+            if rule == "scaled"
+            else np.full(len(rows), np.abs(rows).mean(), np.float32)
+        )
         if self.random.random() < 0.5:
             options["floor"] = self.random.choice(["1/65536", "0.5", "1"])
-            sizes = np.maximum(sizes, np.float32({"1/65536": 1 / 65536, "0.5": 0.5, "1": 1}[options["floor"]]))
+            sizes = np.maximum(
+                sizes, np.float32({"1/65536": 1 / 65536, "0.5": 0.5, "1": 1}[options["floor"]])
+            )
         return stored, signs * sizes.reshape(wide), options
 
     def bias(self, name: str, size: int, options: dict[str, Any]) -> Any:
@@ -152,10 +183,19 @@ class _Net:
         outs = groups * self.random.randint(1, 3)
         kernel = [self.random.randint(1, min(3, side)) for side in self.shape[1:]]
         stored, used, options = self.weights(outs, channels // groups, *kernel)
-        stride, pad, dilation = ([self.random.choice(row) for _ in range(2)] for row in ([1, 1, 2, 3], [0, 0, 1, 2], [1, 1, 1, 2]))
-        while any(side + 2 * p < d * (k - 1) + 1 for side, p, d, k in zip(self.shape[1:], pad, dilation, kernel, strict=True)):
+        stride, pad, dilation = (
+            [self.random.choice(row) for _ in range(2)] for row in ([1, 1, 2, 3], [0, 0, 1, 2], [1, 1, 1, 2])
+        )
+        while any(
+            side + 2 * p < d * (k - 1) + 1
+            for side, p, d, k in zip(self.shape[1:], pad, dilation, kernel, strict=True)
+        ):
             pad = [p + 1 for p in pad]
-        for key, value, usual in (("stride", stride, [1, 1]), ("pad", pad, [0, 0]), ("dilation", dilation, [1, 1])):
+        for key, value, usual in (
+            ("stride", stride, [1, 1]),
+            ("pad", pad, [0, 0]),
+            ("dilation", dilation, [1, 1]),
+        ):
             if value != usual:
                 options[key] = value[0] if value[0] == value[1] else f"{value[0]}x{value[1]}"
         if groups > 1:
@@ -168,7 +208,10 @@ class _Net:
         name, size = self.name(), self.shape[0]
         self.numbers(name, size)
         eps = self.random.choice([None, None, 2e-5, 0.25])
-        rows = [torch.from_numpy(self.state[f"{name}.{p}"]).double() if f"{name}.{p}" in self.state else None for p in _PARTS]
+        rows = [
+            torch.from_numpy(self.state[f"{name}.{p}"]).double() if f"{name}.{p}" in self.state else None
+            for p in _PARTS
+        ]
         used = 1e-5 if eps is None else eps
         self.add(
             f"batchnorm:{name}",
@@ -179,7 +222,10 @@ class _Net:
     def tensornorm(self) -> None:
         name = self.name()
         self.numbers(name, 1)
-        gamma, beta, mean, var = (float(self.state.get(f"{name}.{p}", [usual])[0]) for p, usual in zip(_PARTS, (1, 0, 0, 1), strict=True))
+        gamma, beta, mean, var = (
+            float(self.state.get(f"{name}.{p}", [usual])[0])
+            for p, usual in zip(_PARTS, (1, 0, 0, 1), strict=True)
+        )
         self.add(f"tensornorm:{name}", {}, lambda x: (x - mean) / (var + 1e-4) ** 0.5 * gamma + beta)
 
     def numbers(self, name: str, size: int) -> None:
@@ -202,11 +248,15 @@ class _Net:
             return
         low, high = (float(v) for v in dyadic(self.random, 2))
         options = {key: value for key, value in (("low", low), ("high", high)) if self.random.random() < 0.8}
-        self.add("clip", options, lambda x: x.clamp(options.get("low"), options.get("high")) if options else x)
+        self.add(
+            "clip", options, lambda x: x.clamp(options.get("low"), options.get("high")) if options else x
+        )
 
     def sign(self) -> None:
         rule = self.random.choice([1, 1, 1, -1, 0])
-        low, high = self.random.choice([(-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0), (0.0, 1.0), (1.0, -1.0), (-0.5, 0.75)])
+        low, high = self.random.choice(
+            [(-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0), (0.0, 1.0), (1.0, -1.0), (-0.5, 0.75)]
+        )
         options: dict[str, Any] = {} if rule == 1 else {"zero": rule}
         if (low, high) != (-1.0, 1.0):
             options |= {"low": low, "high": high}
@@ -214,7 +264,9 @@ class _Net:
         self.words.append(f"sign({said})" if said else "sign")
 
         def step(x: Any, before: list[Any], zero: int | None) -> Any:
-            declared = rule == 0 and zero is not None  # the user says what 0 shall be, so there the import may differ
+            declared = (
+                rule == 0 and zero is not None
+            )  # the user says what 0 shall be, so there the import may differ
             before.append(torch.where(x == 0, 1e-12, x) if declared else x)
             at = {1: high, -1: low, 0: (low + high) / 2}[rule]
             return torch.where(x > 0, high, torch.where(x < 0, low, at)).double()
@@ -252,7 +304,11 @@ class _Net:
 
     def flatten(self) -> None:
         last = self.random.random() < 0.3
-        self.add("flatten", {"order": "HWC"} if last else {}, lambda x: (x.permute(0, 2, 3, 1) if last else x).flatten(1))
+        self.add(
+            "flatten",
+            {"order": "HWC"} if last else {},
+            lambda x: (x.permute(0, 2, 3, 1) if last else x).flatten(1),
+        )
 
 
 _PARTS = ("weight", "bias", "running_mean", "running_var")

@@ -1,8 +1,10 @@
-"""Random networks in every kind of file that is neither ONNX nor a live module: what is read, against PyTorch's own layers.
+"""Random networks in every kind of file that is neither ONNX nor a live module: what is read, against
+PyTorch's own layers.
 
-Each case is written as its program would write it, read without the comparison that importers make themselves, and asked for scores. A file
-may be refused; one that is accepted must give the scores of the reference. Parameters are dyadic, so that float64 is exact but for batch
-norms; a sample is left out where a value before a sign is within rounding of 0.
+Each case is written as its program would write it, read without the comparison that importers make
+themselves, and asked for scores. A file may be refused; one that is accepted must give the scores of the
+reference. Parameters are dyadic, so that float64 is exact but for batch norms; a sample is left out where a
+value before a sign is within rounding of 0.
 """
 
 from __future__ import annotations
@@ -45,13 +47,21 @@ class Case:
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.kind}, seed {self.seed}, shape {self.shape}, inputs {self.inputs}, zero {self.zero}: {self.text}"
+        return (
+            f"{self.kind}, seed {self.seed}, shape {self.shape}, inputs {self.inputs}, "
+            f"zero {self.zero}: {self.text}"
+        )
 
 
 _KINDS = (
     [source_state_dicts.make] * 5
     + [source_keras.make] * 5
-    + [source_arrays.make_folder, source_arrays.make_counts, source_arrays.make_blocks, source_arrays.make_layout]
+    + [
+        source_arrays.make_folder,
+        source_arrays.make_counts,
+        source_arrays.make_blocks,
+        source_arrays.make_layout,
+    ]
 )
 
 
@@ -67,7 +77,9 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def difference(case: Case) -> str | None:
-    """What is wrong with an import: other scores, a crash, or that there is one at all; None where nothing is."""
+    """What is wrong with an import: other scores, a crash, or that there is one at all;
+    None where nothing is.
+    """
     return outcome(case)[1]
 
 
@@ -96,7 +108,14 @@ def outcome(case: Case) -> tuple[bool, str | None]:
     wrong = ~near & (np.abs(ours - theirs) > 1e-7 * max(1.0, float(np.abs(theirs).max()))).any(axis=1)
     if wrong.any():
         first = int(np.argmax(wrong))
-        return True, f"{case}\n{int(wrong.sum())} of {len(raw)} samples differ; {raw[first].tolist()}: {ours[first]}, not {theirs[first]}"
+        return (
+            True,
+            (
+                f"{case}\n"
+                f"{int(wrong.sum())} of {len(raw)} samples differ; {raw[first].tolist()}: {ours[first]}, "
+                f"not {theirs[first]}"
+            ),
+        )
     return True, None
 
 
@@ -107,7 +126,9 @@ def _samples(case: Case) -> tuple[Any, Any]:
     match case.inputs:
         case BitInputs(low=low, high=high):
             raw = random.integers(0, 2, (_SAMPLES, count))
-            return raw, np.where(raw > 0, float(low), float(low)) + raw * float(Fraction(high) - Fraction(low))
+            return raw, np.where(raw > 0, float(low), float(low)) + raw * float(
+                Fraction(high) - Fraction(low)
+            )
         case Integers() as whole:
             raw = random.integers(whole.low, whole.high + 1, (_SAMPLES, count))
             return raw, float(whole.start) + raw * float(whole.step)

@@ -1,6 +1,8 @@
-"""A grammar of small PyTorch modules for differential tests: pads, convolutions, pools, norms and signs in every order that runs.
+"""A grammar of small PyTorch modules for differential tests: pads, convolutions, pools, norms and signs in
+every order that runs.
 
-Parameters are dyadic, so that float64 is exact but for batch norms; a sample is left out where a value behind one is within rounding of 0.
+Parameters are dyadic, so that float64 is exact but for batch norms; a sample is left out where a value behind
+one is within rounding of 0.
 """
 
 from collections import Counter
@@ -117,7 +119,7 @@ class _Builder:
         self.now: Any = None
         self.fill = self.random.choice([0.0, 0.0, 0.0, 1.0, -1.0, 0.5])
 
-    # -- choices ---------------------------------------------------------------------------------------------------------------
+    # -- choices ---------------------------------------------------------------------------------------------
 
     def pick(self, *options: Any) -> Any:
         return self.random.choice(options)
@@ -125,13 +127,18 @@ class _Builder:
     def maybe(self, share: float) -> bool:
         return self.random.random() < share
 
-    def numbers(self, *shape: int, of: tuple[float, ...] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)) -> Any:
+    def numbers(
+        self, *shape: int, of: tuple[float, ...] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+    ) -> Any:
         count = int(np.prod(shape))
         return torch.tensor([self.random.choice(of) for _ in range(count)]).reshape(shape)
 
     def weights(self, *shape: int) -> Any:
         kind = self.random.random()
-        made = self.numbers(*shape, of=(-1.0, 1.0) if kind < 0.6 else (-1.0, 0.0, 1.0) if kind < 0.85 else (-2.0, -1.0, 1.0, 3.0))
+        made = self.numbers(
+            *shape,
+            of=(-1.0, 1.0) if kind < 0.6 else (-1.0, 0.0, 1.0) if kind < 0.85 else (-2.0, -1.0, 1.0, 3.0),
+        )
         return made * (self.pick(0.5, 0.25, 2.0) if self.maybe(0.2) else 1.0)
 
     def add(self, *parts: Any) -> bool:
@@ -149,7 +156,7 @@ class _Builder:
         self.now = now
         return True
 
-    # -- a module --------------------------------------------------------------------------------------------------------------
+    # -- a module --------------------------------------------------------------------------------------------
 
     def case(self) -> Case:
         kind = self.pick("maps", "maps", "maps", "flat", "line")
@@ -206,7 +213,12 @@ class _Builder:
             elif pad == "function":
                 self.add(Do(f"pad {sides} {value}", lambda x, s=sides, v=value: F.pad(x, s, value=v)))
             elif pad == "method":
-                self.add(Do(f"pad width {sides[:2]} {value}", lambda x, s=sides, v=value: F.pad(x, s[:2], "constant", v)))
+                self.add(
+                    Do(
+                        f"pad width {sides[:2]} {value}",
+                        lambda x, s=sides, v=value: F.pad(x, s[:2], "constant", v),
+                    )
+                )
             elif self.maybe(0.15):
                 self.add(self.pick(nn.ReflectionPad2d, nn.ReplicationPad2d, nn.CircularPad2d)(1))
 
@@ -239,7 +251,9 @@ class _Builder:
             options["padding"] = "same"
         else:
             options["stride"] = self.pick(1, 1, 2)
-            options["padding"] = self.pick(0, 0, 1, 2) if flat or self.maybe(0.6) else (self.pick(0, 1), self.pick(0, 1, 2))
+            options["padding"] = (
+                self.pick(0, 0, 1, 2) if flat or self.maybe(0.6) else (self.pick(0, 1), self.pick(0, 1, 2))
+            )
         if self.maybe(0.05):
             options["padding_mode"] = self.pick("reflect", "circular", "replicate")
         made = (nn.Conv1d if flat else nn.Conv2d)(into, out, kernel, **options)
@@ -290,7 +304,9 @@ class _Builder:
         norm = kind(features, eps=0.0 if exact else 1e-5, affine=self.maybe(0.8))
         with torch.no_grad():
             norm.running_mean.copy_(self.numbers(features))
-            norm.running_var.copy_(self.numbers(features, of=(0.25, 1.0, 4.0) if exact else (0.3, 1.0, 2.0, 7.0)))
+            norm.running_var.copy_(
+                self.numbers(features, of=(0.25, 1.0, 4.0) if exact else (0.3, 1.0, 2.0, 7.0))
+            )
             if norm.affine:
                 norm.weight.copy_(self.numbers(features, of=(-2.0, -1.0, 0.0, 0.5, 1.0, 1.0, 1.0)))
                 norm.bias.copy_(self.numbers(features))
@@ -299,7 +315,11 @@ class _Builder:
     def vector(self) -> None:
         """Numbers of their own along the first axis, or one for each place."""
         rank = self.now.ndim - 1
-        shape = (self.now.shape[1], *[1] * (rank - 1)) if rank == 1 or self.maybe(0.95) else tuple(self.now.shape[1:])
+        shape = (
+            (self.now.shape[1], *[1] * (rank - 1))
+            if rank == 1 or self.maybe(0.95)
+            else tuple(self.now.shape[1:])
+        )
         scale = self.numbers(*shape, of=(-1.0, 0.5, 1.0, 1.0, 2.0)) if self.maybe(0.5) else torch.ones(1)
         self.add(Vector(scale, self.numbers(*shape)))
 
@@ -324,7 +344,11 @@ class _Builder:
             self.add((nn.AvgPool1d if flat else nn.AvgPool2d)(kernel, **options))
         elif way == "adaptive":
             size = self.pick(1, 1, 2)
-            kinds = (nn.AdaptiveMaxPool1d, nn.AdaptiveAvgPool1d) if flat else (nn.AdaptiveMaxPool2d, nn.AdaptiveAvgPool2d)
+            kinds = (
+                (nn.AdaptiveMaxPool1d, nn.AdaptiveAvgPool1d)
+                if flat
+                else (nn.AdaptiveMaxPool2d, nn.AdaptiveAvgPool2d)
+            )
             self.add(self.pick(*kinds)(size))
         elif way == "mean":
             axes = (2,) if flat else (2, 3)
@@ -363,7 +387,7 @@ class _Builder:
             self.add(self.pick(nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)))
 
 
-# -- the comparison ----------------------------------------------------------------------------------------------------------------
+# -- the comparison ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -386,11 +410,18 @@ def samples(case: Case) -> Any:
         case sg.BitInputs():
             return random.integers(0, 1, shape, endpoint=True).astype(float)
     low, high = max(case.inputs.low, -3.0), min(case.inputs.high, 3.0)
-    return np.clip(random.integers(-6, 6, shape, endpoint=True) / random.choice([1, 2, 4], (_SAMPLES, *[1] * len(case.shape))), low, high)
+    return np.clip(
+        random.integers(-6, 6, shape, endpoint=True)
+        / random.choice([1, 2, 4], (_SAMPLES, *[1] * len(case.shape))),
+        low,
+        high,
+    )
 
 
 def run_module(case: Case, raw: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
-    """Scores of the module in float64, what each of its signs read and gave, and the samples for which rounding decides nothing."""
+    """Scores of the module in float64, what each of its signs read and gave, and the samples for which
+    rounding decides nothing.
+    """
     given = raw
     if isinstance(case.inputs, sg.Integers):
         given = float(case.inputs.start) + float(case.inputs.step) * raw
@@ -431,7 +462,9 @@ def outcome(case: Case, *, prove: bool = False) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = sg.from_torch(case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero, prove=prove)
+            found = sg.from_torch(
+                case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero, prove=prove
+            )
     except SugenetError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except Exception as error:  # anything else is a crash
@@ -446,12 +479,16 @@ def outcome(case: Case, *, prove: bool = False) -> Outcome:
     off = (~np.isclose(mine, scores, rtol=1e-9, atol=1e-9)).any(axis=1) & fine
     if off.any():
         k = int(np.argmax(off))
-        return Outcome("different", f"sample {raw[k].tolist()}: {mine[k].tolist()} here, {scores[k].tolist()} in PyTorch")
+        return Outcome(
+            "different", f"sample {raw[k].tolist()}: {mine[k].tolist()} here, {scores[k].tolist()} in PyTorch"
+        )
     return _hidden(found, rows[fine], [(b[fine], a[fine]) for b, a in seen])
 
 
 def _hidden(found: Any, rows: Any, seen: list[tuple[Any, Any]]) -> Outcome:
-    """Each sign is a layer, or the bits that the network reads, as often as it is there and in any order of its neurons."""
+    """Each sign is a layer, or the bits that the network reads,
+    as often as it is there and in any order of its neurons.
+    """
     if not len(rows):
         return Outcome("equal")
     layers = found.network.hidden(rows)
@@ -466,7 +503,9 @@ def _hidden(found: Any, rows: Any, seen: list[tuple[Any, Any]]) -> Outcome:
 
 
 def _made_of(ours: Any, known: Any, inputs: Any) -> bool:
-    """A sign of bits or inputs: each of its columns, or the reverse of it, is a column known already, or constant."""
+    """A sign of bits or inputs: each of its columns, or the reverse of it,
+    is a column known already, or constant.
+    """
     columns = set().union(*known) | (set(map(bytes, inputs.T.copy())) if inputs.dtype == bool else set())
     for column in ours:
         row = np.frombuffer(column, bool)

@@ -1,6 +1,8 @@
-"""What a certificate claims, decided by brute force in Python's own integers and fractions: every raw input of a small network is looked at.
+"""What a certificate claims, decided by brute force in Python's own integers and fractions: every raw input
+of a small network is looked at.
 
-Nothing here is shared with the checker or the engines but the codings of the encoder and the numbers of the network.
+Nothing here is shared with the checker or the engines but the codings of the encoder and the
+numbers of the network.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ class Truth:
         """Raw values of each feature: one for each that makes a difference."""
         found = []
         for coding in self.codings:
-            found.append(list(coding.categories) if isinstance(coding, OneHot) else list(range(int(coding.low), int(coding.high) + 1)))
+            found.append(
+                list(coding.categories)
+                if isinstance(coding, OneHot)
+                else list(range(int(coding.low), int(coding.high) + 1))
+            )
         return found
 
     @cached_property
@@ -39,16 +45,25 @@ class Truth:
 
     def state(self, feature, value):
         coding = self.codings[feature]
-        return coding.state(value) if isinstance(coding, OneHot) else sum(self.number(feature, value) >= Fraction(c) for c in coding.cuts)
+        return (
+            coding.state(value)
+            if isinstance(coding, OneHot)
+            else sum(self.number(feature, value) >= Fraction(c) for c in coding.cuts)
+        )
 
     def scores(self, x):
         states = tuple(self.state(f, value) for f, value in enumerate(x))
         if states not in self._scores:
             bits = [bool(b) for f, s in enumerate(states) for b in self.codings[f].bits(s)]
             for layer in self.network.layers:
-                bits = [m >= tau for m, tau in zip(_match_counts(layer, bits, states), layer.tau.tolist(), strict=True)]
+                bits = [
+                    m >= tau
+                    for m, tau in zip(_match_counts(layer, bits, states), layer.tau.tolist(), strict=True)
+                ]
             head = self.network.head
-            signs = [sum(w if b else -w for w, b in zip(row, bits, strict=True)) for row in head.weights.tolist()]
+            signs = [
+                sum(w if b else -w for w, b in zip(row, bits, strict=True)) for row in head.weights.tolist()
+            ]
             self._scores[states] = [a * s + b for a, s, b in zip(head.scale, signs, head.bias, strict=True)]
         return self._scores[states]
 
@@ -63,7 +78,7 @@ class Truth:
     def label(self, x):
         return self.tops(x)[0]
 
-    # -- regions and costs ---------------------------------------------------------------------------------------------------------
+    # -- regions and costs -----------------------------------------------------------------------------------
 
     def changes(self, sample, x):
         """For each feature that changes: how far, and how many bits."""
@@ -71,7 +86,9 @@ class Truth:
         for f, (a, b) in enumerate(zip(sample, x, strict=True)):
             one_hot = isinstance(self.codings[f], OneHot)
             if (a != b) if one_hot else Fraction(a) != Fraction(b):
-                bits = (self.codings[f].bits(self.state(f, a)) != self.codings[f].bits(self.state(f, b))).sum()
+                bits = (
+                    self.codings[f].bits(self.state(f, a)) != self.codings[f].bits(self.state(f, b))
+                ).sum()
                 found[f] = (Fraction(1) if one_hot else abs(self.number(f, b) - self.number(f, a)), int(bits))
         return found
 
@@ -93,7 +110,10 @@ class Truth:
                 prices = {f: Fraction(p) for f, p in claim["prices"]}
                 if not set(changes) <= set(prices):
                     return None
-                return sum((prices[f] * (d if claim["per_unit"] else 1) for f, (d, _) in changes.items()), Fraction(0))
+                return sum(
+                    (prices[f] * (d if claim["per_unit"] else 1) for f, (d, _) in changes.items()),
+                    Fraction(0),
+                )
         raise AssertionError(claim)
 
     def meets(self, where, x):
@@ -104,7 +124,9 @@ class Truth:
                     return False
             elif isinstance(self.codings[feature], Steps):
                 low, high = limit
-                if (low is not None and value < Fraction(low)) or (high is not None and value > Fraction(high)):
+                if (low is not None and value < Fraction(low)) or (
+                    high is not None and value > Fraction(high)
+                ):
                     return False
         return True
 
@@ -115,7 +137,9 @@ class Truth:
             case "Free":
                 return set(self.changes(sample, x)) <= set(region["features"])
             case "Box":
-                return set(self.changes(sample, x)) <= {f for f, _ in region["limits"]} and self.meets(region["limits"], x)
+                return set(self.changes(sample, x)) <= {f for f, _ in region["limits"]} and self.meets(
+                    region["limits"], x
+                )
         radius = Fraction(region["radius"])
         return self.cost(region, sample, x) <= (radius**2 if region["kind"] == "L2" else radius)
 
@@ -131,16 +155,23 @@ def _match_counts(layer, bits, states):
     """What holds for each neuron, literal by literal."""
     if isinstance(layer, ConvLayer | PoolLayer):
         values, tops = (bits, 1) if getattr(layer, "top", None) is None else (states, layer.top)
-        return [sum(w * values[i] if w > 0 else -w * (tops - values[i]) for i, w in taps) for taps in _taps(layer)]
+        return [
+            sum(w * values[i] if w > 0 else -w * (tops - values[i]) for i, w in taps) for taps in _taps(layer)
+        ]
     rows = layer.weights.tolist()
     if isinstance(layer, LevelLayer):
         tops = layer.tops.tolist()
-        return [sum(w * s if w > 0 else -w * (t - s) for w, s, t in zip(row, states, tops, strict=True)) for row in rows]
+        return [
+            sum(w * s if w > 0 else -w * (t - s) for w, s, t in zip(row, states, tops, strict=True))
+            for row in rows
+        ]
     return [sum(abs(w) for w, b in zip(row, bits, strict=True) if (w > 0) == b) for row in rows]
 
 
 def _taps(layer):
-    """For each neuron of a map the inputs that it reads, with their weights: the window laid on the image by hand."""
+    """For each neuron of a map the inputs that it reads, with their weights:
+    the window laid on the image by hand.
+    """
     window = layer.window
     (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
     (high, wide), (down, across), (apart, beside) = window.kernel, window.stride, window.dilation
@@ -148,7 +179,10 @@ def _taps(layer):
         kernels = [(range(c, c + 1), [[[1] * wide] * high]) for c in range(channels)]
     else:
         per_in, outs = channels // layer.groups, len(layer.weights) // layer.groups
-        kernels = [(range(o // outs * per_in, (o // outs + 1) * per_in), k) for o, k in enumerate(layer.weights.tolist())]
+        kernels = [
+            (range(o // outs * per_in, (o // outs + 1) * per_in), k)
+            for o, k in enumerate(layer.weights.tolist())
+        ]
     found = []
     for reads, kernel in kernels:
         for y in range(-top, height + bottom - apart * (high - 1), down):
@@ -159,7 +193,13 @@ def _taps(layer):
                     for a in range(high)
                     for b in range(wide)
                 ]
-                found.append([((c * height + v) * width + u, w) for c, v, u, w in spots if 0 <= v < height and 0 <= u < width and w])
+                found.append(
+                    [
+                        ((c * height + v) * width + u, w)
+                        for c, v, u, w in spots
+                        if 0 <= v < height and 0 <= u < width and w
+                    ]
+                )
     return found
 
 
@@ -176,28 +216,43 @@ def is_true(certificate, network, other=None):
     if kind == "reason":
         return _reason(truth, question, answer)
     if kind == "count":
-        return _counts(truth, question) == certificate["counts"] and sum(certificate["counts"]) == certificate["total"]
+        return (
+            _counts(truth, question) == certificate["counts"]
+            and sum(certificate["counts"]) == certificate["total"]
+        )
     violation = _violations(truth, question, None if other is None else Truth(other))
     if answer == "refuted":
         rows = certificate["witness"] if kind in ("monotone", "fair") else [certificate["witness"]]
         return violation(
             *(
-                tuple(Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v for v, c in zip(row, truth.codings, strict=True))
+                tuple(
+                    Fraction(v) if isinstance(v, str) and isinstance(c, Steps) else v
+                    for v, c in zip(row, truth.codings, strict=True)
+                )
                 for row in rows
             )
         )
     if answer == "proved":
-        return not any(violation(*rows) for rows in product(truth.inputs, repeat=2 if kind in ("monotone", "fair") else 1))
+        return not any(
+            violation(*rows)
+            for rows in product(truth.inputs, repeat=2 if kind in ("monotone", "fair") else 1)
+        )
     most, sample = Fraction(certificate["proved_up_to"]), question["sample"]
-    return not any(truth.changed(question, x) and truth.cost(question["region"], sample, x) <= most for x in truth.inputs)
+    return not any(
+        truth.changed(question, x) and truth.cost(question["region"], sample, x) <= most for x in truth.inputs
+    )
 
 
 def _violations(truth, question, other):
     kind = question["kind"]
     if kind == "robust":
-        return lambda x: truth.inside(question["region"], question["sample"], x) and truth.changed(question, x)
+        return lambda x: (
+            truth.inside(question["region"], question["sample"], x) and truth.changed(question, x)
+        )
     if kind in ("always", "never"):
-        return lambda x: truth.meets(question["where"], x) and (truth.label(x) == question["label"]) == (kind == "never")
+        return lambda x: (
+            truth.meets(question["where"], x) and (truth.label(x) == question["label"]) == (kind == "never")
+        )
     if kind == "agree":
         return lambda x: truth.meets(question["where"], x) and truth.label(x) != other.label(x)
     if kind == "query":
@@ -207,7 +262,9 @@ def _violations(truth, question, other):
     others = [f for f in range(len(truth.codings)) if f not in special]
 
     def pair(x, y):
-        if any(x[f] != y[f] for f in others) or not (truth.meets(question["where"], x) and truth.meets(question["where"], y)):
+        if any(x[f] != y[f] for f in others) or not (
+            truth.meets(question["where"], x) and truth.meets(question["where"], y)
+        ):
             return False
         p, q = truth.label(x), truth.label(y)
         if kind == "fair":
@@ -223,10 +280,15 @@ def _violations(truth, question, other):
 
 def _in_case(truth, case, x):
     numbers = [truth.number(f, value) for f, value in enumerate(x)]
-    if not all(Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], numbers, case["upper"], strict=True)):
+    if not all(
+        Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], numbers, case["upper"], strict=True)
+    ):
         return False
     scores = truth.scores(x)
-    return any(all(sum(Fraction(v) * scores[k] for k, v in terms) >= Fraction(b) for terms, b in row) for row in case["condition"])
+    return any(
+        all(sum(Fraction(v) * scores[k] for k, v in terms) >= Fraction(b) for terms, b in row)
+        for row in case["condition"]
+    )
 
 
 def _whatif(truth, question, answer, certificate):
@@ -253,12 +315,20 @@ def _whatif(truth, question, answer, certificate):
         ]
     )
     limit = question["limit"]
-    return price is not None and price == Fraction(certificate["value"]) and (limit is None or price <= Fraction(limit))
+    return (
+        price is not None
+        and price == Fraction(certificate["value"])
+        and (limit is None or price <= Fraction(limit))
+    )
 
 
 def _reason(truth, question, answer):
     sample, region = question["sample"], question["region"]
-    wrong = [set(truth.changes(sample, x)) for x in truth.inputs if truth.inside(region, sample, x) and truth.changed(question, x)]
+    wrong = [
+        set(truth.changes(sample, x))
+        for x in truth.inputs
+        if truth.inside(region, sample, x) and truth.changed(question, x)
+    ]
 
     def suffices(fixed):
         return all(changed & fixed for changed in wrong)
@@ -269,7 +339,11 @@ def _reason(truth, question, answer):
     if answer == "minimal":
         return not any(suffices(fixed - {f}) for f in fixed)
     if answer == "minimum":
-        return not any(suffices(set(few)) for few in combinations(range(len(sample)), len(fixed) - 1)) if fixed else True
+        return (
+            not any(suffices(set(few)) for few in combinations(range(len(sample)), len(fixed) - 1))
+            if fixed
+            else True
+        )
     return True
 
 
@@ -279,7 +353,11 @@ def _counts(truth, question):
     counts = [0] * truth.network.head.outputs
     options = []
     for f, values in enumerate(truth.values):
-        inside = {truth.state(f, v) for v in values if truth.meets([(g, lim) for g, lim in where if g == f], [v] * (f + 1))}
+        inside = {
+            truth.state(f, v)
+            for v in values
+            if truth.meets([(g, lim) for g, lim in where if g == f], [v] * (f + 1))
+        }
         states = {}
         for v in values:
             state = truth.state(f, v)

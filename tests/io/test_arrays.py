@@ -25,7 +25,9 @@ needs_zoo = pytest.mark.skipif(ZOO is None, reason="SUGENET_ZOO does not name a 
 
 def msakai(random, sizes=(6, 5, 4), classes=3, with_input=True):
     def norm(name, size):
-        columns = {part: random.standard_normal(size).astype(np.float32) for part in ("gamma", "beta", "avg_mean")}
+        columns = {
+            part: random.standard_normal(size).astype(np.float32) for part in ("gamma", "beta", "avg_mean")
+        }
         return {f"{name}/{part}": value for part, value in columns.items()} | {
             f"{name}/avg_var": random.uniform(0.1, 2, size).astype(np.float32),
             f"{name}/N": np.array(7),
@@ -33,15 +35,24 @@ def msakai(random, sizes=(6, 5, 4), classes=3, with_input=True):
 
     arrays = norm("input_bn", sizes[0]) if with_input else {}
     for b, (before, after) in enumerate(pairwise(sizes)):
-        arrays |= {f"blocks/{b}/lin/W": random.choice([-1.0, 1.0], (after, before)), f"blocks/{b}/lin/b": random.standard_normal(after)}
+        arrays |= {
+            f"blocks/{b}/lin/W": random.choice([-1.0, 1.0], (after, before)),
+            f"blocks/{b}/lin/b": random.standard_normal(after),
+        }
         arrays |= norm(f"blocks/{b}/bn", after)
-    return arrays | {"output_lin/W": random.choice([-1.0, 1.0], (classes, sizes[-1])), "output_lin/b": random.standard_normal(classes)}
+    return arrays | {
+        "output_lin/W": random.choice([-1.0, 1.0], (classes, sizes[-1])),
+        "output_lin/b": random.standard_normal(classes),
+    }
 
 
 def bits(random, sizes=(7, 5, 4, 6)):
     arrays = {}
     for k, (before, after) in enumerate(pairwise(sizes)):
-        arrays |= {f"W{k}": random.integers(0, 2, (after, before), np.uint8), f"T{k}": random.integers(-1, before + 1, after)}
+        arrays |= {
+            f"W{k}": random.integers(0, 2, (after, before), np.uint8),
+            f"T{k}": random.integers(-1, before + 1, after),
+        }
     return arrays
 
 
@@ -50,7 +61,7 @@ def random():
     return np.random.default_rng(3)
 
 
-# -- npz -------------------------------------------------------------------------------------------------------------------------
+# -- npz -----------------------------------------------------------------------------------------------------
 
 
 def test_blocks_of_linear_layer_and_batch_norm(tmp_path, random):
@@ -82,7 +93,10 @@ def test_match_counts_against_thresholds(tmp_path, random):
     raw = random.integers(0, 256, (40, 4))
     raw[0] = [100, 101, 100, 101]
     padded = np.concatenate([raw > 100, np.zeros((40, 3), bool)], axis=1)
-    assert np.array_equal(few.match_counts(raw), lower(read_npz(tmp_path / "net.npz"), BitInputs()).network.match_counts(padded)[:, :2])
+    assert np.array_equal(
+        few.match_counts(raw),
+        lower(read_npz(tmp_path / "net.npz"), BitInputs()).network.match_counts(padded)[:, :2],
+    )
 
 
 @needs_zoo
@@ -114,7 +128,11 @@ def test_public_npz_files():
 )
 def test_wrong_arrays_are_named(tmp_path, random, change, message):
     arrays = bits(random) | change
-    np.savez(tmp_path / "net.npz", allow_pickle=True, **{name: array for name, array in arrays.items() if array is not None})
+    np.savez(
+        tmp_path / "net.npz",
+        allow_pickle=True,
+        **{name: array for name, array in arrays.items() if array is not None},
+    )
     with pytest.raises(FileError, match=message):
         read_npz(tmp_path / "net.npz")
 
@@ -133,10 +151,14 @@ def test_wrong_arguments_and_names(tmp_path, random):
 
 def test_a_header_that_claims_too_much_takes_no_memory(tmp_path, monkeypatch):
     raw = io.BytesIO()
-    np.lib.format.write_array_header_1_0(raw, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)})
+    np.lib.format.write_array_header_1_0(
+        raw, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)}
+    )
     with zipfile.ZipFile(tmp_path / "wide.npz", "w") as archive:
         archive.writestr("W0.npy", raw.getvalue())
-    with pytest.raises(FileError, match=r"of shape \(1000000, 1000000\) takes 8000000000000 bytes, but the file has"):
+    with pytest.raises(
+        FileError, match=r"of shape \(1000000, 1000000\) takes 8000000000000 bytes, but the file has"
+    ):
         read_arrays(tmp_path / "wide.npz")
     np.savez_compressed(tmp_path / "bomb.npz", W0=np.zeros((1 << 11, 1 << 11), np.uint8))
     assert read_arrays(tmp_path / "bomb.npz")["W0"].shape == (1 << 11, 1 << 11)
@@ -169,7 +191,9 @@ def test_damaged_npz_files_end_in_a_file_error_or_in_arrays(tmp_path, data):
 def test_no_array_is_left_over(tmp_path, random, name):
     for arrays in (bits(random), msakai(random)):
         np.savez(tmp_path / "net.npz", **arrays, **{name: np.ones(2)})
-        with pytest.raises(FileError, match=f"array '{name}' would be left over|there is no array|follow no known"):
+        with pytest.raises(
+            FileError, match=f"array '{name}' would be left over|there is no array|follow no known"
+        ):
             read_npz(tmp_path / "net.npz")
 
 
@@ -206,7 +230,7 @@ def test_two_arrays_of_one_name(tmp_path):
         read_arrays(tmp_path / "two.npz")
 
 
-# -- folders of CSV files --------------------------------------------------------------------------------------------------------
+# -- folders of CSV files ------------------------------------------------------------------------------------
 
 
 def folder(path, random, sizes=(5, 4, 3), classes=2):
@@ -219,8 +243,17 @@ def folder(path, random, sizes=(5, 4, 3), classes=2):
         norm = {f"bn_{part}": random.standard_normal(after) for part in ("weight", "bias", "mean")} | {
             "bn_var": random.uniform(0.5, 2, after)
         }
-        save(path / f"blk{b}", lin_weight=random.choice([-1.0, 1.0], (after, before)), lin_bias=random.standard_normal(after), **norm)
-    save(path / "out_blk", lin_weight=random.choice([-1.0, 1.0], (classes, sizes[-1])), lin_bias=random.standard_normal(classes))
+        save(
+            path / f"blk{b}",
+            lin_weight=random.choice([-1.0, 1.0], (after, before)),
+            lin_bias=random.standard_normal(after),
+            **norm,
+        )
+    save(
+        path / "out_blk",
+        lin_weight=random.choice([-1.0, 1.0], (classes, sizes[-1])),
+        lin_bias=random.standard_normal(classes),
+    )
     return path
 
 
@@ -244,7 +277,11 @@ def test_public_bnnquanalyst_folders():
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("blk1/lin_weight.csv", "1,2\n3\n", r"net: blk1/lin_weight.csv, line 2: 1 numbers, but 2 stand in the first line"),
+        (
+            "blk1/lin_weight.csv",
+            "1,2\n3\n",
+            r"net: blk1/lin_weight.csv, line 2: 1 numbers, but 2 stand in the first line",
+        ),
         ("blk1/bn_var.csv", "1,1,0,1\n", "blk1/bn_var.csv is not positive at 2"),
         ("blk2/lin_bias.csv", "1,1\n", "blk2/lin_bias.csv has 2 numbers, but 3 neurons need one each"),
         ("blk2/lin_weight.csv", "1,x\n", "line 1: could not convert string to float: 'x'"),
@@ -262,14 +299,18 @@ def test_wrong_tables_are_named(tmp_path, random, file, text, message):
         read_bnnquanalyst(place)
 
 
-@pytest.mark.parametrize("name", ["blk4/lin_weight.csv", "blk2/scale.csv", "out_blk/bn_weight.csv", "scale.csv", "extra/a.csv"])
+@pytest.mark.parametrize(
+    "name", ["blk4/lin_weight.csv", "blk2/scale.csv", "out_blk/bn_weight.csv", "scale.csv", "extra/a.csv"]
+)
 def test_no_table_is_left_over(tmp_path, random, name):
     place = folder(tmp_path / "net", random)
     (place / "README.txt").write_text("a network")
     read_bnnquanalyst(place)
     (place / name).parent.mkdir(exist_ok=True)
     (place / name).write_text("1\n")
-    with pytest.raises(FileError, match=f"net: ({name}|{Path(name).parent}) would be left over: the network of 2 blocks"):
+    with pytest.raises(
+        FileError, match=f"net: ({name}|{Path(name).parent}) would be left over: the network of 2 blocks"
+    ):
         read_bnnquanalyst(place)
 
 

@@ -1,4 +1,6 @@
-"""An exact network against PyTorch modules, ONNX files and functions: equal where it is, and the first neuron where it is not."""
+"""An exact network against PyTorch modules, ONNX files and functions: equal where it is,
+and the first neuron where it is not.
+"""
 
 import json
 import os
@@ -35,7 +37,9 @@ def binary(module):
     with torch.no_grad():
         for part in module.modules():
             if isinstance(part, nn.Linear | nn.Conv2d):
-                part.weight.copy_(torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0))
+                part.weight.copy_(
+                    torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0)
+                )
                 if part.bias is not None:
                     part.bias.copy_(torch.randn(part.bias.shape, generator=generator))
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
@@ -49,7 +53,14 @@ def binary(module):
 def dense():
     return binary(
         nn.Sequential(
-            nn.Linear(8, 8), nn.BatchNorm1d(8), Sign(), nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Hardtanh(), Sign(), nn.Linear(6, 3)
+            nn.Linear(8, 8),
+            nn.BatchNorm1d(8),
+            Sign(),
+            nn.Linear(8, 6),
+            nn.BatchNorm1d(6),
+            nn.Hardtanh(),
+            Sign(),
+            nn.Linear(6, 3),
         )
     )
 
@@ -105,21 +116,29 @@ def test_the_first_difference_is_named_with_both_numbers(dense, layer, place):
     differ = [
         i
         for i in range(300)
-        if right.trace(X[i]).layers[layer - 1].active[neuron - 1] != wrong.trace(X[i]).layers[layer - 1].active[neuron - 1]
+        if right.trace(X[i]).layers[layer - 1].active[neuron - 1]
+        != wrong.trace(X[i]).layers[layer - 1].active[neuron - 1]
     ]
     assert not found.equal
     first = found.first
     assert (first.layer, first.neuron, first.sample) == (layer, neuron, differ[0])
     seen = wrong.trace(X[differ[0]]).layers[layer - 1]
-    assert (first.matches, first.tau, first.reference) == (seen.matches[neuron - 1], seen.tau[neuron - 1], "on")
+    assert (first.matches, first.tau, first.reference) == (
+        seen.matches[neuron - 1],
+        seen.tau[neuron - 1],
+        "on",
+    )
     with torch.no_grad():
-        before = dense[: 2 if layer == 1 else 5](torch.tensor(X[differ[0]], dtype=torch.float32)[None])[0, neuron - 1]
+        before = dense[: 2 if layer == 1 else 5](torch.tensor(X[differ[0]], dtype=torch.float32)[None])[
+            0, neuron - 1
+        ]
     assert first.value == pytest.approx(float(before), rel=1e-5)
     assert first.value >= 0
     assert str(found).startswith(f"different: {found.differences} activit")
-    assert f"First: layer {layer}, neuron {neuron}, sample {differ[0]}: {first.matches} matches against tau {first.tau}, so off" in str(
-        found
-    )
+    assert (
+        f"First: layer {layer}, neuron {neuron}, sample {differ[0]}: {first.matches} matches against tau "
+        f"{first.tau}, so off"
+    ) in str(found)
 
 
 def test_convolutions_and_pools_of_both_kinds(conv):
@@ -174,12 +193,16 @@ def test_the_sign_of_zero_in_the_reference_is_a_difference():
     assert found.first.value == 0.0
 
 
-# -- ONNX ------------------------------------------------------------------------------------------------------------------------
+# -- ONNX ----------------------------------------------------------------------------------------------------
 
 
 def onnx_model(path, random, spelling):
     """Two layers with the sign spelled in one of the ways that exporters use."""
-    names = {"w1": random.choice([-1.0, 1.0], (6, 5)), "b1": random.standard_normal(5), "w2": random.choice([-1.0, 1.0], (5, 3))}
+    names = {
+        "w1": random.choice([-1.0, 1.0], (6, 5)),
+        "b1": random.standard_normal(5),
+        "w2": random.choice([-1.0, 1.0], (5, 3)),
+    }
     nodes = [helper.make_node("Gemm", ["x", "w1", "b1"], ["z"])]
     match spelling:
         case "sign":
@@ -191,7 +214,10 @@ def onnx_model(path, random, spelling):
             ]
         case "where":
             names |= {"zero": np.array(0.0), "one": np.array(1.0), "less": np.array(-1.0)}
-            nodes += [helper.make_node("Less", ["z", "zero"], ["c"]), helper.make_node("Where", ["c", "less", "one"], ["a"])]
+            nodes += [
+                helper.make_node("Less", ["z", "zero"], ["c"]),
+                helper.make_node("Where", ["c", "less", "one"], ["a"]),
+            ]
         case "cast":
             names |= {"zero": np.array(0.0), "one": np.array(1.0), "two": np.array(2.0)}
             nodes += [
@@ -225,7 +251,9 @@ def test_onnx_files_layer_by_layer(tmp_path, spelling):
     assert (found.first.layer, found.first.neuron, found.first.reference) == (1, 2, "off")
     assert found.first.value < 0
     session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"), providers=["CPUExecutionProvider"])
-    assert "outputs only (a session shows its outputs only; give the path" in str(verify_against(network, session, X))
+    assert "outputs only (a session shows its outputs only; give the path" in str(
+        verify_against(network, session, X)
+    )
 
 
 def test_onnx_files_that_cannot_be_run(tmp_path):
@@ -236,21 +264,29 @@ def test_onnx_files_that_cannot_be_run(tmp_path):
 
 @pytest.mark.skipif(ZOO is None, reason="SUGENET_ZOO does not name a folder of public networks")
 def test_custom_operations_ask_for_a_function():
-    with pytest.raises(FileError, match=r"TFC_1W1A.onnx: ONNX Runtime cannot run it: .* Give a function that does"):
+    with pytest.raises(
+        FileError, match=r"TFC_1W1A.onnx: ONNX Runtime cannot run it: .* Give a function that does"
+    ):
         verify_against(Network.of_bits([], Head([[1], [-1]])), Path(ZOO) / "qonnx" / "TFC_1W1A.onnx", [[1]])
 
 
-# -- functions -------------------------------------------------------------------------------------------------------------------
+# -- functions -----------------------------------------------------------------------------------------------
 
 
 def test_functions_of_scores_and_of_classes():
-    network = Network.of_bits([DenseLayer([[1, 1, -1], [1, -1, 1]], tau=[2, 1])], Head([[1, 1], [-1, 1], [1, -1]]))
+    network = Network.of_bits(
+        [DenseLayer([[1, 1, -1], [1, -1, 1]], tau=[2, 1])], Head([[1, 1], [-1, 1], [1, -1]])
+    )
     X = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
     assert verify_against(network, network.logits, X).equal
     assert verify_against(network, network.predict, X).equal
     assert verify_against(network, lambda x: network.logits(x > 0), X, prepare=lambda x: x * 0.5).equal
     other = (network.predict(X) + 1) % 3
-    apart = [i for i, scores in enumerate(network.head.scores(network.match_counts(X))) if scores[other[i]] < max(scores)]
+    apart = [
+        i
+        for i, scores in enumerate(network.head.scores(network.match_counts(X)))
+        if scores[other[i]] < max(scores)
+    ]
     found = verify_against(network, lambda x: other, X)
     assert (found.class_differences, found.ties) == (len(apart), 8 - len(apart))
     assert found.first_class.sample == apart[0]
@@ -269,7 +305,11 @@ def test_another_way_to_break_a_tie_is_no_difference():
 @pytest.mark.parametrize(
     ("reference", "X", "message"),
     [
-        (7, [[1]], "a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, not int"),
+        (
+            7,
+            [[1]],
+            "a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, not int",
+        ),
         (lambda x: np.ones((1, 5)), [[1]], "2 scores or one class each"),
         (lambda x: x, [1], "a batch of samples is needed"),
         (nn.Linear(1, 2), [[1]], r"training mode. Call module.eval\(\) first"),
@@ -282,8 +322,9 @@ def test_wrong_references(reference, X, message):
 
 def test_values_print_as_sentences():
     difference = Difference(2, 17, 5, 30, 31, 0.25, "on")
-    assert (
-        str(difference) == "layer 2, neuron 17, sample 5: 30 matches against tau 31, so off; the reference has 0.25 before its sign, so on"
+    assert str(difference) == (
+        "layer 2, neuron 17, sample 5: 30 matches against tau 31, so off; "
+        "the reference has 0.25 before its sign, so on"
     )
     assert str(replace(difference, matches=31, reference="off")).count("so on") == 1
 

@@ -16,7 +16,9 @@ from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
 
 READ = {".npy: type <f16", ".png: PNG of 28 x 28", *(f"{end}: the number" for end in (".csv", ".table.csv"))}
-"""What looks odd and is fine: a wide float, more rows than an image needs, a number too large or fine for a float."""
+"""What looks odd and is fine: a wide float, more rows than an image needs,
+a number too large or fine for a float.
+"""
 
 
 @pytest.mark.parametrize("ending", sorted(good()))
@@ -41,13 +43,20 @@ def test_hostile_files_are_refused_with_little_memory():
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_many_damaged_files_are_refused_kindly_or_read(seed):
     wrong = [
-        (case.ending, case.about, found) for case, found in measured(islice(cases(seed), 1500)) if not found.kind or found.megabytes > 300
+        (case.ending, case.about, found)
+        for case, found in measured(islice(cases(seed), 1500))
+        if not found.kind or found.megabytes > 300
     ]
     assert wrong == []
 
 
 def test_the_command_line_says_what_is_wrong_with_a_file(tmp_path):
-    hostile = {".npz": "4 GiB of zeros", ".npy": "shape (1000000, 1000000)", ".csv": "one line of 8 MiB", ".png": "PNG of 60000 x 60000"}
+    hostile = {
+        ".npz": "4 GiB of zeros",
+        ".npy": "shape (1000000, 1000000)",
+        ".csv": "one line of 8 MiB",
+        ".png": "PNG of 60000 x 60000",
+    }
     for case in bombs():
         if hostile.get(case.ending) == case.about:
             hostile.pop(case.ending)
@@ -86,7 +95,11 @@ def test_arrays_come_back_as_numpy_saved_them(tmp_path):
     rng = np.random.default_rng(0)
     kinds = ["?", "i1", "<u2", ">i4", "<i8", "<f2", ">f4", "<f8", "<U3", ">U2"]
     arrays = {f"a{k}": rng.integers(0, 2, (k % 3 + 1, k + 2)).astype(kind) for k, kind in enumerate(kinds)}
-    arrays |= {"turned": np.asfortranarray(rng.normal(size=(3, 4))), "none": np.zeros((0, 7)), "one": np.array(3.5)}
+    arrays |= {
+        "turned": np.asfortranarray(rng.normal(size=(3, 4))),
+        "none": np.zeros((0, 7)),
+        "one": np.array(3.5),
+    }
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "x.npz", **arrays)
         with open_archive(tmp_path / "x.npz", 1 << 20) as archive:
@@ -99,7 +112,10 @@ def test_arrays_come_back_as_numpy_saved_them(tmp_path):
 
 def test_a_large_file_may_unpack_to_more_than_a_small_one(tmp_path):
     np.savez_compressed(tmp_path / "small.npz", X=np.zeros(1 << 16))
-    with pytest.raises(FileError, match="unpacks to more than 65,536 bytes"), open_archive(tmp_path / "small.npz", 1 << 16):
+    with (
+        pytest.raises(FileError, match="unpacks to more than 65,536 bytes"),
+        open_archive(tmp_path / "small.npz", 1 << 16),
+    ):
         raise AssertionError
     with open_archive(tmp_path / "small.npz", 1 << 20) as archive:
         assert archive.read("X").size == 1 << 16
@@ -115,10 +131,19 @@ LONG = "9" * 5000
             ["verify", "digits", "--index", "0", f"--linf={number}"]
             for number in ("1e999999999", "1/0", "nan", "inf", "1e-999999999", LONG)
         ),
-        *(["verify", "breast_cancer", "--index", "0", f"--where=mean radius={number}"] for number in ("1e999999999", "1/0", "nan", LONG)),
-        *(["whatif", "breast_cancer", "--index", "0", f"--price=mean radius={number}"] for number in ("1e999999999", "nan", LONG)),
+        *(
+            ["verify", "breast_cancer", "--index", "0", f"--where=mean radius={number}"]
+            for number in ("1e999999999", "1/0", "nan", LONG)
+        ),
+        *(
+            ["whatif", "breast_cancer", "--index", "0", f"--price=mean radius={number}"]
+            for number in ("1e999999999", "nan", LONG)
+        ),
         *(["why", "digits", "--index", "0", "-n", number] for number in (LONG, "nan", "1e3")),
-        *(["convert", "net.npz", "-o", "net.sugenet", f"--inputs=0..{number}"] for number in (LONG, f"255/{LONG}", "nan", "1/0")),
+        *(
+            ["convert", "net.npz", "-o", "net.sugenet", f"--inputs=0..{number}"]
+            for number in (LONG, f"255/{LONG}", "nan", "1/0")
+        ),
         ["rules", "breast_cancer", "--check", "mean radius <= 1e999999999 -> malignant"],
         ["predict", "digits", f"--index={LONG}"],
         ["train", "data.csv", "--target", "y", "-o", "net.sugenet", f"--hidden={LONG}"],

@@ -1,4 +1,6 @@
-"""Damaged and hostile files of every kind but ONNX, through the importers that users call: our errors and no others."""
+"""Damaged and hostile files of every kind but ONNX, through the importers that users call:
+our errors and no others.
+"""
 
 import resource
 import zipfile
@@ -18,9 +20,14 @@ STATISTICS = ("weight", "bias", "running_mean", "running_var")
 
 
 def checkpoint(path, random):
-    state = {"mod_list.0.weight": random.standard_normal((4, 5)), "mod_list.3.weight": random.standard_normal((3, 4))}
+    state = {
+        "mod_list.0.weight": random.standard_normal((4, 5)),
+        "mod_list.3.weight": random.standard_normal((3, 4)),
+    }
     state |= {f"mod_list.1.{part}": random.uniform(0.5, 2, 4) for part in STATISTICS}
-    torch.save({name: torch.from_numpy(array.astype(np.float32)) for name, array in state.items()}, path / "net.pt")
+    torch.save(
+        {name: torch.from_numpy(array.astype(np.float32)) for name, array in state.items()}, path / "net.pt"
+    )
     return path / "net.pt"
 
 
@@ -63,7 +70,10 @@ def test_damaged_files_end_in_our_errors_or_in_a_network(tmp_path, make):
     random = np.random.default_rng(5)
     place = make(tmp_path, random)
     whole = place.read_bytes()
-    given, inputs = place.parent.parent if place.suffix == ".csv" else place, None if make is blocks else BitInputs()
+    given, inputs = (
+        place.parent.parent if place.suffix == ".csv" else place,
+        None if make is blocks else BitInputs(),
+    )
     import_file(given, inputs=inputs)
     refused = 0
     for _ in range(120):

@@ -1,4 +1,6 @@
-"""Exported questions, read again by small readers written here: solutions are the violations, the optimum is the least cost."""
+"""Exported questions, read again by small readers written here: solutions are the violations,
+the optimum is the least cost.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def problems(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, features=int(rng.integers(1, 4)), depth=int(rng.integers(0, 2)), width=2)
     x, label = random_sample(network, rng), int(rng.integers(3))
-    odd = [Goal(()), Goal(((),)), Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),)))]
+    odd = [
+        Goal(()),
+        Goal(((),)),
+        Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),))),
+    ]
     for region in REGIONS:
         for goal in (loses(network.head, label), loses(network.head, label, ties="against"), *odd):
             problem = Problem(region.around(network, x), goal)
@@ -38,7 +44,9 @@ def problems(seed):
 def least_weights(problem):
     """For every violation, by its steps, what its moves weigh."""
     cascade = problem.cascade
-    rows = np.array(list(product((0, 1), repeat=cascade.steps)), np.int64).reshape(2**cascade.steps, cascade.steps)
+    rows = np.array(list(product((0, 1), repeat=cascade.steps)), np.int64).reshape(
+        2**cascade.steps, cascade.steps
+    )
     good = rows[cascade.holds(rows)]
     return {tuple(row): sum(move.weight for move in cascade.moves(row)) for row in good.tolist()}
 
@@ -47,11 +55,13 @@ def assignments(count):
     return np.array(list(product((0, 1), repeat=count)), np.int64).reshape(2**count, count)
 
 
-# -- readers -------------------------------------------------------------------------------------------------------------------
+# -- readers -------------------------------------------------------------------------------------------------
 
 
 def read_pb(path):
-    """Variables, objective terms or None, and constraints as (weight or None, terms, least), of an OPB or WBO file."""
+    """Variables, objective terms or None, and constraints as (weight or None, terms, least),
+    of an OPB or WBO file.
+    """
     lines = path.read_text().splitlines()
     header = dict(re.findall(r"(#?\w+)= (\d+)", lines[0]))
     assert lines[0].startswith("* #variable= ")
@@ -65,7 +75,9 @@ def read_pb(path):
             objective = terms
             continue
         price = re.match(r"\[(\d+)\] ", line)
-        rows.append((None if price is None else int(price[1]), terms, int(re.search(r">= (-?\d+) ;$", line)[1])))
+        rows.append(
+            (None if price is None else int(price[1]), terms, int(re.search(r">= (-?\d+) ;$", line)[1]))
+        )
     assert len(rows) == int(header["#constraint"])
     assert sum(price is not None for price, _, _ in rows) == int(header.get("#soft", 0))
     assert all(1 <= v <= int(header["#variable"]) for _, terms, _ in rows for _, v in terms)
@@ -146,7 +158,7 @@ def read_mps(path):
     return count, rows.pop("COST"), [(terms, least[name]) for name, terms in rows.items()]
 
 
-# -- the files say what the problem says ---------------------------------------------------------------------------------------
+# -- the files say what the problem says ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -156,7 +168,11 @@ def test_opb(tmp_path, seed, folded):
         side = write_opb(problem, tmp_path / "q.opb", objective=True, folded=folded)
         count, objective, rows = read_pb(tmp_path / "q.opb")
         values = assignments(count)
-        good = values[np.all([total(terms, values) >= least for _, terms, least in rows], axis=0)] if rows else values
+        good = (
+            values[np.all([total(terms, values) >= least for _, terms, least in rows], axis=0)]
+            if rows
+            else values
+        )
         expected = least_weights(problem)
         assert sorted(tuple(row[: problem.cascade.steps]) for row in good.tolist()) == sorted(expected)
         if expected:
@@ -171,8 +187,15 @@ def test_wbo(tmp_path, seed):
         side = write_wbo(problem, tmp_path / "q.wbo")
         count, _, rows = read_pb(tmp_path / "q.wbo")
         values = assignments(count)
-        hard = np.all([total(t, values) >= least for price, t, least in rows if price is None] or [np.ones(len(values), bool)], axis=0)
-        paid = sum((price * (total(t, values) < least) for price, t, least in rows if price is not None), np.zeros(len(values), np.int64))
+        hard = np.all(
+            [total(t, values) >= least for price, t, least in rows if price is None]
+            or [np.ones(len(values), bool)],
+            axis=0,
+        )
+        paid = sum(
+            (price * (total(t, values) < least) for price, t, least in rows if price is not None),
+            np.zeros(len(values), np.int64),
+        )
         expected = least_weights(problem)
         assert hard.any() == bool(expected)
         if expected:
@@ -188,8 +211,14 @@ def test_smt2(tmp_path, seed):
         names = [words[1] for words in commands if words[0] == "declare-const"]
         assert names == [f"x{k}" for k in range(1, len(names) + 1)]
         values = assignments(len(names))
-        good = np.all([smt_value(words[1], values) for words in commands if words[0] == "assert"] or [np.ones(len(values), bool)], axis=0)
-        assert sorted(tuple(row[: problem.cascade.steps]) for row in values[good].tolist()) == sorted(least_weights(problem))
+        good = np.all(
+            [smt_value(words[1], values) for words in commands if words[0] == "assert"]
+            or [np.ones(len(values), bool)],
+            axis=0,
+        )
+        assert sorted(tuple(row[: problem.cascade.steps]) for row in values[good].tolist()) == sorted(
+            least_weights(problem)
+        )
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -198,11 +227,18 @@ def test_mps(tmp_path, seed):
         side = write_mps(problem, tmp_path / "q.mps", objective=True)
         count, cost, rows = read_mps(tmp_path / "q.mps")
         values = assignments(count)
-        good = values[np.all([total(terms, values) >= least for terms, least in rows] or [np.ones(len(values), bool)], axis=0)]
+        good = values[
+            np.all(
+                [total(terms, values) >= least for terms, least in rows] or [np.ones(len(values), bool)],
+                axis=0,
+            )
+        ]
         expected = least_weights(problem)
         assert sorted(tuple(row[: problem.cascade.steps]) for row in good.tolist()) == sorted(expected)
         if expected:
-            assert total(cost, good).min() + json.loads(side.read_text())["cost"]["offset"] == min(expected.values())
+            assert total(cost, good).min() + json.loads(side.read_text())["cost"]["offset"] == min(
+                expected.values()
+            )
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -219,7 +255,9 @@ def test_cnf(tmp_path, seed):
             expected = least_weights(problem)
             assert solver.solve() == bool(expected)
             if expected:
-                assert sample_of(problem, solver.get_model()) in {problem.near.moved(problem.cascade.moves(steps)) for steps in expected}
+                assert sample_of(problem, solver.get_model()) in {
+                    problem.near.moved(problem.cascade.moves(steps)) for steps in expected
+                }
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -233,16 +271,20 @@ def test_a_reader_of_others_takes_the_mps(tmp_path, seed):
         status, expected = solver.solve(model), least_weights(problem)
         assert (status == builder.SolveStatus.OPTIMAL) == bool(expected)
         if expected:
-            assert round(solver.objective_value) + json.loads(side.read_text())["cost"]["offset"] == min(expected.values())
+            assert round(solver.objective_value) + json.loads(side.read_text())["cost"]["offset"] == min(
+                expected.values()
+            )
 
 
-# -- maps, names, refusals -----------------------------------------------------------------------------------------------------
+# -- maps, names, refusals -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def problem():
     encoder = Encoder([threshold(9, 0, 16, True), threshold(2.5)], ["pixel\n(3,4)", "größe"])
-    network = Network(encoder, [DenseLayer([[1, -1], [1, 1]], [1, 2])], Head([[1, 1], [-1, 1]]), classes=["light", "dark"])
+    network = Network(
+        encoder, [DenseLayer([[1, -1], [1, 1]], [1, 2])], Head([[1, 1], [-1, 1]]), classes=["light", "dark"]
+    )
     return Problem(L0(2).around(network, [10, Fraction(5, 2)]), loses(network.head, 0))
 
 
@@ -251,7 +293,11 @@ def test_every_file_has_a_map(tmp_path, problem, ending):
     side = export(problem, tmp_path / f"q.{ending}")
     assert side == tmp_path / f"q.{ending}.map.json"
     document = json.loads(side.read_text(encoding="utf-8"))
-    assert (document["kind"], document["file"], document["network"]) == (ending, f"q.{ending}", problem.near.network.fingerprint)
+    assert (document["kind"], document["file"], document["network"]) == (
+        ending,
+        f"q.{ending}",
+        problem.near.network.fingerprint,
+    )
     assert document["sample"] == [10, "5/2"]
     assert document["variables"]["x2"] == "feature größe >= 2.5"
     assert document["variables"]["x5"] == "class dark scores more than class light"

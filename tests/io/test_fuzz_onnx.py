@@ -1,4 +1,6 @@
-"""Graphs drawn from a grammar: refused in words that read well, or equal to ONNX Runtime and to the interpreter on all samples."""
+"""Graphs drawn from a grammar: refused in words that read well, or equal to ONNX Runtime and to the
+interpreter on all samples.
+"""
 
 from collections import Counter
 from itertools import islice

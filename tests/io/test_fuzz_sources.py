@@ -1,7 +1,8 @@
-"""Random state dicts, Keras files, arrays and folders against PyTorch's own layers; random exports against all samples gone through.
+"""Random state dicts, Keras files, arrays and folders against PyTorch's own layers; random exports against
+all samples gone through.
 
-The networks and questions are made by `tests.fuzzing`, from seeds, so that a failure can be made again; what was found once stands below it
-as the smallest file that shows it.
+The networks and questions are made by `tests.fuzzing`, from seeds, so that a failure can be made again; what
+was found once stands below it as the smallest file that shows it.
 """
 
 from collections import Counter
@@ -54,7 +55,7 @@ def test_many_more_exports(seed):
         assert exports.difference(case) is None
 
 
-# -- what was found once -----------------------------------------------------------------------------------------------------------
+# -- what was found once -------------------------------------------------------------------------------------
 
 
 def test_the_sign_of_padded_zeros_is_one(tmp_path):
@@ -68,18 +69,31 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
         ("Flatten", {}, {}),
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
     ]  # fmt: skip
-    network = lower(read_larq(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False), BitInputs()).network
-    assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [[2, -2], [2, -2], [2, -2]]
+    network = lower(
+        read_larq(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False), BitInputs()
+    ).network
+    assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [
+        [2, -2],
+        [2, -2],
+        [2, -2],
+    ]
 
 
 def test_two_pads_of_different_values():
     state = {"c.weight": np.ones((1, 1, 1, 3), np.float32), "d.weight": np.ones((2, 3), np.float32)}
     text = "pad(size=0x1) pad(size=0x0, value=1) conv:c sign(low=0) flatten linear:d"
     found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs())
-    assert found.network.head.logits(found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])).tolist() == [[3, 3], [1, 1], [2, 2]]
+    assert found.network.head.logits(
+        found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])
+    ).tolist() == [[3, 3], [1, 1], [2, 2]]
 
 
 def test_a_sign_that_turns_its_input_around_and_another_behind():
     state = {"c.weight": np.ones((1, 3), np.float32), "d.weight": np.ones((2, 1), np.float32)}
-    found = from_state_dict(state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=BitInputs())
-    assert found.network.head.logits(found.network.match_counts([[1, 1, 0], [1, 0, 0]])).tolist() == [[1, 1], [-1, -1]]
+    found = from_state_dict(
+        state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=BitInputs()
+    )
+    assert found.network.head.logits(found.network.match_counts([[1, 1, 0], [1, 0, 0]])).tolist() == [
+        [1, 1],
+        [-1, -1],
+    ]

@@ -1,4 +1,6 @@
-"""PyTorch modules out of a grammar, each imported with its proof and compared with itself: equal, or refused in words."""
+"""PyTorch modules out of a grammar, each imported with its proof and compared with itself: equal,
+or refused in words.
+"""
 
 from collections import Counter
 from itertools import islice
@@ -13,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def tried(seed, count, proved=1):
-    """Outcomes of so many models; where the proof, made for each or every third, refuses what the reader made, that is a difference too."""
+    """Outcomes of so many models; where the proof, made for each or every third, refuses what the reader
+    made, that is a difference too.
+    """
     seen = Counter()
     for number, case in enumerate(islice(cases(seed), count)):
         found = outcome(case, prove=number % proved == 0)
@@ -40,5 +44,9 @@ def test_many_modules_are_equal_or_refused(seed):
 def test_a_difference_is_seen(monkeypatch):
     from sugenet.io.exact import lower
 
-    monkeypatch.setattr(lower, "pad_pulls", lambda op, weights, kinds, fill: (~kinds.all(axis=1))[None].repeat(len(weights), 0) * 1)
+    monkeypatch.setattr(
+        lower,
+        "pad_pulls",
+        lambda op, weights, kinds, fill: (~kinds.all(axis=1))[None].repeat(len(weights), 0) * 1,
+    )
     assert any(difference(case) for case in islice(cases(3), 60))

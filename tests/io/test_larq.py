@@ -1,4 +1,6 @@
-"""Larq files, written here as Keras 2 writes them, against Larq's own formulas in NumPy on (height, width, channels) arrays."""
+"""Larq files, written here as Keras 2 writes them, against Larq's own formulas in NumPy on (height,
+width, channels) arrays.
+"""
 
 import json
 
@@ -25,7 +27,7 @@ def read_larq(path):
     return larq_reader.read_larq(path, apart=False)
 
 
-# -- Keras' file ------------------------------------------------------------------------------------------------------------------
+# -- Keras' file ---------------------------------------------------------------------------------------------
 
 
 def write(path, layers, shape, functional=False, **more):
@@ -38,7 +40,10 @@ def write(path, layers, shape, functional=False, **more):
             about["batch_input_shape"] = [None, *shape]
         entry = {"class_name": kind, "config": about}
         if functional:
-            entry |= {"name": name, "inbound_nodes": [[[entries[-1]["config"]["name"] if entries else "input_1", 0, 0, {}]]]}
+            entry |= {
+                "name": name,
+                "inbound_nodes": [[[entries[-1]["config"]["name"] if entries else "input_1", 0, 0, {}]]],
+            }
         entries.append(entry)
         weights[name] = arrays
     model = {"class_name": "Sequential", "config": {"name": "sequential", "layers": entries}}
@@ -59,7 +64,7 @@ def write(path, layers, shape, functional=False, **more):
     return path
 
 
-# -- Larq's formulas --------------------------------------------------------------------------------------------------------------
+# -- Larq's formulas -----------------------------------------------------------------------------------------
 
 
 def ste_sign(x):
@@ -112,7 +117,9 @@ def pooled(x, how, size=2, stride=2, padding="valid"):
     rows, columns = (x.shape[1] - size) // stride + 1, (x.shape[2] - size) // stride + 1
     pick = np.nanmax if how == "max" else np.nanmean
     cells = [
-        pick(x[:, i * stride : i * stride + size, j * stride : j * stride + size], axis=(1, 2)) for i in range(rows) for j in range(columns)
+        pick(x[:, i * stride : i * stride + size, j * stride : j * stride + size], axis=(1, 2))
+        for i in range(rows)
+        for j in range(columns)
     ]
     return np.stack(cells, axis=1).reshape(len(x), rows, columns, -1)
 
@@ -129,14 +136,17 @@ def latent(random, *shape):
 def statistics(random, size, scale=True, center=True):
     arrays = {"gamma": random.standard_normal(size).astype(F)} if scale else {}
     arrays |= {"beta": random.standard_normal(size).astype(F)} if center else {}
-    return arrays | {"moving_mean": random.standard_normal(size).astype(F), "moving_variance": random.uniform(0.5, 3, size).astype(F)}
+    return arrays | {
+        "moving_mean": random.standard_normal(size).astype(F),
+        "moving_variance": random.uniform(0.5, 3, size).astype(F),
+    }
 
 
 STE = {"class_name": "SteSign", "config": {"clip_value": 1.0}}
 PLAIN = {"use_bias": False}
 
 
-# -- whole networks ---------------------------------------------------------------------------------------------------------------
+# -- whole networks ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("functional", [False, True])
@@ -144,10 +154,23 @@ def test_dense_network(tmp_path, random, functional):
     k1, k2, k3, bias = latent(random, 6, 8), latent(random, 8, 5), latent(random, 5, 3), latent(random, 3)
     n1, n2 = statistics(random, 8, scale=False), statistics(random, 5)
     layers = [
-        ("QuantDense", {"units": 8, "kernel_quantizer": STE, "input_quantizer": None, **PLAIN}, {"kernel": k1}),
+        (
+            "QuantDense",
+            {"units": 8, "kernel_quantizer": STE, "input_quantizer": None, **PLAIN},
+            {"kernel": k1},
+        ),
         ("BatchNormalization", {"scale": False, "center": True, "epsilon": 0.001, "axis": [1]}, n1),
         ("Dropout", {"rate": 0.5}, {}),
-        ("QuantDense", {"units": 5, "kernel_quantizer": "magnitude_aware_sign", "input_quantizer": "approx_sign", **PLAIN}, {"kernel": k2}),
+        (
+            "QuantDense",
+            {
+                "units": 5,
+                "kernel_quantizer": "magnitude_aware_sign",
+                "input_quantizer": "approx_sign",
+                **PLAIN,
+            },
+            {"kernel": k2},
+        ),
         ("BatchNormalization", {"scale": True, "center": True, "epsilon": 1e-4, "axis": -1}, n2),
         (
             "QuantDense",
@@ -168,7 +191,12 @@ def test_dense_network(tmp_path, random, functional):
 
 
 def test_convolutional_network(tmp_path, random):
-    k1, k2, k3, k4 = latent(random, 3, 3, 3, 4), latent(random, 2, 3, 4, 6), latent(random, 3, 3, 6, 2), latent(random, 2 * 3 * 12, 5)
+    k1, k2, k3, k4 = (
+        latent(random, 3, 3, 3, 4),
+        latent(random, 2, 3, 4, 6),
+        latent(random, 3, 3, 6, 2),
+        latent(random, 2 * 3 * 12, 5),
+    )
     n1, n2, n3, n4 = (statistics(random, size, center=k % 2 == 0) for k, size in enumerate((4, 6, 12, 5)))
     quant = {"input_quantizer": STE, **PLAIN}
     layers = [
@@ -201,7 +229,14 @@ def test_one_dimension_and_global_pooling(tmp_path, random):
     layers = [
         (
             "QuantConv1D",
-            {"filters": 4, "kernel_size": [3], "strides": [2], "padding": "causal", "kernel_quantizer": STE, **PLAIN},
+            {
+                "filters": 4,
+                "kernel_size": [3],
+                "strides": [2],
+                "padding": "causal",
+                "kernel_quantizer": STE,
+                **PLAIN,
+            },
             {"kernel": k1},
         ),
         ("Activation", {"activation": "ste_sign"}, {}),
@@ -227,7 +262,11 @@ def test_one_dimension_and_global_pooling(tmp_path, random):
 )
 def test_input_quantizers_at_zero(tmp_path, random, name, zero, low):
     layers = [
-        ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": name, **PLAIN}, {"kernel": latent(random, 3, 2)})
+        (
+            "QuantDense",
+            {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": name, **PLAIN},
+            {"kernel": latent(random, 3, 2)},
+        )
     ]
     sign, _ = read_larq(write(tmp_path / "net.h5", layers, (3,))).ops
     assert isinstance(sign, Sign)
@@ -241,17 +280,29 @@ def test_input_quantizers_at_zero(tmp_path, random, name, zero, low):
         ("ste_heaviside", heaviside),
         ("magnitude_aware_sign", magnitude),
         (
-            {"class_name": "SteTern", "config": {"threshold_value": 0.25, "ternary_weight_networks": False, "clip_value": 1.0}},
+            {
+                "class_name": "SteTern",
+                "config": {"threshold_value": 0.25, "ternary_weight_networks": False, "clip_value": 1.0},
+            },
             lambda x: ternary(x, F(0.25)),
         ),
-        ({"class_name": "SteTern", "config": {"ternary_weight_networks": True}}, lambda x: ternary(x, F(0.7) * np.abs(x).sum() / x.size)),
+        (
+            {"class_name": "SteTern", "config": {"ternary_weight_networks": True}},
+            lambda x: ternary(x, F(0.7) * np.abs(x).sum() / x.size),
+        ),
         ({"class_name": "NoOp", "config": {"precision": 1}}, lambda x: x),
     ],
 )
 def test_kernel_quantizers(tmp_path, random, quantizer, formula):
     kernel = latent(random, 5, 4)
     kernel[0] = [0.0, 0.25, -0.25, -0.0]
-    layers = [("QuantDense", {"units": 4, "kernel_quantizer": quantizer, "input_quantizer": "ste_sign", **PLAIN}, {"kernel": kernel})]
+    layers = [
+        (
+            "QuantDense",
+            {"units": 4, "kernel_quantizer": quantizer, "input_quantizer": "ste_sign", **PLAIN},
+            {"kernel": kernel},
+        )
+    ]
     linear = read_larq(write(tmp_path / "net.h5", layers, (5,))).ops[-1]
     assert np.array_equal(linear.weights, formula(kernel).T)
 
@@ -261,11 +312,21 @@ def test_relu_rescaling_padding_and_dense_on_maps(tmp_path, random):
     layers = [
         ("Rescaling", {"scale": 1 / 127.5, "offset": -1.0}, {}),
         ("ZeroPadding2D", {"padding": [[1, 0], [2, 1]]}, {}),
-        ("QuantDense", {"units": 3, "kernel_quantizer": "ste_sign", "activation": "relu", "use_bias": True}, {"kernel": k1, "bias": b}),
+        (
+            "QuantDense",
+            {"units": 3, "kernel_quantizer": "ste_sign", "activation": "relu", "use_bias": True},
+            {"kernel": k1, "bias": b},
+        ),
         ("AveragePooling2D", {"pool_size": [2, 2], "strides": [1, 1], "padding": "same"}, {}),
         (
             "QuantConv2D",
-            {"filters": 2, "kernel_size": [3, 3], "input_quantizer": "ste_heaviside", "kernel_quantizer": "ste_sign", **PLAIN},
+            {
+                "filters": 2,
+                "kernel_size": [3, 3],
+                "input_quantizer": "ste_heaviside",
+                "kernel_quantizer": "ste_sign",
+                **PLAIN,
+            },
             {"kernel": k2},
         ),
         ("GlobalMaxPooling2D", {}, {}),
@@ -274,10 +335,12 @@ def test_relu_rescaling_padding_and_dense_on_maps(tmp_path, random):
     x = random.integers(0, 256, (20, 4, 4, 2))
     h = np.pad(x * F(1 / 127.5).astype(float) - 1, ((0, 0), (1, 0), (2, 1), (0, 0)))
     h = pooled(np.maximum(h @ ste_sign(k1) + b, 0), "mean", stride=1, padding="same")
-    np.testing.assert_allclose(evaluate(chain, x), conv2d(heaviside(h), ste_sign(k2)).max(axis=(1, 2)), atol=1e-5)
+    np.testing.assert_allclose(
+        evaluate(chain, x), conv2d(heaviside(h), ste_sign(k2)).max(axis=(1, 2)), atol=1e-5
+    )
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------------------
+# -- what is refused -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -312,7 +375,13 @@ def test_refusals_name_the_layer_and_the_remedy(tmp_path, kind, config, arrays, 
 
 
 KERNEL = np.linspace(-1, 1, 24, dtype=F).reshape(2, 2, 2, 3)
-CONV = {"filters": 3, "kernel_size": [2, 2], "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN}
+CONV = {
+    "filters": 3,
+    "kernel_size": [2, 2],
+    "kernel_quantizer": "ste_sign",
+    "input_quantizer": "ste_sign",
+    **PLAIN,
+}
 NORM = {"moving_mean": np.zeros(3, F), "moving_variance": np.ones(3, F)}
 
 
@@ -353,7 +422,12 @@ def test_no_setting_and_no_array_is_left_over(tmp_path, kind, config, arrays, me
 
 
 def test_settings_of_training_mean_nothing(tmp_path):
-    config = CONV | {"metrics": ["flip_ratio"], "groups": 1, "lora_rank": None, "kernel_initializer": {"class_name": "GlorotUniform"}}
+    config = CONV | {
+        "metrics": ["flip_ratio"],
+        "groups": 1,
+        "lora_rank": None,
+        "kernel_initializer": {"class_name": "GlorotUniform"},
+    }
     config["kernel_constraint"] = {"class_name": "WeightClip", "config": {"clip_value": 1.0}}
     settings = {"name": "ste_sign", "trainable": True, "dtype": "float32", "clip_value": None}
     config["kernel_quantizer"] = {"class_name": "Larq>SteSign", "config": settings}
@@ -362,15 +436,27 @@ def test_settings_of_training_mean_nothing(tmp_path):
 
 
 def test_a_quantizer_that_is_a_layer(tmp_path, random):
-    dense = ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", **PLAIN}, {"kernel": latent(random, 3, 2)})
-    sign, _ = read_larq(write(tmp_path / "net.h5", [("SteHeaviside", {"clip_value": 1.0}, {}), dense], (3,))).ops
+    dense = (
+        "QuantDense",
+        {"units": 2, "kernel_quantizer": "ste_sign", **PLAIN},
+        {"kernel": latent(random, 3, 2)},
+    )
+    sign, _ = read_larq(
+        write(tmp_path / "net.h5", [("SteHeaviside", {"clip_value": 1.0}, {}), dense], (3,))
+    ).ops
     assert (sign.zero, sign.low, sign.high) == (-1, 0, 1)
 
 
 def test_ternary_kernels_are_not_clipped(tmp_path):
     """As in later releases of Larq; here it makes no difference to the early ones."""
     kernel = np.array([[3.0, -2.0], [0.2, -0.01]], F)
-    layers = [("QuantDense", {"units": 2, "kernel_quantizer": "ste_tern", "input_quantizer": "ste_sign", **PLAIN}, {"kernel": kernel})]
+    layers = [
+        (
+            "QuantDense",
+            {"units": 2, "kernel_quantizer": "ste_tern", "input_quantizer": "ste_sign", **PLAIN},
+            {"kernel": kernel},
+        )
+    ]
     assert read_larq(write(tmp_path / "net.h5", layers, (2,))).ops[-1].weights.tolist() == [[1, 1], [-1, 0]]
 
 
@@ -430,7 +516,10 @@ def test_calls_and_ends_of_functional_models(tmp_path, edit, message):
 
     first = entry("InputLayer", "i", {"batch_input_shape": [None, 3]})
     layers = [first, entry("QuantDense", "a", dense, "i"), entry("QuantDense", "b", dense, "a")]
-    model = {"class_name": "Functional", "config": {"layers": layers, "input_layers": [["i", 0, 0]], "output_layers": [["b", 0, 0]]}}
+    model = {
+        "class_name": "Functional",
+        "config": {"layers": layers, "input_layers": [["i", 0, 0]], "output_layers": [["b", 0, 0]]},
+    }
 
     def saved(name):
         with h5py.File(tmp_path / name, "w") as file:
@@ -448,12 +537,23 @@ def test_calls_and_ends_of_functional_models(tmp_path, edit, message):
 
 
 def test_branches_models_inside_and_unknown_shapes(tmp_path):
-    dense = ("QuantDense", {"units": 3, "input_quantizer": "ste_sign", **PLAIN}, {"kernel": np.ones((3, 3), F)})
+    dense = (
+        "QuantDense",
+        {"units": 3, "input_quantizer": "ste_sign", **PLAIN},
+        {"kernel": np.ones((3, 3), F)},
+    )
     with pytest.raises(FileError, match="Every side must be known"):
         read_larq(write(tmp_path / "a.h5", [dense], (None,)))
     inner = {"class_name": "Sequential", "config": {"name": "inner", "layers": []}}
     with pytest.raises(FileError, match="inner: a model within the model"):
-        read_larq(write(tmp_path / "b.h5", [dense], (3,), config={"class_name": "Sequential", "config": {"layers": [inner]}}))
+        read_larq(
+            write(
+                tmp_path / "b.h5",
+                [dense],
+                (3,),
+                config={"class_name": "Sequential", "config": {"layers": [inner]}},
+            )
+        )
 
     def entry(name, *sources):
         return {
@@ -467,12 +567,23 @@ def test_branches_models_inside_and_unknown_shapes(tmp_path):
     joined = [entry("i"), entry("a", "i"), entry("b", "a", "i")]
     for entries, message in ((forked, "i: goes to both a and b"), (joined, "b: joins a, i. Shortcuts")):
         with pytest.raises(FileError, match=message):
-            read_larq(write(tmp_path / "c.h5", [dense], (3,), config={"class_name": "Functional", "config": {"layers": entries}}))
+            read_larq(
+                write(
+                    tmp_path / "c.h5",
+                    [dense],
+                    (3,),
+                    config={"class_name": "Functional", "config": {"layers": entries}},
+                )
+            )
 
 
 def test_a_network_without_a_sign(tmp_path):
     with pytest.raises(FileError, match="no sign was found"):
-        read_larq(write(tmp_path / "net.h5", [("Dense", {"units": 2, **PLAIN}, {"kernel": np.ones((3, 2), F)})], (3,)))
+        read_larq(
+            write(
+                tmp_path / "net.h5", [("Dense", {"units": 2, **PLAIN}, {"kernel": np.ones((3, 2), F)})], (3,)
+            )
+        )
 
 
 def test_other_files(tmp_path):
@@ -483,18 +594,26 @@ def test_other_files(tmp_path):
         read_larq(tmp_path / "missing.h5")
     with h5py.File(tmp_path / "w.h5", "w") as file:
         file.attrs["layer_names"] = [b"dense"]
-    with pytest.raises(FileError, match=r"it holds weights without a model \(no model_config\). Save the whole model"):
+    with pytest.raises(
+        FileError, match=r"it holds weights without a model \(no model_config\). Save the whole model"
+    ):
         read_larq(tmp_path / "w.h5")
 
 
 def test_arrays_that_claim_more_than_the_file_and_links_out_of_it(tmp_path):
-    dense = ("QuantDense", {"units": 60000, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN}, {})
+    dense = (
+        "QuantDense",
+        {"units": 60000, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN},
+        {},
+    )
     path = write(tmp_path / "net.h5", [dense], (60000,))
     with h5py.File(path, "a") as file:
         group = file["model_weights/quantdense_0"]
         group.attrs["weight_names"] = [b"kernel:0"]
         group.create_dataset("kernel:0", shape=(60000, 60000), dtype="f4", chunks=(100, 100))
-    with pytest.raises(FileError, match=r"of shape \(60000, 60000\) takes 14400000000 bytes, but the file stores"):
+    with pytest.raises(
+        FileError, match=r"of shape \(60000, 60000\) takes 14400000000 bytes, but the file stores"
+    ):
         read_larq(path)
     for link in (h5py.ExternalLink("other.h5", "/secret"), h5py.SoftLink("/model_weights")):
         with h5py.File(path, "a") as file:
@@ -507,7 +626,14 @@ def test_arrays_that_claim_more_than_the_file_and_links_out_of_it(tmp_path):
 
 @pytest.mark.parametrize(
     "config",
-    ["{", "[]", "7", '{"class_name": "Sequential"}', '{"class_name": "Odd", "config": {"layers": [{"config": {}}]}}', "[" * 100_000],
+    [
+        "{",
+        "[]",
+        "7",
+        '{"class_name": "Sequential"}',
+        '{"class_name": "Odd", "config": {"layers": [{"config": {}}]}}',
+        "[" * 100_000,
+    ],
 )
 def test_wrong_configurations(tmp_path, config):
     with h5py.File(tmp_path / "x.h5", "w", libver="latest") as file:
@@ -519,14 +645,21 @@ def test_wrong_configurations(tmp_path, config):
 
 def small(path):
     layers = [
-        ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN}, {"kernel": np.ones((3, 2), F)})
+        (
+            "QuantDense",
+            {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", **PLAIN},
+            {"kernel": np.ones((3, 2), F)},
+        )
     ]
     return write(path, layers, (3,))
 
 
 def test_a_process_apart_gives_the_same(tmp_path, random):
     kernel = latent(random, 4, 3)
-    layers = [("QuantDense", {"units": 3, "input_quantizer": "ste_sign", **PLAIN}, {"kernel": kernel}), ("Dropout", {}, {})]
+    layers = [
+        ("QuantDense", {"units": 3, "input_quantizer": "ste_sign", **PLAIN}, {"kernel": kernel}),
+        ("Dropout", {}, {}),
+    ]
     path = write(tmp_path / "a file with spaces é.h5", layers, (4,))
     chain = larq_reader.read_larq(path)
     assert chain.source == path.name
@@ -592,7 +725,11 @@ def test_odd_configurations_end_in_a_file_error_or_in_a_chain(tmp_path, kind, co
         {"kernel": np.ones((1, 1, 2, 2), F)},
     )
     try:
-        chain = read_larq(write(tmp_path / "odd.h5", [conv, (kind, config, {"kernel": np.ones((2, 2, 2, 2), F)})], (4, 4, 2)))
+        chain = read_larq(
+            write(
+                tmp_path / "odd.h5", [conv, (kind, config, {"kernel": np.ones((2, 2, 2, 2), F)})], (4, 4, 2)
+            )
+        )
     except FileError:
         return
     assert len(chain.ops) >= 2

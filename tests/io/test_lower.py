@@ -14,7 +14,19 @@ from sugenet.bnn import Window
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Pad,
+    Sign,
+)
 
 F = np.float32
 
@@ -26,7 +38,9 @@ def root(v):
 
 
 def exact(values):
-    return np.array([Fraction(float(v)) for v in np.asarray(values).reshape(-1)], dtype=object).reshape(np.shape(values))
+    return np.array([Fraction(float(v)) for v in np.asarray(values).reshape(-1)], dtype=object).reshape(
+        np.shape(values)
+    )
 
 
 def along_channels(values, x):
@@ -41,23 +55,34 @@ def windows_of(x, kernel, stride, dilation, pads, fill):
     window = Window(x.shape, kernel, stride, dilation, pads)
     flat = x.reshape(x.shape[0], -1)
     for position, pixels in zip(product(*map(range, window.positions)), window.taps, strict=True):
-        yield window.positions, position, [[fill if p < 0 else flat[c, p] for p in pixels] for c in range(x.shape[0])]
+        yield (
+            window.positions,
+            position,
+            [[fill if p < 0 else flat[c, p] for p in pixels] for c in range(x.shape[0])],
+        )
 
 
 def run(op, x):
     match op:
         case Linear():
-            y = np.array([sum((w * v for w, v in zip(row, x, strict=True)), Fraction(0)) for row in exact(op.weights)], dtype=object)
+            y = np.array(
+                [sum((w * v for w, v in zip(row, x, strict=True)), Fraction(0)) for row in exact(op.weights)],
+                dtype=object,
+            )
             return y if op.bias is None else y + exact(op.bias)
         case Convolution():
             weights, out = exact(op.weights), None
             per_in, per_out = x.shape[0] // op.groups, len(weights) // op.groups
-            for shape, place, taps in windows_of(x, op.weights.shape[2:], op.stride, op.dilation, op.pads, Fraction(0)):
+            for shape, place, taps in windows_of(
+                x, op.weights.shape[2:], op.stride, op.dilation, op.pads, Fraction(0)
+            ):
                 out = np.empty((len(weights), *shape), dtype=object) if out is None else out
                 for o in range(len(weights)):
                     group = o // per_out * per_in
                     rows = zip(weights[o].reshape(per_in, -1), taps[group : group + per_in], strict=True)
-                    out[(o, *place)] = sum((w * v for row, values in rows for w, v in zip(row, values, strict=True)), Fraction(0))
+                    out[(o, *place)] = sum(
+                        (w * v for row, values in rows for w, v in zip(row, values, strict=True)), Fraction(0)
+                    )
             return out if op.bias is None else out + exact(op.bias).reshape(-1, 1, 1)
         case Affine():
             return along_channels(op.scale, x) * x + along_channels(op.shift, x)
@@ -68,9 +93,13 @@ def run(op, x):
                 if isinstance(v, np.ndarray)
                 else root(v)
             )
-            return along_channels(op.gamma, x) * (x - along_channels(op.mean, x)) / roots + along_channels(op.beta, x)
+            return along_channels(op.gamma, x) * (x - along_channels(op.mean, x)) / roots + along_channels(
+                op.beta, x
+            )
         case Clip():
-            return np.array([min(max(v, op.low), op.high) for v in x.reshape(-1)], dtype=object).reshape(x.shape)
+            return np.array([min(max(v, op.low), op.high) for v in x.reshape(-1)], dtype=object).reshape(
+                x.shape
+            )
         case Sign():
             side = [op.high if v > 0 or (v == 0 and op.zero == 1) else op.low for v in x.reshape(-1)]
             return exact(side).reshape(x.shape)
@@ -78,14 +107,18 @@ def run(op, x):
             kernel = op.kernel or x.shape[1:]
             stride = op.stride if op.kernel else (1, 1)
             out = None
-            for shape, place, taps in windows_of(x, kernel, stride, (1, 1), op.pads if op.kernel else 0, None):
+            for shape, place, taps in windows_of(
+                x, kernel, stride, (1, 1), op.pads if op.kernel else 0, None
+            ):
                 out = np.empty((x.shape[0], *shape), dtype=object) if out is None else out
                 for c, values in enumerate(taps):
                     inside = [v for v in values if v is not None]
                     if isinstance(op, MaxPool):
                         out[(c, *place)] = max(inside)
                     else:
-                        out[(c, *place)] = Fraction(sum(inside)) / (len(values) if op.count_pads else len(inside))
+                        out[(c, *place)] = Fraction(sum(inside)) / (
+                            len(values) if op.count_pads else len(inside)
+                        )
             return out
         case Pad():
             top, left, bottom, right = op.pads
@@ -112,7 +145,9 @@ class Maker:
         kinds = self.random.sample(["affine", "norm", "clip", "scalar"], k=self.random.randint(0, most))
         for kind in kinds:
             if kind == "affine":
-                self.ops.append(Affine("affine", self.numbers(channels), self.numbers(channels, (-1, 0, 0.5, 3))))
+                self.ops.append(
+                    Affine("affine", self.numbers(channels), self.numbers(channels, (-1, 0, 0.5, 3)))
+                )
             elif kind == "scalar":
                 self.ops.append(Affine("scalar", self.numbers(1, (-2, 0.5, 1)), self.numbers(1, (0, 0.25))))
             elif kind == "norm":
@@ -128,14 +163,18 @@ class Maker:
                     )
                 )
             else:
-                self.ops.append(Clip("clip", *self.random.choice([(-1.0, 1.0), (0.0, float("inf")), (-0.5, 3.0)])))
+                self.ops.append(
+                    Clip("clip", *self.random.choice([(-1.0, 1.0), (0.0, float("inf")), (-0.5, 3.0)]))
+                )
 
     def sign(self):
         low, high = self.random.choice([(-1.0, 1.0), (-1.0, 1.0), (0.0, 1.0), (-0.5, 0.5)])
         self.ops.append(Sign("sign", self.random.choice([1, 1, -1]), low, high))
 
     def binary(self, *shape):
-        rows = np.array([self.random.choice([-1, 1, 1, -1, 0]) for _ in range(prod(shape))], dtype=F).reshape(shape)
+        rows = np.array([self.random.choice([-1, 1, 1, -1, 0]) for _ in range(prod(shape))], dtype=F).reshape(
+            shape
+        )
         if self.random.random() < 0.4:
             rows = rows * self.numbers(shape[0], (0.25, 0.5, 3)).reshape(-1, *[1] * (len(shape) - 1))
         return rows
@@ -154,8 +193,22 @@ class Maker:
         groups = channels if self.random.random() < 0.3 else 1
         outs = groups * self.random.randint(1, 2)
         kernel = (min(2, height), min(2, width))
-        self.ops.append(Convolution("conv", self.binary(outs, channels // groups, *kernel), self.bias(outs), (1, 1), (1, 1), pads, groups))
-        extra = self.ops[-2].pads if isinstance(self.ops[-2] if len(self.ops) > 1 else None, Pad) else (0, 0, 0, 0)
+        self.ops.append(
+            Convolution(
+                "conv",
+                self.binary(outs, channels // groups, *kernel),
+                self.bias(outs),
+                (1, 1),
+                (1, 1),
+                pads,
+                groups,
+            )
+        )
+        extra = (
+            self.ops[-2].pads
+            if isinstance(self.ops[-2] if len(self.ops) > 1 else None, Pad)
+            else (0, 0, 0, 0)
+        )
         total = [p + q for p, q in zip(pads, extra, strict=True)]
         shape = (outs, *Window(shape, kernel, 1, 1, total).positions)
         before = self.random.choice(["none", "max", "average", "after"])
@@ -219,15 +272,25 @@ class Maker:
             current = self.maps(current)
             if self.random.random() < 0.4 and min(current[1:]) >= 1:
                 current = self.maps(current)
-        if len(current) == 3 and self.ops and isinstance(self.ops[-1], Sign | MaxPool) and self.random.random() < 0.3:
+        if (
+            len(current) == 3
+            and self.ops
+            and isinstance(self.ops[-1], Sign | MaxPool)
+            and self.random.random() < 0.3
+        ):
             current = self.averaged(current)
         n = current[0] if len(current) == 1 else self.flatten(current)
-        if (domain == "levels" and not any(isinstance(op, Sign) for op in self.ops)) or self.random.random() < 0.6:
+        if (
+            domain == "levels" and not any(isinstance(op, Sign) for op in self.ops)
+        ) or self.random.random() < 0.6:
             n = self.dense(n)
         self.head(n)
-        inputs = {"bits": BitInputs(), "levels": Integers(0, 3), "cuts": Integers(-1, 2, step=Fraction(1, 2)), "reals": Reals(-2, 2)}[
-            domain
-        ]
+        inputs = {
+            "bits": BitInputs(),
+            "levels": Integers(0, 3),
+            "cuts": Integers(-1, 2, step=Fraction(1, 2)),
+            "reals": Reals(-2, 2),
+        }[domain]
         return Chain("test", shape, tuple(self.ops)), inputs
 
 
@@ -347,7 +410,11 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
             BitInputs(),
             "fc: row 0 of the weights is not binary: it holds weights of size 0.3 and 1",
         ),
-        ([Linear("fc", F([[1, 1]])), Linear("o", F([[1]]))], BitInputs(), "o: Linear behind fc without a sign between"),
+        (
+            [Linear("fc", F([[1, 1]])), Linear("o", F([[1]]))],
+            BitInputs(),
+            "o: Linear behind fc without a sign between",
+        ),
         ([Linear("fc", F([[1, 1]])), Sign("s")], BitInputs(), "ends without class scores"),
         (
             [Linear("fc", F([[1, 1]])), Sign("s", zero=0), Linear("o", F([[1]]))],
@@ -362,8 +429,16 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
             Reals(),
             "bn: channel 0 has variance -1.0",
         ),
-        ([BatchNorm("bn", F([1, 2, 3]), F([0]), F([0]), F([1]), 0.0), Sign("s")], Reals(), "bn: 3 numbers for 2 channels"),
-        ([Sign("s"), BatchNorm("bn", F([1]), F([0]), F([0]), F([1]), 0.0)], Reals(), "bn: batch norm directly behind a sign"),
+        (
+            [BatchNorm("bn", F([1, 2, 3]), F([0]), F([0]), F([1]), 0.0), Sign("s")],
+            Reals(),
+            "bn: 3 numbers for 2 channels",
+        ),
+        (
+            [Sign("s"), BatchNorm("bn", F([1]), F([0]), F([0]), F([1]), 0.0)],
+            Reals(),
+            "bn: batch norm directly behind a sign",
+        ),
         ([MaxPool("p", (1, 1), (1, 1))], Reals(), "p: MaxPool on inputs that are not binarized yet"),
         ([Linear("fc", F([[1, 1]]))], Integers(), "the only layer reads raw numbers"),
     ],
@@ -382,9 +457,20 @@ def test_a_sign_of_zero_can_be_declared_at_import():
 
 
 def test_channel_last_samples_stay_as_they_are():
-    chain = Chain("net", (2, 1, 2), (Sign("s"), Flatten("f", "HWC"), Linear("o", F([[1, 1, 1, -1]]))), channels_last=True)
+    chain = Chain(
+        "net",
+        (2, 1, 2),
+        (Sign("s"), Flatten("f", "HWC"), Linear("o", F([[1, 1, 1, -1]]))),
+        channels_last=True,
+    )
     imported = lower(chain, Reals())
     X = np.array([[[[5.0, -1.0], [2.0, 3.0]]]])  # height 1, width 2, 2 channels
-    assert imported.network.logits(X).tolist() == imported.network.logits([[5.0, -1.0, 2.0, 3.0]]).tolist() == [[1 - 1 + 1 - 1]]
-    assert imported.network.encoder.names == tuple(f"channel {c} pixel (0,{x})" for x in (0, 1) for c in (0, 1))
+    assert (
+        imported.network.logits(X).tolist()
+        == imported.network.logits([[5.0, -1.0, 2.0, 3.0]]).tolist()
+        == [[1 - 1 + 1 - 1]]
+    )
+    assert imported.network.encoder.names == tuple(
+        f"channel {c} pixel (0,{x})" for x in (0, 1) for c in (0, 1)
+    )
     assert imported.shape == imported.network.encoder.shape == (1, 2, 2)

@@ -47,7 +47,7 @@ from sugenet.io import texts as files
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-# -- networks ------------------------------------------------------------------------------------------------------------------
+# -- networks ------------------------------------------------------------------------------------------------
 
 texts = st.text(st.characters(exclude_categories=()), max_size=5)
 scalars = st.one_of(texts, st.integers(), st.floats(allow_nan=False), st.booleans(), st.none())
@@ -64,8 +64,17 @@ def steps(draw):
 
 @st.composite
 def encoders(draw):
-    shared = [draw(steps()) if draw(st.booleans()) else OneHot(draw(st.lists(scalars, min_size=1, max_size=4, unique=True)))]
-    fresh = st.one_of(steps(), st.lists(scalars, min_size=1, max_size=4, unique=True).map(OneHot), st.just(bit()), st.just(integer(0, 9)))
+    shared = [
+        draw(steps())
+        if draw(st.booleans())
+        else OneHot(draw(st.lists(scalars, min_size=1, max_size=4, unique=True)))
+    ]
+    fresh = st.one_of(
+        steps(),
+        st.lists(scalars, min_size=1, max_size=4, unique=True).map(OneHot),
+        st.just(bit()),
+        st.just(integer(0, 9)),
+    )
     codings = draw(st.lists(st.one_of(st.sampled_from(shared), fresh), max_size=4))
     return Encoder(codings, draw(st.lists(texts, min_size=len(codings), max_size=len(codings), unique=True)))
 
@@ -91,14 +100,23 @@ def networks(draw):
 
     encoder = draw(st.one_of(encoders(), widths.map(Encoder.of_bits), widths.map(Encoder.of_integers)))
     width, layers = encoder.width, []
-    if isinstance(encoder.tops, tuple) and len(set(encoder.tops)) == 1 and encoder.features and draw(st.booleans()):
+    if (
+        isinstance(encoder.tops, tuple)
+        and len(set(encoder.tops)) == 1
+        and encoder.features
+        and draw(st.booleans())
+    ):
         levels = encoder.tops[0] != 1 or draw(st.booleans())
-        window = Window((1, 1, encoder.features if levels else width), (1, draw(st.integers(1, 3))), pads=(0, 1, 0, 1))
+        window = Window(
+            (1, 1, encoder.features if levels else width), (1, draw(st.integers(1, 3))), pads=(0, 1, 0, 1)
+        )
         kernel = rng.integers(-1, 2, (2, 1, *window.kernel))
         tau = rng.integers(-3, 300, (2, *window.positions) if draw(st.booleans()) else 2)
         layers.append(ConvLayer(kernel, tau, window, 1, encoder.tops[0] if levels else None, **marks(2)))
         if levels and draw(st.booleans()):
-            lowest = ConvLayer(np.minimum(kernel, 0), np.zeros(2, int), window).sums(np.full((1, encoder.features), encoder.tops[0]))[0]
+            lowest = ConvLayer(np.minimum(kernel, 0), np.zeros(2, int), window).sums(
+                np.full((1, encoder.features), encoder.tops[0])
+            )[0]
             theta = thetas(layers[0], lowest)
             layers[0] = ConvLayer(kernel, tau, window, 1, encoder.tops[0], theta=theta, **marks(2))
         layers.append(PoolLayer(Window(layers[0].output_shape, (1, 1), (1, 2)), rng.random(2) < 0.5))
@@ -108,7 +126,9 @@ def networks(draw):
         largest = draw(st.sampled_from([1, 100, 2**15, 2**31, 2**62]))
         tau = rng.integers(-largest, largest, outputs)
         if number == 0 and not layers and encoder.tops is not None and draw(st.booleans()):
-            layers.append(LevelLayer(weights(outputs, encoder.features) // 20, tau, encoder.tops, **marks(outputs)))
+            layers.append(
+                LevelLayer(weights(outputs, encoder.features) // 20, tau, encoder.tops, **marks(outputs))
+            )
             if draw(st.booleans()):
                 theta = thetas(layers[0], np.minimum(layers[0].weights, 0) @ layers[0].tops)
                 layers[0] = LevelLayer(layers[0].weights, tau, encoder.tops, theta=theta, **marks(outputs))
@@ -126,7 +146,9 @@ def networks(draw):
 def small():
     layer = DenseLayer([[1, -1, 0], [1, 1, 3]], [1, 300], flipped=[True, False])
     encoder = Encoder([threshold(0.5), OneHot(("left", "right"))], ["size", "side"])
-    return Network(encoder, [layer], Head([[1, -1], [-1, 1]], [0, Fraction(1, 3)]), ["no", "yes"], {"from": "a test"})
+    return Network(
+        encoder, [layer], Head([[1, -1], [-1, 1]], [0, Fraction(1, 3)]), ["no", "yes"], {"from": "a test"}
+    )
 
 
 @cache
@@ -147,7 +169,7 @@ def raw(path):
     return small_file()
 
 
-# -- files by hand: a second writer, after docs/format.md ----------------------------------------------------------------------
+# -- files by hand: a second writer, after docs/format.md ----------------------------------------------------
 
 
 def sealed(header, data=b""):
@@ -197,7 +219,9 @@ def test_thresholds_on_real_values_are_kept_in_version_2(path, raw):
     assert header["layer1.theta"]["shape"] == [2]
     assert parts(raw)[1]["version"] == 1
     layer = with_theta().layers[0]
-    bare = Network(with_theta().encoder, [ConvLayer(layer.weights, [4, 3], layer.window, top=4)], with_theta().head)
+    bare = Network(
+        with_theta().encoder, [ConvLayer(layer.weights, [4, 3], layer.window, top=4)], with_theta().head
+    )
     assert bare != with_theta()
     assert bare.fingerprint != with_theta().fingerprint
 
@@ -230,7 +254,7 @@ def test_the_version_is_the_first_that_can_hold_the_network(path, raw):
     refused(path, joined(header, document | {"version": 1}, data), "holds what version 2 is for")
 
 
-# -- there and back ------------------------------------------------------------------------------------------------------------
+# -- there and back ------------------------------------------------------------------------------------------
 
 
 def check_round_trip(network, path):
@@ -240,7 +264,9 @@ def check_round_trip(network, path):
     assert again == network
     assert again.fingerprint == network.fingerprint
     assert again.notes == network.notes
-    assert [repr(coding) for coding in again.encoder.codings] == [repr(coding) for coding in network.encoder.codings]
+    assert [repr(coding) for coding in again.encoder.codings] == [
+        repr(coding) for coding in network.encoder.codings
+    ]
     for one, other in zip(again.layers, network.layers, strict=True):
         assert type(one) is type(other)
         assert getattr(one, "theta", None) == getattr(other, "theta", None)
@@ -264,7 +290,9 @@ def test_widths_around_the_word(path, n, largest):
     rng = np.random.default_rng(n)
     rows = rng.integers(-largest, largest + 1, (n, n))
     check_round_trip(Network.of_bits([DenseLayer(rows, range(n))], Head(rows)), path)
-    check_round_trip(Network.of_bits([DenseLayer(np.where(rows > 0, 1, -1), range(n))], Head(np.ones((1, n)))), path)
+    check_round_trip(
+        Network.of_bits([DenseLayer(np.where(rows > 0, 1, -1), range(n))], Head(np.ones((1, n)))), path
+    )
 
 
 def test_types_and_infinities_of_the_encoder_survive(path):
@@ -279,13 +307,25 @@ def test_types_and_infinities_of_the_encoder_survive(path):
     network = Network(Encoder(codings), [], Head(np.ones((1, 16))))
     check_round_trip(network, path)
     again = load(path).encoder.codings
-    assert [type(value) for value in again[0].categories] == [bool, int, float, str, type(None), float, str, int]
+    assert [type(value) for value in again[0].categories] == [
+        bool,
+        int,
+        float,
+        str,
+        type(None),
+        float,
+        str,
+        int,
+    ]
     assert type(again[1].low) is float
 
 
 def test_notes_that_look_like_the_seal(path):
     network = Network.of_bits(
-        [], Head([[1]]), classes=['"sha256":"' + "0" * 64], notes={'"sha256":"': '\\"sha256\\":\\"', "Ω\0\ud800": "☃"}
+        [],
+        Head([[1]]),
+        classes=['"sha256":"' + "0" * 64],
+        notes={'"sha256":"': '\\"sha256\\":\\"', "Ω\0\ud800": "☃"},
     )
     check_round_trip(network, path)
 
@@ -312,13 +352,22 @@ def test_the_planes_are_as_documented(path):
 
 
 def test_equal_codings_are_written_once(path):
-    save(Network(Encoder([integer(0, 255) for _ in range(100)]), [LevelLayer(np.ones((1, 100)), [1], [255] * 100)], Head([[1]])), path)
+    save(
+        Network(
+            Encoder([integer(0, 255) for _ in range(100)]),
+            [LevelLayer(np.ones((1, 100)), [1], [255] * 100)],
+            Head([[1]]),
+        ),
+        path,
+    )
     assert len(safetensors.numpy.load(path.read_bytes())["cuts"]) == 255
     assert len({id(coding) for coding in load(path).encoder.codings}) == 1
 
 
 def test_the_second_writer_agrees(raw):
-    assert joined(*parts(raw)) == sealed(raw[8 : 8 + int.from_bytes(raw[:8], "little")].rstrip(b" "), parts(raw)[2])
+    assert joined(*parts(raw)) == sealed(
+        raw[8 : 8 + int.from_bytes(raw[:8], "little")].rstrip(b" "), parts(raw)[2]
+    )
 
 
 GOLDEN = """
@@ -339,7 +388,7 @@ def test_a_file_written_once_stays_readable(path):
     assert again.layers[0].flipped.tolist() == [True, False]
 
 
-# -- damage --------------------------------------------------------------------------------------------------------------------
+# -- damage --------------------------------------------------------------------------------------------------
 
 
 def test_every_flipped_bit_is_noticed(path, raw):
@@ -358,10 +407,17 @@ def test_every_flipped_bit_is_noticed(path, raw):
 def test_every_truncation_and_every_addition_is_noticed(path, raw):
     for length in range(len(raw)):
         refused(path, raw[:length], "is empty|has . bytes|cut off")
-    refused(path, raw + b"\0", "its tensors take 21 bytes, but 22 follow the header: something was added. The file is damaged")
+    refused(
+        path,
+        raw + b"\0",
+        "its tensors take 21 bytes, but 22 follow the header: something was added. The file is damaged",
+    )
     refused(path, b"", "it is empty. Save the network again")
     refused(
-        path, raw[:-1], "its tensors take 21 bytes, but 20 follow the header: it is cut off. The file is damaged: fetch or save it again"
+        path,
+        raw[:-1],
+        "its tensors take 21 bytes, but 20 follow the header: it is cut off. The file is damaged: "
+        "fetch or save it again",
     )
     refused(path, raw[:100], r"its header should have \d+ bytes, but only 92 are there: it is cut off")
 
@@ -373,7 +429,11 @@ def test_garbage_is_refused(tmp_path, data, start):
 
 
 @in_one_folder
-@given(edits=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 4), st.binary(max_size=4)), min_size=1, max_size=4))
+@given(
+    edits=st.lists(
+        st.tuples(st.integers(0, 3000), st.integers(0, 4), st.binary(max_size=4)), min_size=1, max_size=4
+    )
+)
 def test_random_edits_are_refused(tmp_path, edits):
     path, raw = tmp_path / "x", small_file()
     changed = bytearray(raw)
@@ -384,7 +444,7 @@ def test_random_edits_are_refused(tmp_path, edits):
         refused(path, changed, "cannot be read")
 
 
-# -- files of others -----------------------------------------------------------------------------------------------------------
+# -- files of others -----------------------------------------------------------------------------------------
 
 
 def zip_file():
@@ -397,7 +457,10 @@ def zip_file():
 @pytest.mark.parametrize(
     ("raw", "match"),
     [
-        (b"\x89PNG\r\n\x1a\n" + bytes(20), "it is not a sugenet file: it looks like a PNG picture .* Give a file that sugenet wrote"),
+        (
+            b"\x89PNG\r\n\x1a\n" + bytes(20),
+            "it is not a sugenet file: it looks like a PNG picture .* Give a file that sugenet wrote",
+        ),
         (zip_file(), "a zip archive"),
         (b"\x08\x07\x12\x07pytorch\x1a\x051.9.0" + bytes(99), "an ONNX model"),
         (b"\x89HDF\r\n\x1a\n" + bytes(20), "an HDF5 file"),
@@ -407,13 +470,25 @@ def zip_file():
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "git lfs pull"),
         (b"abc", r"it is not a sugenet file \(it has 3 bytes\)"),
         (bytes(64), "its header would have 0 bytes"),
-        (safetensors.numpy.save({"w": np.zeros((2, 2), np.float32)}), "a safetensors file of another program"),
-        (safetensors.numpy.save({"w": np.zeros(2)}, {"format": "pt"}), "a safetensors file of another program"),
+        (
+            safetensors.numpy.save({"w": np.zeros((2, 2), np.float32)}),
+            "a safetensors file of another program",
+        ),
+        (
+            safetensors.numpy.save({"w": np.zeros(2)}, {"format": "pt"}),
+            "a safetensors file of another program",
+        ),
         (sealed("[1,2]"), "a safetensors file of another program"),
         (sealed('{"__metadata__":[]}'), "a safetensors file of another program"),
-        (sealed('{"__metadata__":{"sugenet":"","more":""}}'), "the metadata in its header hold more than the sugenet document"),
+        (
+            sealed('{"__metadata__":{"sugenet":"","more":""}}'),
+            "the metadata in its header hold more than the sugenet document",
+        ),
         (sealed('{"__metadata__":{"sugenet":"[1]"}}'), "does not begin with the name of the format"),
-        (sealed('{"__metadata__":{"sugenet":"{\\"format\\":\\"other\\"}"}}'), "does not begin with the name of the format"),
+        (
+            sealed('{"__metadata__":{"sugenet":"{\\"format\\":\\"other\\"}"}}'),
+            "does not begin with the name of the format",
+        ),
     ],
 )
 def test_foreign_files_are_named(path, raw, match):
@@ -423,16 +498,30 @@ def test_foreign_files_are_named(path, raw, match):
 def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
-        path, joined(header, document | {"version": 4, "more": [1]}, data), "it has format version 4, and this .* up to 3: upgrade sugenet"
+        path,
+        joined(header, document | {"version": 4, "more": [1]}, data),
+        "it has format version 4, and this .* up to 3: upgrade sugenet",
     )
-    refused(path, raw.replace(b'\\"version\\":1', b'\\"version\\":3'), "do not have the SHA-256 that it states. The file is damaged")
+    refused(
+        path,
+        raw.replace(b'\\"version\\":1', b'\\"version\\":3'),
+        "do not have the SHA-256 that it states. The file is damaged",
+    )
     for wrong in (0, -1, "1", 1.0, True, None, [1]):
-        refused(path, joined(header, document | {"version": wrong}, data), "its format version is .* but a whole number from 1 is needed")
+        refused(
+            path,
+            joined(header, document | {"version": wrong}, data),
+            "its format version is .* but a whole number from 1 is needed",
+        )
 
 
-# -- hostile headers -----------------------------------------------------------------------------------------------------------
+# -- hostile headers -----------------------------------------------------------------------------------------
 
-ABOUT = '{"__metadata__":{"sugenet":"{\\"format\\":\\"sugenet\\",\\"version\\":1,\\"sha256\\":\\"' + "0" * 64 + '\\"}"}'
+ABOUT = (
+    '{"__metadata__":{"sugenet":"{\\"format\\":\\"sugenet\\",\\"version\\":1,\\"sha256\\":\\"'
+    + "0" * 64
+    + '\\"}"}'
+)
 
 
 def entry(dtype="U8", shape=(4,), offsets=(0, 4)):
@@ -449,7 +538,10 @@ def entry(dtype="U8", shape=(4,), offsets=(0, 4)):
         (f'"a":{entry(shape="4")}', "tensor 'a' has shape"),
         (f'"a":{entry(shape=[0, 2**200])}', "tensor 'a' has shape"),
         (f'"a":{entry(shape=[2**39, 2**39, 0])}', "tensor 'a' has shape"),
-        (f'"a":{entry(shape=[2**39], offsets=[0, 2**39])}', "its tensors take 549755813888 bytes, but 4 follow"),
+        (
+            f'"a":{entry(shape=[2**39], offsets=[0, 2**39])}',
+            "its tensors take 549755813888 bytes, but 4 follow",
+        ),
         (f'"a":{entry(shape=[2**39])}', "takes 549755813888 bytes, not 4"),
         (f'"a":{entry(offsets=[0, 4, 4])}', "data_offsets"),
         (f'"a":{entry(offsets=[-4, 0])}', "data_offsets"),
@@ -458,18 +550,30 @@ def entry(dtype="U8", shape=(4,), offsets=(0, 4)):
         (f'"a":{entry(offsets=None)}', "data_offsets"),
         (f'"a":{entry(dtype="F8_E4M3")}', "has dtype 'F8_E4M3'"),
         (f'"a":{entry(dtype=["U8"])}', "has dtype"),
-        (f'"a":{entry()},"b":{entry()}', "tensor 'b' begins at byte 0 of the data, but the one before ends at 4"),
-        (f'"a":{entry(shape=[2], offsets=[0, 2])},"b":{entry(shape=[3], offsets=[1, 4])}', "tensor 'b' begins at byte 1"),
+        (
+            f'"a":{entry()},"b":{entry()}',
+            "tensor 'b' begins at byte 0 of the data, but the one before ends at 4",
+        ),
+        (
+            f'"a":{entry(shape=[2], offsets=[0, 2])},"b":{entry(shape=[3], offsets=[1, 4])}',
+            "tensor 'b' begins at byte 1",
+        ),
         (f'"a":{entry(shape=[2], offsets=[2, 4])}', "tensor 'a' begins at byte 2"),
         (f'"a":{entry(shape=[2], offsets=[0, 2])}', "something was added"),
         (f'"a":{entry()},"a":{entry()}', "the key 'a' stands twice"),
         ('"a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}', "the key 'dtype' stands twice"),
-        ('"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"more":1}', "needs dtype, shape and data_offsets, and nothing else"),
+        (
+            '"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"more":1}',
+            "needs dtype, shape and data_offsets, and nothing else",
+        ),
         ('"a":7', "needs dtype, shape and data_offsets"),
         ('"a":{"dtype":"U8","shape":[NaN],"data_offsets":[0,4]}', "NaN is no number of JSON"),
         ('"a":{"dtype":"U8","shape":[-Infinity],"data_offsets":[0,4]}', "-Infinity is no number of JSON"),
         ('"a":{"dtype":"U8","shape":[1e999],"data_offsets":[0,4]}', "1e999 is no number of JSON"),
-        ('"a":{"dtype":"U8","shape":[' + "9" * 5000 + '],"data_offsets":[0,4]}', "is not JSON as sugenet writes it"),
+        (
+            '"a":{"dtype":"U8","shape":[' + "9" * 5000 + '],"data_offsets":[0,4]}',
+            "is not JSON as sugenet writes it",
+        ),
         ('"a":' + "[" * 100_000, "its header is nested too deeply"),
         ('"a":' + '{"a":' * 100_000, "its header is nested too deeply"),
         ('"a"', "its header is not JSON as sugenet writes it: .* line 1 column"),
@@ -481,9 +585,21 @@ def test_hostile_headers_are_refused(path, tensors, match):
 
 def test_headers_that_are_no_text(path):
     refused(path, sealed(b'{"__metadata__":{"sugenet":"\xff"}}'), "its header is not UTF-8 at byte 36")
-    refused(path, sealed(dumps({"__metadata__": {"sugenet": "[" * 100_000}})), "the sugenet document in its header is nested too deeply")
-    refused(path, sealed(dumps({"__metadata__": {"sugenet": '{"format":1,"format":2}'}})), "the key 'format' stands twice")
-    refused(path, sealed(dumps({"__metadata__": {"sugenet": '{"format":"sugenet"}'}})), "does not state the SHA-256")
+    refused(
+        path,
+        sealed(dumps({"__metadata__": {"sugenet": "[" * 100_000}})),
+        "the sugenet document in its header is nested too deeply",
+    )
+    refused(
+        path,
+        sealed(dumps({"__metadata__": {"sugenet": '{"format":1,"format":2}'}})),
+        "the key 'format' stands twice",
+    )
+    refused(
+        path,
+        sealed(dumps({"__metadata__": {"sugenet": '{"format":"sugenet"}'}})),
+        "does not state the SHA-256",
+    )
 
 
 @pytest.mark.parametrize("length", [2**24 + 1, 2**31, 2**63, 2**64 - 1])
@@ -516,14 +632,17 @@ def test_no_memory_is_taken_for_layers_and_codings_that_a_short_document_declare
     for inputs, outputs in [(2**30, 2**30), (2**20, 2**10), (2**40, 0), (0, 2**31), (-1, 2)]:
         layer = document["layers"][0] | {"inputs": inputs, "outputs": outputs}
         path.write_bytes(joined(header, document | {"layers": [layer]}, data))
-        assert peak_of_refusal(path, r"weights, but a file may hold 134217728 of them|not in 0\.\.2\^31-1") < 1 << 20
+        assert (
+            peak_of_refusal(path, r"weights, but a file may hold 134217728 of them|not in 0\.\.2\^31-1")
+            < 1 << 20
+        )
     document["codings"][1]["categories"] = list(range(1000))
     document["features"] = [[f"x{i}", 1] for i in range(70_000)]
     path.write_bytes(joined(header, document, data))
     assert peak_of_refusal(path, "it has 70000000 bits of the encoder") < 1 << 26
 
 
-# -- sealed, but wrong inside --------------------------------------------------------------------------------------------------
+# -- sealed, but wrong inside --------------------------------------------------------------------------------
 
 
 def put(document, keys, value):
@@ -541,8 +660,19 @@ def put(document, keys, value):
         (["surplus"], 1, "the document needs fingerprint, .* but has"),
         (["layers"], {}, "layers must be list, not dict"),
         (["layers", 0], 3, "layer 1 is of kind 'None', but 'dense', 'level', 'conv', 'pool' are known"),
-        (["layers", 0, "inputs"], 4, r"the tensor layer1.weights must be int8 or .* of shape \(2, 4\), but it is int8 of shape \(2, 3\)"),
-        (["layers", 0, "outputs"], 3, r"the tensor layer1.tau must be .* of shape \(3,\), but it is int16 of shape \(2,\)"),
+        (
+            ["layers", 0, "inputs"],
+            4,
+            (
+                r"the tensor layer1.weights must be int8 or .* of shape \(2, 4\), "
+                r"but it is int8 of shape \(2, 3\)"
+            ),
+        ),
+        (
+            ["layers", 0, "outputs"],
+            3,
+            r"the tensor layer1.tau must be .* of shape \(3,\), but it is int16 of shape \(2,\)",
+        ),
         (["layers", 0, "outputs"], 2.0, "layer 1: outputs must be int, not float"),
         (["layers", 0, "outputs"], True, "layer 1: outputs must be int, not bool"),
         (["layers", 0, "kind"], "attention", "layer 1 is of kind 'attention'"),
@@ -550,7 +680,11 @@ def put(document, keys, value):
         (["layers", 0, "kind"], "level", "layer1 reads levels, but a feature is a category"),
         (["layers", 0, "weights"], "binary", "the tensor layer1.positive must be uint8 .* but there is none"),
         (["layers", 0, "weights"], "pickle", "layer1 has weights 'pickle'"),
-        (["layers", 0, "marks"], ["flipped", "ties"], "the tensor layer1.ties must be uint8 of shape .* but there is none"),
+        (
+            ["layers", 0, "marks"],
+            ["flipped", "ties"],
+            "the tensor layer1.ties must be uint8 of shape .* but there is none",
+        ),
         (["layers", 0, "marks"], ["other"], "layer1 has marks"),
         (["layers", 0, "marks"], [[]], "layer1 has marks"),
         (["layers", 0, "marks"], [], "another way than sugenet does"),
@@ -579,7 +713,11 @@ def put(document, keys, value):
         (["codings", 0, "cuts"], -1, "the number of cuts of a coding is not a whole number from 0"),
         (["codings", 0, "cuts"], True, "the number of cuts of a coding is not a whole number from 0"),
         (["codings", 0, "low"], True, "coding 0 must be"),
-        (["codings", 0, "low"], {"float": "nan"}, "coding 0: low is .* but the only such value is an infinite float"),
+        (
+            ["codings", 0, "low"],
+            {"float": "nan"},
+            "coding 0: low is .* but the only such value is an infinite float",
+        ),
         (["codings", 0, "low"], {"float": "inf"}, "has the fingerprint"),
         (["codings", 0, "high"], [0], "coding 0: high is a list"),
         (["codings", 1, "categories"], ["left", "left"], "what it holds is no network: categories"),
@@ -591,7 +729,9 @@ def put(document, keys, value):
 def test_a_sealed_file_with_wrong_content_is_refused(path, raw, keys, value, match):
     header, document, data = parts(raw)
     put(document, keys, value)
-    refused(path, joined(header, document, data), f"{match}.* The file is whole, but sugenet did not write it so")
+    refused(
+        path, joined(header, document, data), f"{match}.* The file is whole, but sugenet did not write it so"
+    )
 
 
 def test_tensors_that_nobody_asked_for_and_padding_bits(path):
@@ -605,7 +745,9 @@ def test_tensors_that_nobody_asked_for_and_padding_bits(path):
 
 def places(value, way=()):
     yield way
-    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, part in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
         yield from places(part, (*way, key))
 
 
@@ -617,7 +759,27 @@ def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, dat
     del header["__metadata__"]
     both = {"header": header, "document": document}
     where = data.draw(st.sampled_from([way for way in places(both) if len(way) > 1]))
-    awkward = [None, 0, -1, 2**31, 2**70, 0.5, True, "", "x", "U8", "I8", [], {}, [[]], [0], "inf", {"float": "inf"}, "level", "integer"]
+    awkward = [
+        None,
+        0,
+        -1,
+        2**31,
+        2**70,
+        0.5,
+        True,
+        "",
+        "x",
+        "U8",
+        "I8",
+        [],
+        {},
+        [[]],
+        [0],
+        "inf",
+        {"float": "inf"},
+        "level",
+        "integer",
+    ]
     put(both, where, data.draw(st.sampled_from(awkward)))
     path.write_bytes(joined({"__metadata__": {}, **header}, document, tensors))
     try:
@@ -631,7 +793,9 @@ def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, dat
 @settings(in_one_folder, max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 255)), min_size=1, max_size=3))
 def test_sealed_tensors_of_other_bytes_are_refused(tmp_path, edits):
-    """The fingerprint guards the tensors even from one who takes the digest anew; marks alone it leaves out."""
+    """The fingerprint guards the tensors even from one who takes the digest anew;
+    marks alone it leaves out.
+    """
     path = tmp_path / "x"
     header, document, data = parts(small_file())
     marks = header["layer1.flipped"]["data_offsets"][0]
@@ -643,7 +807,7 @@ def test_sealed_tensors_of_other_bytes_are_refused(tmp_path, edits):
         refused(path, joined(header, document, bytes(changed)), "cannot be read")
 
 
-# -- writing -------------------------------------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -653,7 +817,10 @@ def test_sealed_tensors_of_other_bytes_are_refused(tmp_path, edits):
             OSError(errno.ENOSPC, "No space left on device"),
             "cannot be written: No space left on device. Check the disk .* Nothing was changed",
         ),
-        (PermissionError(errno.EACCES, "Permission denied"), "cannot be written: permission is denied. Choose another folder"),
+        (
+            PermissionError(errno.EACCES, "Permission denied"),
+            "cannot be written: permission is denied. Choose another folder",
+        ),
         (KeyboardInterrupt(), None),
     ],
 )
@@ -676,14 +843,19 @@ def test_a_failing_write_leaves_everything_as_it_was(tmp_path, monkeypatch, fail
         monkeypatch.setattr(os, step, fail)
     else:
         monkeypatch.setattr(files, "open", fail if step == "open" else HalfWritten, raising=False)
-    with pytest.raises(KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else FileError, match=match):
+    with pytest.raises(
+        KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else FileError, match=match
+    ):
         save(small(), path)
     assert os.listdir(tmp_path) == ([] if old is None else ["net.sugenet"])
     assert old is None or path.read_bytes() == old
 
 
 def test_places_that_cannot_be_written(tmp_path):
-    with pytest.raises(FileError, match=r"missing/net.sugenet' cannot be written: there is no folder '.*missing'. Make it first"):
+    with pytest.raises(
+        FileError,
+        match=r"missing/net.sugenet' cannot be written: there is no folder '.*missing'. Make it first",
+    ):
         save(small(), tmp_path / "missing" / "net.sugenet")
     with pytest.raises(FileError, match=r"it is a folder\. Add the name of a file to the path"):
         save(small(), tmp_path)
@@ -698,7 +870,9 @@ def test_places_that_cannot_be_written(tmp_path):
 
 
 def test_places_that_cannot_be_read(tmp_path):
-    with pytest.raises(FileError, match=r"net\.sugenet' cannot be read: there is no such file or folder\. Check the path"):
+    with pytest.raises(
+        FileError, match=r"net\.sugenet' cannot be read: there is no such file or folder\. Check the path"
+    ):
         load(tmp_path / "net.sugenet")
     with pytest.raises(FileError, match=r"it is not a file\. Give the path of a file that sugenet wrote"):
         load(tmp_path)
@@ -751,7 +925,10 @@ def test_permissions_and_links_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("coding", "match"),
     [
-        (OneHot((b"a",)), "cannot be saved to .*: feature 'x1': the category b'a' has type bytes, .* array.tolist"),
+        (
+            OneHot((b"a",)),
+            "cannot be saved to .*: feature 'x1': the category b'a' has type bytes, .* array.tolist",
+        ),
         (OneHot(((1, 2),)), "has type tuple"),
         (OneHot((float("nan"),)), "floats except NaN"),
         (OneHot((10**4300,)), "more than 4300 digits"),
@@ -763,7 +940,9 @@ def test_what_the_format_has_no_place_for_is_refused(path, coding, match):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("coding", [OneHot((np.str_("a"),)), OneHot((np.int64(3),)), Steps((1.0,), low=np.float64(0))])
+@pytest.mark.parametrize(
+    "coding", [OneHot((np.str_("a"),)), OneHot((np.int64(3),)), Steps((1.0,), low=np.float64(0))]
+)
 def test_numpy_scalars_survive_or_are_refused(path, coding):
     network = Network(Encoder([coding]), [], Head([[1]]))
     try:
@@ -779,11 +958,20 @@ def test_more_refusals_of_saving(path):
         save({}, path)
     with pytest.raises(FileError, match=r"a number of the network cannot be written: .*4300 digits"):
         save(Network.of_bits([], Head([[1]], bias=Fraction(1, 10**5000))), path)
-    with pytest.raises(FileError, match=r"cannot be saved to .* its header would take 16\d{6} bytes of .* Shorten names and notes"):
+    with pytest.raises(
+        FileError,
+        match=r"cannot be saved to .* its header would take 16\d{6} bytes of .* Shorten names and notes",
+    ):
         save(Network.of_bits([], Head([[1]]), notes={"long": "a" * (1 << 24)}), path)
-    with pytest.raises(FileError, match="it has 70000000 bits of the encoder, but a file may hold 67108864 of them"):
+    with pytest.raises(
+        FileError, match="it has 70000000 bits of the encoder, but a file may hold 67108864 of them"
+    ):
         save(
-            Network(Encoder.of_integers(70_000, 0, 1000), [LevelLayer(np.ones((0, 70_000)), [], [1000] * 70_000)], Head(np.ones((1, 0)))),
+            Network(
+                Encoder.of_integers(70_000, 0, 1000),
+                [LevelLayer(np.ones((0, 70_000)), [], [1000] * 70_000)],
+                Head(np.ones((1, 0))),
+            ),
             path,
         )
     assert not path.exists()
@@ -791,7 +979,9 @@ def test_more_refusals_of_saving(path):
 
 def test_the_same_network_gives_the_same_file(path):
     files = set()
-    for _ in range(5):  # the library writes maps in random order: the header must not hold one of several keys
+    for _ in range(
+        5
+    ):  # the library writes maps in random order: the header must not hold one of several keys
         save(small(), path)
         files.add(path.read_bytes())
     assert len(files) == 1

@@ -1,4 +1,6 @@
-"""ONNX files read as chains: torch modules by both of its exporters, QONNX, FINN and tf2onnx spellings, refusals, damaged and hostile files."""
+"""ONNX files read as chains: torch modules by both of its exporters, QONNX, FINN and tf2onnx spellings,
+refusals, damaged and hostile files.
+"""
 
 import gzip
 import io
@@ -36,7 +38,7 @@ def kinds(chain):
     return [type(op).__name__ for op in chain.ops]
 
 
-# -- torch modules ---------------------------------------------------------------------------------------------------------------
+# -- torch modules -------------------------------------------------------------------------------------------
 
 
 def legacy(case):
@@ -44,22 +46,30 @@ def legacy(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         x = case.samples()[:2]
-        torch.onnx.export(case.module, (x,), out, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+        torch.onnx.export(
+            case.module, (x,), out, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "n"}}
+        )
     return out.getvalue()
 
 
 def dynamo(case, folder):
-    pytest.importorskip("onnxscript", reason="onnxscript, which torch's newer exporter needs, is not installed")
+    pytest.importorskip(
+        "onnxscript", reason="onnxscript, which torch's newer exporter needs, is not installed"
+    )
     path = Path(folder) / "module.onnx"
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         batch = ({0: torch.export.Dim("n")},)
-        torch.onnx.export(case.module, (case.samples()[:2],), path, dynamo=True, verbose=False, dynamic_shapes=batch)
+        torch.onnx.export(
+            case.module, (case.samples()[:2],), path, dynamo=True, verbose=False, dynamic_shapes=batch
+        )
     return path
 
 
 def check(case, source):
-    """The chain computes what the module does, sign by sign; the network made of it too, on every input where they are few."""
+    """The chain computes what the module does, sign by sign; the network made of it too,
+    on every input where they are few.
+    """
     chain = read_chain(source)
     x = case.samples()
     expected, seen = torch_models.watched(case.module, x)
@@ -76,7 +86,9 @@ def check(case, source):
         np.testing.assert_allclose(mine, theirs.reshape(len(x), -1).numpy(), atol=1e-5)
     tail = chain.left_out[-1] if chain.left_out else ""
     scores = torch.from_numpy(value)
-    ends = scores.log_softmax(1) if "LogSoftmax" in tail else scores.softmax(1) if "Softmax" in tail else scores
+    ends = (
+        scores.log_softmax(1) if "LogSoftmax" in tail else scores.softmax(1) if "Softmax" in tail else scores
+    )
     np.testing.assert_allclose(ends.numpy(), expected.numpy(), atol=1e-4)
 
     domain = Integers(0, 3) if case.values is torch_models.PIXELS else BitInputs()
@@ -127,7 +139,8 @@ def test_all_torch_modules_by_the_newer_exporter(name, tmp_path):
 
 def test_the_rule_at_zero_is_the_one_of_the_spelling():
     zeros = {
-        name: next(op for op in read_chain(legacy(CASES[f"dense, {name}"])).ops if isinstance(op, Sign)).zero for name in torch_models.SIGNS
+        name: next(op for op in read_chain(legacy(CASES[f"dense, {name}"])).ops if isinstance(op, Sign)).zero
+        for name in torch_models.SIGNS
     }
     assert {name for name, zero in zeros.items() if zero == 0} == {
         "sign",
@@ -136,7 +149,12 @@ def test_the_rule_at_zero_is_the_one_of_the_spelling():
         "straight through, clipped",
         "scaled",
     }
-    assert {name for name, zero in zeros.items() if zero == -1} == {"where >", "where <=, swapped", "rounded", "reversed"}
+    assert {name for name, zero in zeros.items() if zero == -1} == {
+        "where >",
+        "where <=, swapped",
+        "rounded",
+        "reversed",
+    }
 
 
 def test_a_fixed_batch_and_every_opset():
@@ -151,28 +169,36 @@ def test_a_fixed_batch_and_every_opset():
         assert kinds(chain) == ["Flatten", "Linear", "BatchNorm", "Sign", "Linear"]
 
 
-# -- models written by hand ------------------------------------------------------------------------------------------------------
+# -- models written by hand ----------------------------------------------------------------------------------
 
 
 def tensor(name, array):
     return numpy_helper.from_array(np.asarray(array), name)
 
 
-def model(nodes, constants, shape, outputs=("y",), dtype=TensorProto.FLOAT, opset=15, domain=None, inputs=None):
+def model(
+    nodes, constants, shape, outputs=("y",), dtype=TensorProto.FLOAT, opset=15, domain=None, inputs=None
+):
     """A model with one input x; `nodes` are tuples (op, inputs, output, attributes)."""
     made = [
-        helper.make_node(op, ins, outs if isinstance(outs, list) else [outs], domain=("" if d is None else d), **attributes)
+        helper.make_node(
+            op, ins, outs if isinstance(outs, list) else [outs], domain=("" if d is None else d), **attributes
+        )
         for op, ins, outs, attributes, d in ((*node, None) if len(node) == 4 else node for node in nodes)
     ]
     ports = inputs or [helper.make_tensor_value_info("x", dtype, shape)]
     ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph(made, "g", ports, ends, [tensor(name, array) for name, array in constants.items()])
+    graph = helper.make_graph(
+        made, "g", ports, ends, [tensor(name, array) for name, array in constants.items()]
+    )
     sets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
     return helper.make_model(graph, opset_imports=sets, ir_version=8)
 
 
 def run(proto, x):
-    return ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    return ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+        None, {"x": x}
+    )[0]
 
 
 def same_as_runtime(proto, shape, values=(-1.0, 1.0), count=64, seed=0):
@@ -201,7 +227,13 @@ def test_bipolar_quant(domain, scale):
     ]
     latent = (W * RNG.uniform(0.1, 1, W.shape)).astype(np.float32)
     latent[0, 0] = 0  # is +1
-    constants = {"latent": latent, "one": np.float32(1), "b": np.full(4, 0.5, np.float32), "scale": np.float32(scale), "v": V}
+    constants = {
+        "latent": latent,
+        "one": np.float32(1),
+        "b": np.full(4, 0.5, np.float32),
+        "scale": np.float32(scale),
+        "v": V,
+    }
     chain = read_chain(model(nodes, constants, ["n", 6], domain=domain).SerializeToString())
     assert kinds(chain) == ["Linear", "Affine", "Sign", "Linear"]
     assert np.array_equal(chain.ops[0].weights, np.where(latent >= 0, 1, -1).T)
@@ -223,7 +255,9 @@ def test_multi_threshold(layout):
     )
     chain = read_chain(model([*nodes, threshold, ("Reshape", ["c", "flat"], "d", {}), ("MatMul", ["d", "w"], "y", {})], {"k": K, "t": thresholds, "flat": np.array([0, -1]), "w": np.ones((36, 2), np.float32)}, shape, domain="qonnx.custom_op.general").SerializeToString())  # fmt: skip
     assert kinds(chain) == ["Convolution", "Affine", "Sign", "Flatten", "Linear"]
-    assert next(op.order for op in chain.ops if isinstance(op, Flatten)) == ("HWC" if layout == "NHWC" else "CHW")
+    assert next(op.order for op in chain.ops if isinstance(op, Flatten)) == (
+        "HWC" if layout == "NHWC" else "CHW"
+    )
     x = RNG.choice([-1.0, 1.0], (20, 2, 5, 5))
     sums = apply(chain.ops[0], x)
     signs = np.where(sums >= thresholds.reshape(4, 1, 1), 1, -1)
@@ -233,11 +267,30 @@ def test_multi_threshold(layout):
 def test_quantizers_of_one_bit_and_of_weights():
     domain = "qonnx.custom_op.general"
     latent = np.array([[0.9, -0.9, 0.2], [-3.0, 0.4, 0.6]], np.float32)
-    constants = {"latent": latent, "s": np.float32(0.5), "z": np.float32(0), "two": np.float32(2), "one": np.float32(1), "w": V[:3]}
+    constants = {
+        "latent": latent,
+        "s": np.float32(0.5),
+        "z": np.float32(0),
+        "two": np.float32(2),
+        "one": np.float32(1),
+        "w": V[:3],
+    }
     nodes = [
-        ("Quant", ["latent", "s", "z", "two"], "q", {"signed": 1, "narrow": 1, "rounding_mode": "ROUND"}, domain),
+        (
+            "Quant",
+            ["latent", "s", "z", "two"],
+            "q",
+            {"signed": 1, "narrow": 1, "rounding_mode": "ROUND"},
+            domain,
+        ),
         ("MatMul", ["x", "q"], "a", {}),
-        ("Quant", ["a", "one", "z", "one"], "b", {"signed": 0, "narrow": 0, "rounding_mode": "ROUND"}, domain),
+        (
+            "Quant",
+            ["a", "one", "z", "one"],
+            "b",
+            {"signed": 0, "narrow": 0, "rounding_mode": "ROUND"},
+            domain,
+        ),
         ("MatMul", ["b", "w"], "y", {}),
     ]
     chain = read_chain(model(nodes, constants, ["n", 2], domain=domain).SerializeToString())
@@ -249,16 +302,30 @@ def test_finn_windows_as_matrices():
     domain = "finn.custom_op.general"
     nodes = [
         ("Transpose", ["x"], "a", {"perm": [0, 2, 3, 1]}),
-        ("Im2Col", ["a"], "b", {"kernel_size": [3, 3], "stride": [1, 1], "pad_amount": [1, 1, 1, 1], "input_shape": "(1,5,5,2)"}, domain),
+        (
+            "Im2Col",
+            ["a"],
+            "b",
+            {"kernel_size": [3, 3], "stride": [1, 1], "pad_amount": [1, 1, 1, 1], "input_shape": "(1,5,5,2)"},
+            domain,
+        ),
         ("MatMul", ["b", "w"], "c", {}),
-        ("MultiThreshold", ["c", "t"], "d", {"out_scale": 2.0, "out_bias": -1.0, "data_layout": "NHWC"}, domain),
+        (
+            "MultiThreshold",
+            ["c", "t"],
+            "d",
+            {"out_scale": 2.0, "out_bias": -1.0, "data_layout": "NHWC"},
+            domain,
+        ),
         ("MaxPoolNHWC", ["d"], "e", {"kernel_shape": [2, 2], "strides": [2, 2]}, domain),
         ("MatMul", ["e", "v"], "f", {}),
         ("ReduceMean", ["f"], "y", {"axes": [1, 2], "keepdims": 0}),
     ]
     rows = K.transpose(2, 3, 1, 0).reshape(18, 4)
     chain = read_chain(
-        model(nodes, {"w": rows, "t": np.zeros((1, 1), np.float32), "v": V}, ["n", 2, 5, 5], domain=domain).SerializeToString()
+        model(
+            nodes, {"w": rows, "t": np.zeros((1, 1), np.float32), "v": V}, ["n", 2, 5, 5], domain=domain
+        ).SerializeToString()
     )
     assert kinds(chain) == ["Convolution", "Sign", "MaxPool", "Convolution", "AveragePool", "Flatten"]
     assert np.array_equal(chain.ops[0].weights, K)
@@ -267,7 +334,9 @@ def test_finn_windows_as_matrices():
 
 
 def test_larq_by_tf2onnx():
-    """Channel-last input, transposes around convolutions, same padding, batch norm of the dense layer by reciprocal square root."""
+    """Channel-last input, transposes around convolutions, same padding, batch norm of the dense layer by
+    reciprocal square root.
+    """
     nodes = [
         ("Transpose", ["x"], "a", {"perm": [0, 3, 1, 2]}),
         ("Conv", ["a", "k"], "b", {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
@@ -326,7 +395,12 @@ def test_gemm_in_all_its_forms(alpha, beta, turned):
         ("Gemm", ["c", "v"], "y", {"transA": 0}),
     ]
     chain = same_as_runtime(
-        model(nodes, {"w": W.T.copy() if turned else W, "b": np.full((1, 4), 0.25, np.float32), "v": V}, ["n", 6]), (6,)
+        model(
+            nodes,
+            {"w": W.T.copy() if turned else W, "b": np.full((1, 4), 0.25, np.float32), "v": V},
+            ["n", 6],
+        ),
+        (6,),
     )
     assert kinds(chain)[0] == "Linear"
     assert (chain.ops[0].bias is not None) == (alpha == beta == 1)
@@ -371,13 +445,24 @@ def test_graphs_against_onnx_runtime(name):
     used = {name for node in nodes for name in node[1]}
     shape = [1, 2, 6, 6] if name == "through maps of other ranks" else ["n", 2, 6, 6]
     count = 1 if shape[0] == 1 else 64
-    chain = same_as_runtime(model(nodes, {key: array for key, array in NUMBERS.items() if key in used}, shape), (2, 6, 6), count=count)
+    chain = same_as_runtime(
+        model(nodes, {key: array for key, array in NUMBERS.items() if key in used}, shape),
+        (2, 6, 6),
+        count=count,
+    )
     assert kinds(chain) == expected
 
 
 def test_division_is_exact():
-    nodes = [("Div", ["x", "c"], "a", {}), ("Div", ["a", "eight"], "b", {}), ("Sign", ["b"], "d", {}), ("MatMul", ["d", "w"], "y", {})]
-    chain = read_chain(model(nodes, {"c": np.float32(255), "eight": np.float32(8), "w": W}, ["n", 6]).SerializeToString())
+    nodes = [
+        ("Div", ["x", "c"], "a", {}),
+        ("Div", ["a", "eight"], "b", {}),
+        ("Sign", ["b"], "d", {}),
+        ("MatMul", ["d", "w"], "y", {}),
+    ]
+    chain = read_chain(
+        model(nodes, {"c": np.float32(255), "eight": np.float32(8), "w": W}, ["n", 6]).SerializeToString()
+    )
     first, second = (op.scale for op in chain.ops[:2] if isinstance(op, Affine))
     assert first.item() * 255 == 1
     assert (second.dtype, second.item()) == (np.float32, 0.125)
@@ -393,7 +478,9 @@ def test_a_constant_for_every_pixel_flattens():
         ("Flatten", ["d"], "e", {}),
         ("MatMul", ["e", "w"], "y", {}),
     ]
-    proto = model(nodes, {"k": K, "s": shift, "w": RNG.choice(np.array([-1, 1], np.float32), (36, 2))}, ["n", 2, 5, 5])
+    proto = model(
+        nodes, {"k": K, "s": shift, "w": RNG.choice(np.array([-1, 1], np.float32), (36, 2))}, ["n", 2, 5, 5]
+    )
     assert kinds(same_as_runtime(proto, (2, 5, 5))) == ["Convolution", "Flatten", "Affine", "Sign", "Linear"]
 
 
@@ -411,7 +498,9 @@ def test_a_constant_for_every_channel_of_the_raw_input(channel):
     ]
     size = (3, 4, 5) if channel == 1 else (4, 5, 3)
     kernel = RNG.choice(np.array([-1, 1], np.float32), (2, 3, 2, 2))
-    proto = model(nodes, {"m": np.array([0.5, 0.25, 2], np.float32).reshape(shape), "k": kernel}, ["n", *size])
+    proto = model(
+        nodes, {"m": np.array([0.5, 0.25, 2], np.float32).reshape(shape), "k": kernel}, ["n", *size]
+    )
     chain = same_as_runtime(proto, size, values=(0.0, 1.0, 2.0, 3.0))
     assert (chain.shape, chain.channels_last) == ((3, 4, 5), channel == 3)
 
@@ -440,7 +529,9 @@ def test_names_decide_nothing():
         ("MatMul", ["c", "running_var"], "y", {}),
     ]
     chain = read_chain(
-        model(nodes, {"fc.weight": np.float32(1), "bias": W, "running_var": V}, ["n", 6], domain="onnx.brevitas").SerializeToString()
+        model(
+            nodes, {"fc.weight": np.float32(1), "bias": W, "running_var": V}, ["n", 6], domain="onnx.brevitas"
+        ).SerializeToString()
     )
     assert kinds(chain) == ["Sign", "Linear", "Sign", "Linear"]
 
@@ -454,12 +545,16 @@ def test_outputs_and_inputs_that_do_not_matter():
         ("Exp", ["scores"], "strange", {}),
     ]
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 6]) for name in ("unused", "x")]
-    chain = read_chain(model(nodes, {"w": W, "v": V, "one": np.array([1])}, None, ["strange", "class"], inputs=ports).SerializeToString())
+    chain = read_chain(
+        model(
+            nodes, {"w": W, "v": V, "one": np.array([1])}, None, ["strange", "class"], inputs=ports
+        ).SerializeToString()
+    )
     assert kinds(chain) == ["Linear", "Sign", "Linear"]
     assert chain.left_out == ("node 3 (TopK)", "output 'strange'")
 
 
-# -- refusals --------------------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------------------
 
 FRONT = [("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {})]
 REFUSED = {
@@ -548,22 +643,39 @@ def test_inputs_that_cannot_be_data():
 
 
 def test_control_flow_and_functions():
-    branch = helper.make_graph([helper.make_node("Sign", ["x"], ["b"])], "b", [], [helper.make_empty_tensor_value_info("b")])
+    branch = helper.make_graph(
+        [helper.make_node("Sign", ["x"], ["b"])], "b", [], [helper.make_empty_tensor_value_info("b")]
+    )
     with pytest.raises(FileError, match=r"node 0 \(If\): control flow is not supported"):
-        read_chain(model([("If", ["x"], "y", {"then_branch": branch, "else_branch": branch})], {}, ["n", 6]).SerializeToString())
+        read_chain(
+            model(
+                [("If", ["x"], "y", {"then_branch": branch, "else_branch": branch})], {}, ["n", 6]
+            ).SerializeToString()
+        )
     proto = model([("Mine", ["x"], "y", {}, "my")], {}, ["n", 6], domain="my")
     proto.functions.append(
-        helper.make_function("my", "Mine", ["a"], ["b"], [helper.make_node("Sign", ["a"], ["b"])], [helper.make_opsetid("", 15)])
+        helper.make_function(
+            "my",
+            "Mine",
+            ["a"],
+            ["b"],
+            [helper.make_node("Sign", ["a"], ["b"])],
+            [helper.make_opsetid("", 15)],
+        )
     )
     with pytest.raises(FileError, match=r"onnx.inliner.inline_local_functions"):
         read_chain(proto.SerializeToString())
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------------
+# -- files ---------------------------------------------------------------------------------------------------
 
 
 def small():
-    return model([("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {}), ("MatMul", ["b", "v"], "y", {})], {"w": W, "v": V}, ["n", 6])
+    return model(
+        [("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {}), ("MatMul", ["b", "v"], "y", {})],
+        {"w": W, "v": V},
+        ["n", 6],
+    )
 
 
 def test_paths_archives_and_side_files(tmp_path):
@@ -574,7 +686,9 @@ def test_paths_archives_and_side_files(tmp_path):
         chain = read_chain(tmp_path / name)
         assert chain.source == name
         assert np.array_equal(chain.ops[0].weights, W.T)
-    onnx.save_model(small(), tmp_path / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0)
+    onnx.save_model(
+        small(), tmp_path / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0
+    )
     assert np.array_equal(read_chain(str(tmp_path / "b.onnx")).ops[0].weights, W.T)
     with pytest.raises(FileError, match=r"side file 'b.data', but only bytes were given. Give the path"):
         read_chain((tmp_path / "b.onnx").read_bytes())
@@ -590,7 +704,9 @@ def test_paths_archives_and_side_files(tmp_path):
         read_chain(tmp_path)
 
 
-@pytest.mark.parametrize("location", ["../w.data", "/etc/hostname", "sub/../../w.data", "link", "", ".", "a\x00b"])
+@pytest.mark.parametrize(
+    "location", ["../w.data", "/etc/hostname", "sub/../../w.data", "link", "", ".", "a\x00b"]
+)
 def test_side_files_stay_in_the_folder(tmp_path, location):
     (tmp_path / "w.data").write_bytes(W.tobytes())
     folder = tmp_path / "model"
@@ -763,7 +879,10 @@ def test_random_bytes(raw):
     only_file_errors(raw)
 
 
-@given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6))
+@given(
+    st.sampled_from(SEEDS),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6),
+)
 @settings(max_examples=600)
 def test_changed_bytes(raw, changes):
     damaged = bytearray(raw)
@@ -817,7 +936,11 @@ ATTRIBUTES = {
 @settings(max_examples=600)
 def test_graphs_of_anything(data):
     """Well-formed files whose nodes make no sense."""
-    shape = data.draw(st.sampled_from([["n", 6], ["n", 3], [1, 2, 5, 5], ["n", 2, 5, 5], ["n", 5, 5, 2], [2, 3, 4], ["n", 3, 3, 3]]))
+    shape = data.draw(
+        st.sampled_from(
+            [["n", 6], ["n", 3], [1, 2, 5, 5], ["n", 2, 5, 5], ["n", 5, 5, 2], [2, 3, 4], ["n", 3, 3, 3]]
+        )
+    )
     names, nodes = ["x", *ARRAYS, ""], []
     for number in range(data.draw(st.integers(1, 6))):
         inputs = data.draw(st.lists(st.sampled_from(names[-4:] + names), min_size=1, max_size=4))
@@ -825,7 +948,11 @@ def test_graphs_of_anything(data):
             inputs[0] = names[-1] if number else "x"
         chosen = data.draw(st.lists(st.sampled_from(sorted(ATTRIBUTES)), max_size=3, unique=True))
         op = data.draw(st.sampled_from(OPS))
-        domain = "qonnx.custom_op.general" if op in ("BipolarQuant", "Quant", "MultiThreshold", "Im2Col", "MaxPoolNHWC") else ""
+        domain = (
+            "qonnx.custom_op.general"
+            if op in ("BipolarQuant", "Quant", "MultiThreshold", "Im2Col", "MaxPoolNHWC")
+            else ""
+        )
         nodes.append((op, inputs, f"v{number}", {key: data.draw(ATTRIBUTES[key]) for key in chosen}, domain))
         names.append(f"v{number}")
     proto = model(nodes, ARRAYS, shape, [names[-1]], opset=data.draw(st.sampled_from([9, 12, 15])))
@@ -860,7 +987,10 @@ class Draft:
     def halves(self, sizes):
         return self.number(
             np.array(
-                self.draw(st.lists(st.integers(-4, 4), min_size=int(np.prod(sizes)), max_size=int(np.prod(sizes)))), np.float32
+                self.draw(
+                    st.lists(st.integers(-4, 4), min_size=int(np.prod(sizes)), max_size=int(np.prod(sizes)))
+                ),
+                np.float32,
             ).reshape(sizes)
             / 2
         )
@@ -878,7 +1008,10 @@ class Draft:
                     x = self.add("Sign", self.add("Add", x, self.real(0.1)))
             case "where":
                 sides = [x, self.real(pick(0, 0, 0.5, -1))]
-                test = self.add(pick("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), *(sides if pick(True, False) else sides[::-1]))
+                test = self.add(
+                    pick("Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+                    *(sides if pick(True, False) else sides[::-1]),
+                )
                 x = self.add("Where", test, self.real(pick(1, 2)), self.real(pick(-1, 0, 1.5)))
             case "cast":
                 bits = self.add("Cast", self.add("GreaterOrEqual", x, self.real(0)), to=1)
@@ -889,43 +1022,84 @@ class Draft:
             case "vector":
                 x = self.add(pick("Add", "Mul", "Sub"), x, self.halves(pick(along, [1, *along], list(sizes))))
             case "cut":
-                x = self.add("Where", self.add(pick("GreaterOrEqual", "Less"), x, self.halves(along)), self.real(1), self.real(-1))
+                x = self.add(
+                    "Where",
+                    self.add(pick("GreaterOrEqual", "Less"), x, self.halves(along)),
+                    self.real(1),
+                    self.real(-1),
+                )
             case "linear":
                 x, count, out = self.add("Flatten", x), int(np.prod(sizes)), pick(1, 2, 4)
-                gemm = lambda: self.add("Gemm", x, self.signs(out, count), self.halves([out]), transB=1, alpha=pick(1.0, 0.5))  # noqa: E731
+                gemm = lambda: self.add(
+                    "Gemm", x, self.signs(out, count), self.halves([out]), transB=1, alpha=pick(1.0, 0.5)
+                )  # noqa: E731
                 x = gemm() if pick(True, False) else self.add("MatMul", x, self.signs(count, out))
             case "conv" if len(sizes) == 3 and min(sizes[1:]) > 1:
                 groups = pick(1, 2) if sizes[0] % 2 == 0 else 1
-                pads = pick({}, {"pads": [1, 0, 0, 1]}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"})
+                pads = pick(
+                    {},
+                    {"pads": [1, 0, 0, 1]},
+                    {"auto_pad": "SAME_UPPER"},
+                    {"auto_pad": "SAME_LOWER"},
+                    {"auto_pad": "VALID"},
+                )
                 x = self.add(
-                    "Conv", x, self.signs(pick(2, 4), sizes[0] // groups, 2, 2), group=groups, strides=[pick(1, 2), pick(1, 2)], **pads
+                    "Conv",
+                    x,
+                    self.signs(pick(2, 4), sizes[0] // groups, 2, 2),
+                    group=groups,
+                    strides=[pick(1, 2), pick(1, 2)],
+                    **pads,
                 )
             case "conv" if len(sizes) == 2 and sizes[1] > 1:
                 x = self.add("Conv", x, self.signs(2, sizes[0], 2), pads=[pick(0, 1), pick(0, 1)])
             case "pool" if len(sizes) == 3 and min(sizes[1:]) > 1:
                 window = {"kernel_shape": [2, 2], "strides": [pick(1, 2), pick(1, 2)]}
                 pads = {"pads": pick([0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 1]), "ceil_mode": pick(0, 1)}
-                x = self.add("MaxPool", x, **window, **pads) if pick(True, False) else self.add("AveragePool", x, **window)
+                x = (
+                    self.add("MaxPool", x, **window, **pads)
+                    if pick(True, False)
+                    else self.add("AveragePool", x, **window)
+                )
             case "transpose":
                 x = self.add("Transpose", x, perm=[0, *self.draw(st.permutations(range(1, len(sizes) + 1)))])
             case "reshape":
                 count = int(np.prod(sizes))
                 first = pick(*(k for k in range(1, count + 1) if count % k == 0))
-                x = self.add("Reshape", x, self.number([pick(0, -1), *pick([count], [first, count // first], [1, first, count // first])]))
+                x = self.add(
+                    "Reshape",
+                    x,
+                    self.number(
+                        [pick(0, -1), *pick([count], [first, count // first], [1, first, count // first])]
+                    ),
+                )
             case "clip":
-                x = self.add("Clip", x, self.real(-1), self.real(pick(1, 2))) if pick(True, False) else self.add("Relu", x)
+                x = (
+                    self.add("Clip", x, self.real(-1), self.real(pick(1, 2)))
+                    if pick(True, False)
+                    else self.add("Relu", x)
+                )
             case "pad" if len(sizes) == 3:
-                x = self.add("Pad", x, self.number([0, 0, pick(0, 1), 1, 0, 0, 1, 0]), self.real(pick(0, 1, -1)))
+                x = self.add(
+                    "Pad", x, self.number([0, 0, pick(0, 1), 1, 0, 0, 1, 0]), self.real(pick(0, 1, -1))
+                )
             case "pixels" if len(sizes) == 3:
                 mean = sizes[1] * sizes[2] in (1, 2, 4, 8, 16)
-                x = self.add("ReduceMean" if mean else "ReduceMax", x, axes=pick([2, 3], [-1, -2]), keepdims=pick(0, 1))
+                x = self.add(
+                    "ReduceMean" if mean else "ReduceMax", x, axes=pick([2, 3], [-1, -2]), keepdims=pick(0, 1)
+                )
             case "residue":
                 other = self.add("Clip", x, self.real(-1), self.real(1)) if pick(True, False) else x
                 rest = self.add("Sub", self.add("Sign", x), other)
                 x = self.add("Add", rest, other) if pick(True, False) else self.add("Add", other, rest)
             case "gather" if len(sizes) == 1:
                 x = self.add(
-                    "Gather", x, self.number(self.draw(st.lists(st.integers(-sizes[0], sizes[0] - 1), min_size=1, max_size=4))), axis=1
+                    "Gather",
+                    x,
+                    self.number(
+                        self.draw(st.lists(st.integers(-sizes[0], sizes[0] - 1), min_size=1, max_size=4))
+                    ),
+                    axis=1,
                 )
             case "product" if len(sizes) > 1:
                 x = self.add("MatMul", x, self.signs(sizes[-1], pick(1, 3)))
@@ -940,7 +1114,11 @@ class Draft:
 def test_whatever_is_read_is_what_onnx_runtime_computes(data):
     draft = Draft(data.draw)
     count = 3 if draft.batch == "n" else draft.batch
-    x = np.random.default_rng(data.draw(st.integers(0, 999))).integers(-2, 3, (count, *draft.shape)).astype(np.float32)
+    x = (
+        np.random.default_rng(data.draw(st.integers(0, 999)))
+        .integers(-2, 3, (count, *draft.shape))
+        .astype(np.float32)
+    )
     expected = x
     for _ in range(data.draw(st.integers(2, 9))):
         draft.step()
@@ -961,7 +1139,7 @@ def test_whatever_is_read_is_what_onnx_runtime_computes(data):
     assert np.array_equal(evaluate(chain, x), expected.reshape(count, -1))
 
 
-# -- real files ------------------------------------------------------------------------------------------------------------------
+# -- real files ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -975,14 +1153,29 @@ def zoo():
 def test_tfc_1w1a(zoo):
     chain = read_chain(zoo / "qonnx" / "TFC_1W1A.onnx")
     assert chain.shape == (1, 28, 28)
-    assert kinds(chain) == ["Affine", "Affine", "Sign", "Flatten", *["Linear", "BatchNorm", "Sign"] * 3, "Linear", *["Affine"] * 4]
-    assert [op.weights.shape for op in chain.ops if hasattr(op, "weights")] == [(64, 784), (64, 64), (64, 64), (10, 64)]
+    assert kinds(chain) == [
+        "Affine",
+        "Affine",
+        "Sign",
+        "Flatten",
+        *["Linear", "BatchNorm", "Sign"] * 3,
+        "Linear",
+        *["Affine"] * 4,
+    ]
+    assert [op.weights.shape for op in chain.ops if hasattr(op, "weights")] == [
+        (64, 784),
+        (64, 64),
+        (64, 64),
+        (10, 64),
+    ]
     assert all(op.zero == 1 for op in chain.ops if isinstance(op, Sign))
     assert chain.left_out == ()
 
 
 def test_tfc_1w2a_is_refused(zoo):
-    with pytest.raises(FileError, match=r"node 7 \(Quant 'Quant_13'\): it quantizes activations to 2 bits \(3 levels\)"):
+    with pytest.raises(
+        FileError, match=r"node 7 \(Quant 'Quant_13'\): it quantizes activations to 2 bits \(3 levels\)"
+    ):
         read_chain(zoo / "qonnx" / "TFC_1W2A.onnx")
 
 
@@ -1007,6 +1200,8 @@ def test_damaged_real_files(zoo):
     random = np.random.default_rng(0)
     for _ in range(60):
         damaged = bytearray(raw)
-        for place in random.integers(0, len(raw), 20) if random.random() < 0.5 else random.integers(0, 3000, 3):
+        for place in (
+            random.integers(0, len(raw), 20) if random.random() < 0.5 else random.integers(0, 3000, 3)
+        ):
             damaged[place] = random.integers(256)
         only_file_errors(bytes(damaged))

@@ -1,4 +1,6 @@
-"""Small ONNX files that ask for much: refused by our errors before memory or time is spent, by the reader and by the interpreter alike."""
+"""Small ONNX files that ask for much: refused by our errors before memory or time is spent, by the reader and
+by the interpreter alike.
+"""
 
 import tracemalloc
 from contextlib import suppress
@@ -17,7 +19,12 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from tests.io.test_onnx_seams import SIGN, F, model, sign  # noqa: E402
 
 HUGE = 1 << 40
-ENDS = [*sign("a", "s"), ("GlobalAveragePool", ["s"], "r"), ("Flatten", ["r"], "t"), ("MatMul", ["t", "h"], "y")]
+ENDS = [
+    *sign("a", "s"),
+    ("GlobalAveragePool", ["s"], "r"),
+    ("Flatten", ["r"], "t"),
+    ("MatMul", ["t", "h"], "y"),
+]
 NUMBERS = {**SIGN, "w": np.ones((1, 1, 1, 1), F), "h": np.ones((1, 2), F)}
 
 
@@ -34,7 +41,11 @@ def pool(op, **attributes):
 
 
 def flat(op, inputs, features=4, **constants):
-    nodes = [(op, inputs, "a", {"axis": 1} if op == "Gather" else {}), *sign("a", "s"), ("MatMul", ["s", "h"], "y")]
+    nodes = [
+        (op, inputs, "a", {"axis": 1} if op == "Gather" else {}),
+        *sign("a", "s"),
+        ("MatMul", ["s", "h"], "y"),
+    ]
     return model(nodes, {**SIGN, "h": np.ones((4, 2), F), **constants}, ["n", features])
 
 

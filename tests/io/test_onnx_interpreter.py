@@ -1,4 +1,6 @@
-"""The interpreter of ONNX operators against ONNX Runtime, operator by operator, over shapes, attributes and operator sets."""
+"""The interpreter of ONNX operators against ONNX Runtime, operator by operator, over shapes,
+attributes and operator sets.
+"""
 
 import zlib
 
@@ -23,8 +25,12 @@ CUSTOM = "qonnx.custom_op.general"
 
 def build(op, data, constants, opset, domain="", outputs=1, **attributes):
     """A graph of one operator; `data` is an array at place 0, or None where all inputs are constants."""
-    names = ([] if data is None else ["x"]) + [f"c{k}" if c is not None else "" for k, c in enumerate(constants)]
-    node = helper.make_node(op, names, [f"y{k}" if k else "y" for k in range(outputs)], domain=domain, **attributes)
+    names = ([] if data is None else ["x"]) + [
+        f"c{k}" if c is not None else "" for k, c in enumerate(constants)
+    ]
+    node = helper.make_node(
+        op, names, [f"y{k}" if k else "y" for k in range(outputs)], domain=domain, **attributes
+    )
     dead = [] if data is not None else [helper.make_node("Identity", ["x"], ["dead"])]
     given = np.zeros((1, 1), F) if data is None else data
     graph = helper.make_graph(
@@ -34,7 +40,11 @@ def build(op, data, constants, opset, domain="", outputs=1, **attributes):
         [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(np.array(c), f"c{k}") for k, c in enumerate(constants) if c is not None],
     )
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(CUSTOM, 1), helper.make_opsetid("ai.onnx.ml", 1)]
+    opsets = [
+        helper.make_opsetid("", opset),
+        helper.make_opsetid(CUSTOM, 1),
+        helper.make_opsetid("ai.onnx.ml", 1),
+    ]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
 
 
@@ -59,7 +69,9 @@ class Drawn:
     def __init__(self, op, number):
         self.random = np.random.default_rng(zlib.crc32(op.encode()) + number)
         self.opset = (
-            int(self.random.integers(16, 23)) if op in ("Where", "GreaterOrEqual", "LessOrEqual") else int(self.random.integers(11, 23))
+            int(self.random.integers(16, 23))
+            if op in ("Where", "GreaterOrEqual", "LessOrEqual")
+            else int(self.random.integers(11, 23))
         )
 
     def pick(self, *options):
@@ -69,11 +81,15 @@ class Drawn:
         return (self.random.integers(-8, 9, shape) / 4).astype(F)
 
     def shape(self, low=2, high=4):
-        return tuple(int(size) for size in self.random.integers(1, 4, int(self.random.integers(low, high + 1))))
+        return tuple(
+            int(size) for size in self.random.integers(1, 4, int(self.random.integers(low, high + 1)))
+        )
 
     def beside(self, shape):
         """A shape that broadcasts with another."""
-        return tuple(size if self.random.random() < 0.6 else 1 for size in shape[self.pick(0, 0, 1, len(shape)) :])
+        return tuple(
+            size if self.random.random() < 0.6 else 1 for size in shape[self.pick(0, 0, 1, len(shape)) :]
+        )
 
     def ints(self, values):
         return np.array(values, np.int64)
@@ -143,7 +159,11 @@ def convolution(d):
     sizes, kernel, rest = window(d, pool=False)
     groups, per, out = d.pick(1, 2, 3), d.pick(1, 2), d.pick(1, 2)
     bias = [d.real(groups * out)] if d.random.random() < 0.5 else []
-    return d.real(2, groups * per, *sizes), [d.real(groups * out, per, *kernel), *bias], {**rest, "group": groups}
+    return (
+        d.real(2, groups * per, *sizes),
+        [d.real(groups * out, per, *kernel), *bias],
+        {**rest, "group": groups},
+    )
 
 
 def largest(d):
@@ -212,7 +232,12 @@ def sliced(d):
         ([3], [0], [1], [-2]),
     ]
     first, last, axes, steps = cases[int(d.random.integers(len(cases)))]
-    given = [d.ints(first), d.ints(last), *([] if axes is None else [d.ints(axes)]), *([] if steps is None else [d.ints(steps)])]
+    given = [
+        d.ints(first),
+        d.ints(last),
+        *([] if axes is None else [d.ints(axes)]),
+        *([] if steps is None else [d.ints(steps)]),
+    ]
     return d.real(3, 4), given, {}
 
 
@@ -226,7 +251,11 @@ def cast(d):
 
 
 def gathered(d):
-    return d.real(3, 4), [d.pick(d.ints([0, -1, 2]), d.ints(1), d.ints([[0], [-2]]))], {"axis": d.pick(0, 1, -1)}
+    return (
+        d.real(3, 4),
+        [d.pick(d.ints([0, -1, 2]), d.ints(1), d.ints([[0], [-2]]))],
+        {"axis": d.pick(0, 1, -1)},
+    )
 
 
 DRAWN = {
@@ -270,7 +299,18 @@ DRAWN = {
     "ConstantOfShape": lambda d: (None, [d.ints([2, 3])], d.pick({}, {"value": numpy_helper.from_array(np.array([7], np.int64))})),
     "Range": lambda d: (None, d.pick([F(0), F(2), F(0.5)], [np.int64(5), np.int64(-2), np.int64(-3)], [np.int64(3), np.int64(1), np.int64(1)]), {}),
 }  # fmt: skip
-OWN = {"Binarizer", "BipolarQuant", "Im2Col", "IntQuant", "LceDequantize", "LceQuantize", "MaxPoolNHWC", "MultiThreshold", "Quant", "Rsqrt"}
+OWN = {
+    "Binarizer",
+    "BipolarQuant",
+    "Im2Col",
+    "IntQuant",
+    "LceDequantize",
+    "LceQuantize",
+    "MaxPoolNHWC",
+    "MultiThreshold",
+    "Quant",
+    "Rsqrt",
+}
 """Operators that ONNX Runtime does not have."""
 
 
@@ -302,7 +342,9 @@ def test_operators_against_onnx_runtime(op):
         if expected.dtype.kind in "iub":
             assert np.array_equal(found, expected), (rest, d.opset)
         else:
-            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6, err_msg=f"{rest}, opset {d.opset}")
+            np.testing.assert_allclose(
+                found, expected, rtol=2e-5, atol=1e-6, err_msg=f"{rest}, opset {d.opset}"
+            )
         compared += 1
     assert compared > 12
 
@@ -337,7 +379,11 @@ OLD = {
     ("Dropout", 7): ({"ratio": 0.5}, (2, 3), []),
     ("BatchNormalization", 7): ({"spatial": 1, "momentum": 0.9}, (2, 1, 3), [[2.0], [1.0], [0.5], [0.25]]),
     ("MaxPool", 8): ({"kernel_shape": [2, 2], "storage_order": 1}, (1, 1, 3, 3), []),
-    ("AveragePool", 7): ({"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1}, (1, 1, 3, 3), []),
+    ("AveragePool", 7): (
+        {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1},
+        (1, 1, 3, 3),
+        [],
+    ),
     ("Max", 7): ({}, (2, 3), []),
 }
 
@@ -354,14 +400,34 @@ X = np.array([[-1.5, -0.5, 0.0, 0.5, 1.5, 3.0]], F)
 MAPS = np.arange(18, dtype=F).reshape(1, 3, 3, 2)
 BY_HAND = {
     "BipolarQuant": (X, [F(0.5)], {}, [[-0.5, -0.5, 0.5, 0.5, 0.5, 0.5]]),
-    "Quant": (X, [F(1), F(0), F(2)], {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}, [[-2, 0, 0, 0, 1, 1]]),
-    "IntQuant": (X, [F(0.5), F(1), F(1)], {"signed": 0, "narrow": 0, "rounding_mode": "FLOOR"}, [[-0.5, -0.5, 0, 0, 0, 0]]),
-    "MultiThreshold": (X, [np.array([[-1, 0.5]] * 6, F)], {"out_scale": 2.0, "out_bias": -1.0}, [[-1, 1, 1, 3, 3, 3]]),
+    "Quant": (
+        X,
+        [F(1), F(0), F(2)],
+        {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"},
+        [[-2, 0, 0, 0, 1, 1]],
+    ),
+    "IntQuant": (
+        X,
+        [F(0.5), F(1), F(1)],
+        {"signed": 0, "narrow": 0, "rounding_mode": "FLOOR"},
+        [[-0.5, -0.5, 0, 0, 0, 0]],
+    ),
+    "MultiThreshold": (
+        X,
+        [np.array([[-1, 0.5]] * 6, F)],
+        {"out_scale": 2.0, "out_bias": -1.0},
+        [[-1, 1, 1, 3, 3, 3]],
+    ),
     "LceQuantize": (X, [], {}, [[-1, -1, 1, 1, 1, 1]]),
     "LceDequantize": (X, [], {}, X),
     "Rsqrt": (np.array([[4, 0.25]], F), [], {}, [[0.5, 2]]),
     "MaxPoolNHWC": (MAPS, [], {"kernel_shape": [2, 2], "strides": [2, 2]}, [[[[8, 9]]]]),
-    "Im2Col": (MAPS, [], {"kernel_size": [2, 2], "stride": [2, 2], "input_shape": "(1,3,3,2)"}, [[[[0, 1, 2, 3, 6, 7, 8, 9]]]]),
+    "Im2Col": (
+        MAPS,
+        [],
+        {"kernel_size": [2, 2], "stride": [2, 2], "input_shape": "(1,3,3,2)"},
+        [[[[0, 1, 2, 3, 6, 7, 8, 9]]]],
+    ),
     "Binarizer": (X, [], {"threshold": 0.5}, [[0, 0, 0, 0, 1, 1]]),
 }
 
@@ -373,7 +439,7 @@ def test_operators_of_others_by_hand(op):
     assert np.array_equal(interpreted(raw, x), np.array(expected))
 
 
-# -- bounds and refusals -------------------------------------------------------------------------------------------------------------
+# -- bounds and refusals -------------------------------------------------------------------------------------
 
 
 def test_bounds_on_rounding_hold():
@@ -388,7 +454,8 @@ def test_bounds_on_rounding_hold():
         for k in range(3):
             exact = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x[0], w[:, k], strict=True))
             assert (
-                0 < abs(Fraction(float(found.values[0, k])) - exact) <= Fraction(float(found.errors[0, k])) or exact == found.values[0, k]
+                0 < abs(Fraction(float(found.values[0, k])) - exact) <= Fraction(float(found.errors[0, k]))
+                or exact == found.values[0, k]
             )
     whole = build("MatMul", np.ones((1, 40), F), [np.ones((40, 3), F) / 4], 15)
     assert Program(read_graph(whole), "y").run(np.ones((1, 40))).values["y"].exact
@@ -405,7 +472,9 @@ def test_a_decision_within_rounding_is_uncertain_and_stays_so():
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])], [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.ones((1, 1), F), "one")],
     )  # fmt: skip
-    raw = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8).SerializeToString()
+    raw = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8
+    ).SerializeToString()
     tiny = float(w[0, 0]) * 1e-20
     found = Program(read_graph(raw), "y").run(np.array([[1e-20, 0.0, tiny / 0.3]]))
     assert found.scores.errors.max() <= 2
@@ -417,7 +486,13 @@ def test_a_decision_within_rounding_is_uncertain_and_stays_so():
     [
         ("Relu", X, [], {"slope": 1.0}, "its attribute 'slope' is not known"),
         ("Expand", X, [np.array([1 << 40, 6])], {}, "values that a comparison may make"),
-        ("Conv", np.ones((1, 1, 2, 2), F), [np.ones((1, 1, 1, 1), F)], {"pads": [1 << 30] * 4}, "values that a comparison may make"),
+        (
+            "Conv",
+            np.ones((1, 1, 2, 2), F),
+            [np.ones((1, 1, 1, 1), F)],
+            {"pads": [1 << 30] * 4},
+            "values that a comparison may make",
+        ),
         (
             "MaxPool",
             np.ones((1, 1, 2, 2), F),

@@ -1,4 +1,6 @@
-"""ONNX graphs in which something could be left out: inputs, attributes, samples of a batch, nodes; and imports that prove themselves."""
+"""ONNX graphs in which something could be left out: inputs, attributes, samples of a batch, nodes; and
+imports that prove themselves.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,8 @@ EYE = np.eye(2, dtype=F)
 def model(nodes, constants, shape, opset=17, kind=TensorProto.FLOAT, outputs=("y",)):
     """Nodes are (op, inputs, output, attributes)."""
     made = [
-        helper.make_node(op, names, [out] if isinstance(out, str) else out, **rest[0] if rest else {}) for op, names, out, *rest in nodes
+        helper.make_node(op, names, [out] if isinstance(out, str) else out, **rest[0] if rest else {})
+        for op, names, out, *rest in nodes
     ]
     graph = helper.make_graph(
         made,
@@ -31,7 +34,9 @@ def model(nodes, constants, shape, opset=17, kind=TensorProto.FLOAT, outputs=("y
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString()
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    ).SerializeToString()
 
 
 def run(raw, x):
@@ -59,7 +64,7 @@ def equal(raw, inputs, X, batch=None):
 GRID = np.array([[a, b] for a in range(-3, 4) for b in range(-3, 4)], F)
 
 
-# -- every input counts ----------------------------------------------------------------------------------------------------------
+# -- every input counts --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op", ["Max", "Min", "Sum", "Mean"])
@@ -75,8 +80,15 @@ def test_operators_of_any_number_of_inputs(op, place):
 
 
 def test_a_bound_of_higher_rank_adds_axes():
-    nodes = [("Max", ["x", "bound"], "m"), *sign("m", "s"), ("Reshape", ["s", "flat"], "t"), ("MatMul", ["t", "w"], "y")]
-    raw = model(nodes, {**SIGN, "bound": np.full((1, 1, 1), -2, F), "flat": np.array([-1, 2]), "w": EYE}, ["n", 2])
+    nodes = [
+        ("Max", ["x", "bound"], "m"),
+        *sign("m", "s"),
+        ("Reshape", ["s", "flat"], "t"),
+        ("MatMul", ["t", "w"], "y"),
+    ]
+    raw = model(
+        nodes, {**SIGN, "bound": np.full((1, 1, 1), -2, F), "flat": np.array([-1, 2]), "w": EYE}, ["n", 2]
+    )
     equal(raw, Integers(-3, 3), GRID)
 
 
@@ -99,12 +111,16 @@ def test_numbers_that_differ_from_sample_to_sample_are_refused(shape):
 
 
 def test_more_inputs_than_an_operator_has():
-    raw = model([("Relu", ["x", "c"], "r"), *sign("r", "s"), ("MatMul", ["s", "w"], "y")], {**SIGN, "c": F(1), "w": EYE}, ["n", 2])
+    raw = model(
+        [("Relu", ["x", "c"], "r"), *sign("r", "s"), ("MatMul", ["s", "w"], "y")],
+        {**SIGN, "c": F(1), "w": EYE},
+        ["n", 2],
+    )
     with pytest.raises(FileError, match=r"node 0 \(Relu\): it has 2 inputs, but 1 at most are known"):
         read_chain(raw)
 
 
-# -- signs of clipped values -----------------------------------------------------------------------------------------------------
+# -- signs of clipped values ---------------------------------------------------------------------------------
 
 CLIPPED = {
     "relu": [("Relu", ["q"], "r")],
@@ -122,7 +138,12 @@ CLIPPED = {
 @pytest.mark.parametrize("options", [{}, {"zero": 1}, {"zero": -1}])
 def test_the_sign_of_clipped_values_has_two_values(name, options):
     """Larq's ste_heaviside after tf2onnx, and its kin: no rule for sign(0) turns 0 and 1 into -1 and +1."""
-    nodes = [("MatMul", ["x", "w"], "q"), *CLIPPED[name], ("Sign", ["r"], "s"), ("Gemm", ["s", "h", "c"], "y")]
+    nodes = [
+        ("MatMul", ["x", "w"], "q"),
+        *CLIPPED[name],
+        ("Sign", ["r"], "s"),
+        ("Gemm", ["s", "h", "c"], "y"),
+    ]
     constants = {**SIGN, "two": F(2), "both": np.array([1, 2], F), "w": np.array([[1, -1], [1, 1]], F)}
     raw = model(nodes, {**constants, "h": np.array([[1, 2], [-3, 1]], F), "c": np.array([0, 9], F)}, ["n", 2])
     found = read_onnx(raw, inputs=Integers(-3, 3), **options)
@@ -130,7 +151,13 @@ def test_the_sign_of_clipped_values_has_two_values(name, options):
 
 
 def test_values_clipped_at_zero_in_some_channels_only():
-    nodes = [("MatMul", ["x", "w"], "q"), ("Relu", ["q"], "p"), ("Add", ["p", "b"], "r"), ("Sign", ["r"], "s"), ("MatMul", ["s", "w"], "y")]
+    nodes = [
+        ("MatMul", ["x", "w"], "q"),
+        ("Relu", ["q"], "p"),
+        ("Add", ["p", "b"], "r"),
+        ("Sign", ["r"], "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
     raw = model(nodes, {"w": EYE, "b": np.array([0, -1], F)}, ["n", 2])
     for options in ({}, {"zero": 1}, {"zero": -1}):
         with pytest.raises(FileError, match="clipped at zero in some channels only"):
@@ -145,11 +172,13 @@ def test_the_sign_of_unsigned_numbers():
     assert found.network.logits(X).tolist() == run(raw, X).tolist()
 
 
-# -- every attribute counts ------------------------------------------------------------------------------------------------------
+# -- every attribute counts ----------------------------------------------------------------------------------
 
 
 def test_the_tables_of_attributes_are_those_of_all_operator_sets():
-    """Each attribute that some operator set from 7 on gives to an operation that is read stands in the table, and no other."""
+    """Each attribute that some operator set from 7 on gives to an operation that is read stands in the
+    table, and no other.
+    """
     unread = {"Constant": {"sparse_value", "value_string", "value_strings"}, "Range": {"stash_type"}}
     for op in sorted(ACCEPTED):
         schemas = []
@@ -167,8 +196,14 @@ def test_the_tables_of_attributes_are_those_of_all_operator_sets():
 
 
 def test_an_attribute_that_is_not_known():
-    raw = model([("Relu", ["x"], "r", {"slope": 0.5}), *sign("r", "s"), ("MatMul", ["s", "w"], "y")], {**SIGN, "w": EYE}, ["n", 2])
-    with pytest.raises(FileError, match=r"node 0 \(Relu\): its attribute 'slope' is not known. Known are none"):
+    raw = model(
+        [("Relu", ["x"], "r", {"slope": 0.5}), *sign("r", "s"), ("MatMul", ["s", "w"], "y")],
+        {**SIGN, "w": EYE},
+        ["n", 2],
+    )
+    with pytest.raises(
+        FileError, match=r"node 0 \(Relu\): its attribute 'slope' is not known. Known are none"
+    ):
         read_chain(raw)
 
 
@@ -180,8 +215,16 @@ def test_an_attribute_that_nothing_asked_for(monkeypatch):
 
 
 def test_empty_axes_that_say_nothing_is_reduced():
-    nodes = [("ReduceMean", ["x", "none"], "r", {"noop_with_empty_axes": 1}), *sign("r", "s"), ("MatMul", ["s", "w"], "y")]
-    equal(model(nodes, {**SIGN, "none": np.zeros(0, np.int64), "w": EYE}, ["n", 2], opset=18), Integers(-3, 3), GRID)
+    nodes = [
+        ("ReduceMean", ["x", "none"], "r", {"noop_with_empty_axes": 1}),
+        *sign("r", "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
+    equal(
+        model(nodes, {**SIGN, "none": np.zeros(0, np.int64), "w": EYE}, ["n", 2], opset=18),
+        Integers(-3, 3),
+        GRID,
+    )
 
 
 def test_parts_of_the_shape_of_a_constant():
@@ -196,7 +239,11 @@ def test_parts_of_the_shape_of_a_constant():
 
 
 def test_padding_of_nothing_is_nothing():
-    nodes = [("Pad", ["x"], "p", {"pads": [0, 0, 0, 0], "value": 1.0}), ("Sign", ["p"], "s"), ("MatMul", ["s", "w"], "y")]
+    nodes = [
+        ("Pad", ["x"], "p", {"pads": [0, 0, 0, 0], "value": 1.0}),
+        ("Sign", ["p"], "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
     chain = read_chain(model(nodes, {"w": EYE}, ["n", 2], opset=10))
     assert [type(op).__name__ for op in chain.ops] == ["Sign", "Linear"]
 
@@ -210,7 +257,12 @@ POOLS = {
 
 @pytest.mark.parametrize("name", POOLS)
 def test_pools_that_runtimes_read_differently(name):
-    nodes = [*sign("x", "s"), ("MaxPool", ["s"], "p", POOLS[name]), ("Flatten", ["p"], "f"), ("MatMul", ["f", "w"], "y")]
+    nodes = [
+        *sign("x", "s"),
+        ("MaxPool", ["s"], "p", POOLS[name]),
+        ("Flatten", ["p"], "f"),
+        ("MatMul", ["f", "w"], "y"),
+    ]
     with pytest.raises(FileError, match="which runtimes read differently"):
         read_chain(model(nodes, {**SIGN, "w": np.ones((9, 2), F)}, ["n", 1, 3, 3]))
 
@@ -223,7 +275,9 @@ def test_pads_beside_auto_pad():
         ("MatMul", ["f", "w"], "y"),
     ]
     with pytest.raises(FileError, match=r"it has both pads \[1, 1, 1, 1\] and auto_pad 'SAME_UPPER'"):
-        read_chain(model(nodes, {**SIGN, "k": np.ones((1, 1, 1, 1), F), "w": np.ones((9, 2), F)}, ["n", 1, 3, 3]))
+        read_chain(
+            model(nodes, {**SIGN, "k": np.ones((1, 1, 1, 1), F), "w": np.ones((9, 2), F)}, ["n", 1, 3, 3])
+        )
 
 
 def test_operator_sets_that_are_not_known_yet():
@@ -240,14 +294,29 @@ def test_a_file_with_two_graphs():
     assert read_chain(raw + number(1, 8)).ops
 
 
-# -- what stands behind the scores ---------------------------------------------------------------------------------------------------
+# -- what stands behind the scores ---------------------------------------------------------------------------
 
 BEHIND = {
-    "the class along the batch": ([("Softmax", ["z"], "p"), ("ArgMax", ["p"], "y", {"axis": 0})], "does not hold all values of a sample"),
-    "whole numbers": ([("Softmax", ["z"], "p"), ("Cast", ["p"], "y", {"to": 7})], "which can change the class"),
-    "a yes or no": ([("ArgMax", ["z"], "p", {"axis": 1}), ("Cast", ["p"], "y", {"to": 9})], "which can change the class"),
-    "logarithms twice": ([("LogSoftmax", ["z"], "p"), ("Log", ["p"], "y")], "logarithms of what may be negative"),
-    "a class of the class": ([("ArgMax", ["z"], "p", {"axis": 1}), ("ArgMax", ["p"], "y", {"axis": 1})], "must be the end of the network"),
+    "the class along the batch": (
+        [("Softmax", ["z"], "p"), ("ArgMax", ["p"], "y", {"axis": 0})],
+        "does not hold all values of a sample",
+    ),
+    "whole numbers": (
+        [("Softmax", ["z"], "p"), ("Cast", ["p"], "y", {"to": 7})],
+        "which can change the class",
+    ),
+    "a yes or no": (
+        [("ArgMax", ["z"], "p", {"axis": 1}), ("Cast", ["p"], "y", {"to": 9})],
+        "which can change the class",
+    ),
+    "logarithms twice": (
+        [("LogSoftmax", ["z"], "p"), ("Log", ["p"], "y")],
+        "logarithms of what may be negative",
+    ),
+    "a class of the class": (
+        [("ArgMax", ["z"], "p", {"axis": 1}), ("ArgMax", ["p"], "y", {"axis": 1})],
+        "must be the end of the network",
+    ),
 }
 
 
@@ -255,7 +324,9 @@ BEHIND = {
 def test_tails_that_change_the_class(name):
     nodes, message = BEHIND[name]
     with pytest.raises(FileError, match=message):
-        read_chain(model([*sign("x", "s"), ("MatMul", ["s", "w"], "z"), *nodes], {**SIGN, "w": EYE}, ["n", 2]))
+        read_chain(
+            model([*sign("x", "s"), ("MatMul", ["s", "w"], "z"), *nodes], {**SIGN, "w": EYE}, ["n", 2])
+        )
 
 
 @pytest.mark.parametrize("nodes", [
@@ -274,7 +345,7 @@ def test_tails_that_do_not(nodes):
     assert (logits[np.arange(len(GRID)), theirs] == logits[np.arange(len(GRID)), mine]).all()
 
 
-# -- imports that prove themselves ---------------------------------------------------------------------------------------------------
+# -- imports that prove themselves ---------------------------------------------------------------------------
 
 HIDDEN = [("MatMul", ["x", "w"], "q"), ("Add", ["q", "b"], "r"), *sign("r", "s"), ("MatMul", ["s", "h"], "t"), *sign("t", "u"), ("MatMul", ["u", "w"], "y")]  # fmt: skip
 NUMBERS = {**SIGN, "w": EYE + 1, "b": np.array([1, -2], F), "h": np.array([[1, -1], [1, 1]], F)}
@@ -287,7 +358,9 @@ def test_the_report_says_by_whom_and_on_how_many_samples():
     assert found.proof.layers == 2
     assert not found.proof.unseen
     assert "equal to an interpreter of ONNX operators in float64 and ONNX Runtime on " in str(found)
-    assert "nothing was compared" in str(read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3), prove=False))
+    assert "nothing was compared" in str(
+        read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3), prove=False)
+    )
 
 
 def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
@@ -295,7 +368,9 @@ def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
     raw = model(HIDDEN, NUMBERS, ["n", 2])
     monkeypatch.setitem(patterns._RULES, "Add", lambda node, values, flow: flow)
     with pytest.raises(
-        FileError, match=r"not what the source computes; the first difference is at node 0 \(MatMul\): neuron \d of layer 1"
+        FileError,
+        match=r"not what the source computes; the first difference is at node 0 \(MatMul\): "
+        r"neuron \d of layer 1",
     ):
         read_onnx(raw, inputs=Integers(-3, 3))
 
@@ -306,7 +381,9 @@ def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
         return found if node.number != 4 else layers.linear(node, rules.flow_of(given), abs(given[1].array))
 
     monkeypatch.setitem(reader.RULES, "MatMul", half)
-    with pytest.raises(FileError, match=r"the first difference is at node 4 \(MatMul\): neuron \d of layer 2"):
+    with pytest.raises(
+        FileError, match=r"the first difference is at node 4 \(MatMul\): neuron \d of layer 2"
+    ):
         read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))
 
 
@@ -314,7 +391,10 @@ def test_wrong_scores_are_noticed(monkeypatch):
     raw = model([*HIDDEN[:-1], ("Gemm", ["u", "w", "b"], "y", {"alpha": 0.5})], NUMBERS, ["n", 2])
     right = layers.gemm
     monkeypatch.setattr(rules, "gemm", lambda node, flow, weights, bias: right(node, flow, weights, None))
-    with pytest.raises(FileError, match=r"not what the source computes; the first difference is at node 7 \(Gemm\): score \d is"):
+    with pytest.raises(
+        FileError,
+        match=r"not what the source computes; the first difference is at node 7 \(Gemm\): score \d is",
+    ):
         read_onnx(raw, inputs=Integers(-3, 3))
 
 
@@ -332,13 +412,15 @@ def test_fixed_batches_and_channels_last_are_compared_layer_by_layer():
              *sign("l", "s"), ("Reshape", ["s", "flat"], "f"), ("MatMul", ["f", "w"], "y")]  # fmt: skip
     w = np.random.default_rng(0).choice([-1, 1], (8, 2)).astype(F)
     for batch in (None, 1, 3):
-        raw = model(nodes, {**SIGN, "k": k, "flat": np.array([batch or -1, 8]), "w": w}, [batch or "n", 3, 3, 1])
+        raw = model(
+            nodes, {**SIGN, "k": k, "flat": np.array([batch or -1, 8]), "w": w}, [batch or "n", 3, 3, 1]
+        )
         found = read_onnx(raw, inputs=BitInputs())
         assert found.proof.layers == 1
         assert not found.proof.left
 
 
-# -- constants as large as the batch ----------------------------------------------------------------------------------------------
+# -- constants as large as the batch -------------------------------------------------------------------------
 
 
 def likes(shape, fill):
@@ -348,7 +430,12 @@ def likes(shape, fill):
         made += [(fill, ["sizes"], "ones", {"value": numpy_helper.from_array(np.ones(1, F))})]
     else:
         made += [(fill, ["one", "sizes"], "ones")]
-    nodes = [*made, ("Neg", ["ones"], "less"), ("Where", ["on", "ones", "less"], "s"), ("MatMul", ["s", "w"], "y")]
+    nodes = [
+        *made,
+        ("Neg", ["ones"], "less"),
+        ("Where", ["on", "ones", "less"], "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
     return model(nodes, {"zero": F(0), "one": F(1), "w": EYE}, shape)
 
 
@@ -363,14 +450,23 @@ def test_ones_like_the_data(fill, batch):
 
 
 def test_constants_as_long_as_the_batch_are_only_compared_element_by_element():
-    ones = [("Shape", ["x"], "sizes"), ("ConstantOfShape", ["sizes"], "ones", {"value": numpy_helper.from_array(np.ones(1, F))})]
+    ones = [
+        ("Shape", ["x"], "sizes"),
+        ("ConstantOfShape", ["sizes"], "ones", {"value": numpy_helper.from_array(np.ones(1, F))}),
+    ]
     tail = [*sign("a", "s"), ("MatMul", ["s", "w"], "y")]
     shifted = model([*ones, ("Sub", ["x", "ones"], "a"), *tail], {**SIGN, "w": EYE}, ["n", 2])
     equal(shifted, Integers(-3, 3), GRID)
     total = [*ones, ("ReduceSum", ["ones"], "t", {"keepdims": 0}), ("Sub", ["x", "t"], "a"), *tail]
     with pytest.raises(FileError, match=r"ReduceSum.*all samples of a batch"):
         read_onnx(model(total, {**SIGN, "w": EYE}, ["n", 2]), inputs=Integers(-3, 3))
-    wide = [*ones, ("Unsqueeze", ["x", "first"], "u"), ("Sub", ["u", "ones"], "v"), ("Squeeze", ["v", "first"], "a"), *tail]
+    wide = [
+        *ones,
+        ("Unsqueeze", ["x", "first"], "u"),
+        ("Sub", ["u", "ones"], "v"),
+        ("Squeeze", ["v", "first"], "a"),
+        *tail,
+    ]
     with pytest.raises(FileError, match=r"does not fit|several|axes"):
         read_onnx(model(wide, {**SIGN, "w": EYE, "first": np.array([2])}, ["n", 2]), inputs=Integers(-3, 3))
     biased = [*sign("x", "b"), *ones, ("Gemm", ["b", "w", "ones"], "a"), *tail]
@@ -378,7 +474,7 @@ def test_constants_as_long_as_the_batch_are_only_compared_element_by_element():
         read_onnx(model(biased, {**SIGN, "w": EYE}, ["n", 2]), inputs=Integers(-3, 3))
 
 
-# -- what is picked ---------------------------------------------------------------------------------------------------------------
+# -- what is picked ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -387,12 +483,21 @@ def test_constants_as_long_as_the_batch_are_only_compared_element_by_element():
 def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(count, outputs, tail):
     weights = np.array([[1, -1, 1], [1, 1, -1]], F)
     last = (tail, ["m"], "p", {"axis": 1} if tail == "Softmax" else {})
-    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "m"), last, ("TopK", ["p", "k"], ["v", "i"], {"axis": 1})]
+    nodes = [
+        *sign("x", "s"),
+        ("MatMul", ["s", "w"], "m"),
+        last,
+        ("TopK", ["p", "k"], ["v", "i"], {"axis": 1}),
+    ]
     raw = model(nodes, {**SIGN, "w": weights, "k": np.array([count])}, ["n", 2], outputs=outputs)
     found = read_onnx(raw, inputs=Integers(-3, 3))
     assert found.network.source.outputs == "other"
     classes = (
-        ort.InferenceSession(raw, providers=["CPUExecutionProvider"]).run(None, {"x": GRID})[outputs.index("i")] if "i" in outputs else None
+        ort.InferenceSession(raw, providers=["CPUExecutionProvider"]).run(None, {"x": GRID})[
+            outputs.index("i")
+        ]
+        if "i" in outputs
+        else None
     )
     if classes is not None:
         scores = found.network.logits(GRID)

@@ -1,4 +1,6 @@
-"""Networks written as ONNX: ONNX Runtime gives the same bits, match counts, scores and classes; the file can be read back."""
+"""Networks written as ONNX: ONNX Runtime gives the same bits, match counts, scores and classes;
+the file can be read back.
+"""
 
 import os
 from fractions import Fraction
@@ -50,7 +52,9 @@ def run(content, x):
 def numbers(network, X):
     """Raw samples as the file takes them: categories by their numbers."""
     columns = [
-        [coding.categories.index(value) for value in column] if isinstance(coding, OneHot) else column.astype(float)
+        [coding.categories.index(value) for value in column]
+        if isinstance(coding, OneHot)
+        else column.astype(float)
         for coding, column in zip(network.encoder.codings, X.T, strict=True)
     ]
     return np.array(columns, float).T
@@ -90,7 +94,11 @@ def random_maps(seed):
     shape = (int(random.integers(1, 4)), int(random.integers(3, 7)), int(random.integers(3, 7)))
     top = int(random.integers(2, 6)) if random.random() < 0.3 else None
     layers = []
-    encoder = Encoder.of_bits(int(np.prod(shape))) if top is None else Encoder([integer(1, 1 + top)] * int(np.prod(shape)))
+    encoder = (
+        Encoder.of_bits(int(np.prod(shape)))
+        if top is None
+        else Encoder([integer(1, 1 + top)] * int(np.prod(shape)))
+    )
     for place in range(int(random.integers(1, 4))):
         if place and min(shape[1:]) > 1 and random.random() < 0.4:
             pads = random.integers(0, 2, 4).tolist()
@@ -108,15 +116,29 @@ def random_maps(seed):
             )
             out = groups * int(random.integers(1, 3))
             weights = pick(out, shape[0] // groups, *kernel)
-            least = ConvLayer(weights, [0] * out, window, groups, top if place == 0 else None).sizes.max(initial=1)
+            least = ConvLayer(weights, [0] * out, window, groups, top if place == 0 else None).sizes.max(
+                initial=1
+            )
             tau = random.integers(-1, least + 2, (out, *window.positions))
-            layers.append(ConvLayer(weights, tau if random.random() < 0.5 else tau[:, 0, 0], window, groups, top if place == 0 else None))
+            layers.append(
+                ConvLayer(
+                    weights,
+                    tau if random.random() < 0.5 else tau[:, 0, 0],
+                    window,
+                    groups,
+                    top if place == 0 else None,
+                )
+            )
         shape = layers[-1].output_shape
     if random.random() < 0.5:
         layers.append(DenseLayer(pick(4, int(np.prod(shape))), random.integers(0, 5, 4)))
     head = Head(pick(3, layers[-1].outputs), random.integers(-2, 3, 3), [1, Fraction(1, 3), 2])
     network = Network(encoder, layers, head)
-    X = random.choice([-1, 1], (20, encoder.features)) if top is None else random.integers(1, 2 + top, (20, encoder.features))
+    X = (
+        random.choice([-1, 1], (20, encoder.features))
+        if top is None
+        else random.integers(1, 2 + top, (20, encoder.features))
+    )
     return network, X
 
 
@@ -144,7 +166,14 @@ def test_the_class_is_exact_where_floats_are_not(head):
 def test_thresholds_are_compared_as_float64():
     cut = 0.1 + 2**-50
     network = Network(Encoder([threshold(cut), threshold(0.1)]), [], Head([[1, 0], [0, 1], [-1, -1]]))
-    X = np.array([[np.nextafter(cut, 0), np.nextafter(0.1, 0)], [cut, 0.1], [np.nextafter(cut, 1), np.float32(0.1)], [-1e300, 1e-300]])
+    X = np.array(
+        [
+            [np.nextafter(cut, 0), np.nextafter(0.1, 0)],
+            [cut, 0.1],
+            [np.nextafter(cut, 1), np.float32(0.1)],
+            [-1e300, 1e-300],
+        ]
+    )
     check(network, X)
 
 
@@ -162,11 +191,16 @@ def test_large_sums_are_exact():
 def test_levels_that_are_no_steps_of_one():
     encoder = Encoder([Steps((0.5, 2.5)), Steps((1.0,), 0, 3, True), unused()])
     layer = LevelLayer([[1, -1, 1], [-1, 1, 0]], [2, 1], encoder.tops)
-    check(Network(encoder, [layer], Head([[1, 0], [0, 1]])), np.array([[0.5, 1, 9], [2.4, 0, 9], [3, 3, 9], [-1, 2, 9.0]]))
+    check(
+        Network(encoder, [layer], Head([[1, 0], [0, 1]])),
+        np.array([[0.5, 1, 9], [2.4, 0, 9], [3, 3, 9], [-1, 2, 9.0]]),
+    )
 
 
 def test_a_common_threshold_is_found_for_zero_padding():
-    """Positions at the border have their own tau, but come from one threshold on the sum: the file says that one."""
+    """Positions at the border have their own tau, but come from one threshold on the sum:
+    the file says that one.
+    """
     window = Window((1, 4, 4), 3, pads=1)
     sizes = ConvLayer(np.ones((2, 1, 3, 3), int), [0, 0], window).sizes
     theta = np.repeat([1, -2], 16)
@@ -177,7 +211,7 @@ def test_a_common_threshold_is_found_for_zero_padding():
     assert np.array_equal(back.match_counts(X), network.match_counts(X))
 
 
-# -- and back --------------------------------------------------------------------------------------------------------------------
+# -- and back ------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -245,12 +279,16 @@ def test_written_networks_of_every_coding_by_the_interpreter(data):
 
 
 def test_written_maps_by_the_interpreter_and_by_the_reader():
-    """Every export is run by another program; those that can be read back prove themselves, and have the same classes."""
+    """Every export is run by another program; those that can be read back prove themselves,
+    and have the same classes.
+    """
     read = 0
     for seed in range(60, 100):
         network, X = random_maps(seed)
         content = check(network, X)
-        assert np.array_equal(interpreted(content, np.asarray(X, float), "scores"), network.logits(X, engine="definition"))
+        assert np.array_equal(
+            interpreted(content, np.asarray(X, float), "scores"), network.logits(X, engine="definition")
+        )
         domain = Integers(1, 1 + network.layers[0].top) if network.reads_levels else Reals()
         try:
             back = read_onnx(content, inputs=domain)
@@ -274,7 +312,7 @@ def test_a_published_network_goes_out_and_back():
     assert np.array_equal(back.predict(X), network.predict(X))
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------------
+# -- files ---------------------------------------------------------------------------------------------------
 
 SMALL = Network.of_bits([DenseLayer([[1, -1, 1]], [2])], Head([[1], [-1]]), classes=["on", "off"])
 

@@ -1,4 +1,6 @@
-"""One order of features: a network read from a file takes samples, queries and names as the file has them, channels last or first."""
+"""One order of features: a network read from a file takes samples, queries and names as the file has them,
+channels last or first.
+"""
 
 import json
 from fractions import Fraction
@@ -8,7 +10,19 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Source, Window, integer, threshold
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    PoolLayer,
+    Source,
+    Window,
+    integer,
+    threshold,
+)
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
@@ -23,7 +37,7 @@ TOP = 3
 SHAPE = (2, 2, 2)  # height, width, channels
 
 
-# -- queries about a file ------------------------------------------------------------------------------------------------------
+# -- queries about a file ------------------------------------------------------------------------------------
 
 
 def channels_last_file(path, rng, *, tail=None, divide=1):
@@ -34,9 +48,12 @@ def channels_last_file(path, rng, *, tail=None, divide=1):
     bias = (rng.integers(-3, 4, 3) / divide + 0.25 / divide).astype(np.float32)
     last = rng.choice([-1.0, 1.0], (6, 3)).astype(np.float32)
     constants = [
-        tensors.from_array(a, n) for n, a in {"kernel": kernel, "bias": bias, "last": last, "zero": np.zeros(1, np.float32)}.items()
+        tensors.from_array(a, n)
+        for n, a in {"kernel": kernel, "bias": bias, "last": last, "zero": np.zeros(1, np.float32)}.items()
     ]
-    constants += [tensors.from_array(np.array([value], np.float32), name) for name, value in (("one", 1), ("minus", -1))]
+    constants += [
+        tensors.from_array(np.array([value], np.float32), name) for name, value in (("one", 1), ("minus", -1))
+    ]
     nodes = [
         helper.make_node("Transpose", ["x"], ["first"], perm=[0, 3, 1, 2]),
         helper.make_node("Conv", ["first", "kernel", "bias"], ["sums"]),
@@ -48,7 +65,8 @@ def channels_last_file(path, rng, *, tail=None, divide=1):
     if tail is not None:
         nodes.append(helper.make_node(tail, ["scores"], ["end"], axis=1))
     batch = [
-        helper.make_tensor_value_info(*about) for about in (("x", 1, ["n", *SHAPE]), ("scores" if tail is None else "end", 1, ["n", 3]))
+        helper.make_tensor_value_info(*about)
+        for about in (("x", 1, ["n", *SHAPE]), ("scores" if tail is None else "end", 1, ["n", 3]))
     ]
     graph = helper.make_graph(nodes, "net", batch[:1], batch[1:], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
@@ -67,20 +85,33 @@ ALL = np.array(list(product(range(TOP + 1), repeat=8)))
 
 
 def some_query(rng, path, scale=1):
-    """A box in which few inputs can change, and the question whether the class of one of its corners is left somewhere."""
+    """A box in which few inputs can change, and the question whether the class of one of its corners
+    is left somewhere.
+    """
     low = rng.integers(0, TOP + 1, 8)
     high = np.where(rng.random(8) < 0.4, rng.integers(low, TOP + 1), low)
     label = int(outputs_of(path, [low / scale])[0].argmax())
     rows = [[Inequality({k: 1, label: -1}, 0)] for k in range(3) if k != label]
-    return Query(8, 3, [Case(Box([Fraction(int(v)) / scale for v in low], [Fraction(int(v)) / scale for v in high]), rows)])
+    return Query(
+        8,
+        3,
+        [Case(Box([Fraction(int(v)) / scale for v in low], [Fraction(int(v)) / scale for v in high]), rows)],
+    )
 
 
 def violations(path, query, scale=1):
     """The whole samples of the query's one box that violate it, one by one."""
-    low, high = (np.array([float(value * scale) for value in ends]) for ends in (query.cases[0].box.lower, query.cases[0].box.upper))
+    low, high = (
+        np.array([float(value * scale) for value in ends])
+        for ends in (query.cases[0].box.lower, query.cases[0].box.upper)
+    )
     inside = ALL[((low <= ALL) & (high >= ALL)).all(axis=1)]
     scores = outputs_of(path, inside / scale)
-    return [x for x, y in zip(inside, scores, strict=True) if query.violated_by([Fraction(int(v)) / scale for v in x], y.tolist())]
+    return [
+        x
+        for x, y in zip(inside, scores, strict=True)
+        if query.violated_by([Fraction(int(v)) / scale for v in x], y.tolist())
+    ]
 
 
 @pytest.mark.parametrize("scale", [1, 4])
@@ -131,9 +162,13 @@ def test_queries_on_the_command_line(tmp_path, capsys):
 
 
 def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
-    chain = Chain("net", (2,), (Linear("a", np.array([[1.0, 1.0]])), Sign("s"), Linear("b", np.array([[1.0], [-1.0]]))))
+    chain = Chain(
+        "net", (2,), (Linear("a", np.array([[1.0, 1.0]])), Sign("s"), Linear("b", np.array([[1.0], [-1.0]])))
+    )
     network = lower(chain, Integers(0, 4, step=Fraction(1, 4), start=Fraction(1, 3))).network
-    query = Query(2, 2, [Case(Box([Fraction(4, 3)] * 2, [Fraction(4, 3)] * 2), [[Inequality({0: 1, 1: -1}, 0)]])])
+    query = Query(
+        2, 2, [Case(Box([Fraction(4, 3)] * 2, [Fraction(4, 3)] * 2), [[Inequality({0: 1, 1: -1}, 0)]])]
+    )
     answer = sg.verify(network, query)
     assert answer.witness == (4, 4)
     assert answer.data()["source_witness"] == ["4/3", "4/3"]
@@ -144,16 +179,27 @@ def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
 
 
 def test_bits_of_a_file_have_the_files_values():
-    chain = Chain("net", (2,), (Linear("fc", np.array([[1.0, 1.0]])), Sign("sign"), Linear("out", np.array([[1.0], [-1.0]]))))
+    chain = Chain(
+        "net",
+        (2,),
+        (Linear("fc", np.array([[1.0, 1.0]])), Sign("sign"), Linear("out", np.array([[1.0], [-1.0]]))),
+    )
     network = lower(chain, BitInputs(-1, 1)).network
-    for low, high, holds in (((1, 1), (1, 1), True), ((-1, 1), (1, 1), True), ((-1, -1), (1, 1), False), ((-1, -1), (-1, -1), False)):
+    for low, high, holds in (
+        ((1, 1), (1, 1), True),
+        ((-1, 1), (1, 1), True),
+        ((-1, -1), (1, 1), False),
+        ((-1, -1), (-1, -1), False),
+    ):
         query = Query(2, 2, [Case(Box(low, high), [[Inequality({1: 1, 0: -1}, 0)]])])
         assert isinstance(sg.verify(network, query), sg.Proved) == holds
 
 
 def test_what_is_not_the_files_output_is_not_asked(tmp_path):
     rng = np.random.default_rng(3)
-    plain, soft, hard = (channels_last_file(tmp_path / f"{tail}.onnx", rng, tail=tail) for tail in (None, "Softmax", "Hardmax"))
+    plain, soft, hard = (
+        channels_last_file(tmp_path / f"{tail}.onnx", rng, tail=tail) for tail in (None, "Softmax", "Hardmax")
+    )
     compared = some_query(rng, plain)
     absolute = Query(8, 3, [Case(compared.cases[0].box, [[Inequality({0: 1}, 1)]])])
     read = {path: sg.read_onnx(path, inputs=Integers(0, TOP)).network for path in (plain, soft, hard)}
@@ -161,20 +207,31 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
     sg.verify(read[plain], absolute)
     sg.verify(read[soft], compared)
     for copy in (read[soft], sg.simplify(read[soft]), read[soft].unrolled()):
-        with pytest.raises(QuestionError, match=r"more than compare outputs, and the network's scores only compare as .*Softmax"):
+        with pytest.raises(
+            QuestionError,
+            match=r"more than compare outputs, and the network's scores only compare as .*Softmax",
+        ):
             sg.verify(copy, absolute)
         with pytest.raises(QuestionError, match="more than compare outputs"):
             sg.reason.problems_of(copy, absolute)
     sg.save(read[soft], tmp_path / "soft.sugenet")
     with pytest.raises(QuestionError, match="more than compare outputs"):
         sg.verify(sg.load(tmp_path / "soft.sugenet"), absolute)
-    with pytest.raises(QuestionError, match="a query is about the whole file, but its outputs are not the network's scores"):
+    with pytest.raises(
+        QuestionError, match="a query is about the whole file, but its outputs are not the network's scores"
+    ):
         sg.verify(read[hard], compared)
 
 
 def test_a_part_of_a_file_answers_no_query_about_it():
     floats = np.random.default_rng(0).normal(size=(3, 4))
-    ops = (Linear("stem", floats), Sign("s1"), Linear("fc", np.ones((2, 3))), Sign("s2"), Linear("out", np.eye(2) * 2 - 1))
+    ops = (
+        Linear("stem", floats),
+        Sign("s1"),
+        Linear("fc", np.ones((2, 3))),
+        Sign("s2"),
+        Linear("out", np.eye(2) * 2 - 1),
+    )
     found = split(Chain("net", (4,), ops), Reals())
     assert found.stem is not None
     with pytest.raises(QuestionError, match="computed in floats in front: stem, s1"):
@@ -190,7 +247,7 @@ def test_a_source_checks_its_numbers():
         Source(start="much")
 
 
-# -- shapes --------------------------------------------------------------------------------------------------------------------
+# -- shapes --------------------------------------------------------------------------------------------------
 
 
 def test_samples_in_the_shape_of_the_file(tmp_path):
@@ -206,7 +263,11 @@ def test_samples_in_the_shape_of_the_file(tmp_path):
     assert (network.logits(flat) == scores).all()
     assert (network.logits(X[3]) == scores[3]).all()
     assert network.trace(X[3]).scores == network.trace(flat[3]).scores
-    assert network.encoder.names[:3] == ("channel 0 pixel (0,0)", "channel 1 pixel (0,0)", "channel 0 pixel (0,1)")
+    assert network.encoder.names[:3] == (
+        "channel 0 pixel (0,0)",
+        "channel 1 pixel (0,0)",
+        "channel 0 pixel (0,1)",
+    )
     assert sg.whatif(network, X[3]).changed == sg.whatif(network, flat[3]).changed
     assert sg.count(network, X[3], sg.L0(1)).counts == sg.count(network, flat[3].tolist(), sg.L0(1)).counts
     assert str(sg.verify_against(found, path, X)).startswith("equal on 20 samples")
@@ -217,7 +278,9 @@ def test_samples_in_the_shape_of_the_file(tmp_path):
 def test_a_shape_that_does_not_fit_is_refused_with_both(tmp_path):
     network = Network(Encoder.of_integers(12, 0, 3, shape=(2, 3, 2)), [], Head(np.ones((2, 36), int)))
     for wrong in ((5, 2, 2, 3), (5, 3, 2, 2), (2, 2, 3), (4, 12, 2), (12, 2)):
-        with pytest.raises(EncodingError, match=r"X has shape .*: give \(samples, 12\) or \(samples, 2, 3, 2\)") as caught:
+        with pytest.raises(
+            EncodingError, match=r"X has shape .*: give \(samples, 12\) or \(samples, 2, 3, 2\)"
+        ) as caught:
             network.predict(np.zeros(wrong, int))
         assert str(wrong) in str(caught.value)
         with pytest.raises(EncodingError, match=r"one sample is needed, of shape \(12,\) or \(2, 3, 2\)"):
@@ -230,7 +293,9 @@ def test_a_shape_that_does_not_fit_is_refused_with_both(tmp_path):
 
 
 def test_axes_of_length_1_may_be_left_out():
-    network = Network(Encoder.of_integers(6, 0, 3, shape=(1, 2, 3)), [], Head(np.arange(36).reshape(2, 18) % 3 - 1))
+    network = Network(
+        Encoder.of_integers(6, 0, 3, shape=(1, 2, 3)), [], Head(np.arange(36).reshape(2, 18) % 3 - 1)
+    )
     X = np.random.default_rng(0).integers(0, 4, (4, 6))
     expected = network.match_counts(X)
     for shape in ((4, 1, 2, 3), (4, 2, 3), (4, 2, 3, 1)):
@@ -243,7 +308,7 @@ def test_axes_of_length_1_may_be_left_out():
         flat.match_counts(X.reshape(4, 2, 3))
 
 
-# -- the twin whose channels come first ------------------------------------------------------------------------------------------
+# -- the twin whose channels come first ----------------------------------------------------------------------
 
 
 def window_of(rng, shape):
@@ -280,17 +345,25 @@ KINDS = [("conv", None), ("conv", 2), ("level", 2), ("dense", None), ("pool", No
 
 
 def twins(seed, kind, top, most=3):
-    """A network over images channel by channel, the same pixel by pixel, and for each feature of the second its place in the first."""
+    """A network over images channel by channel, the same pixel by pixel, and for each feature of the second
+    its place in the first.
+    """
     rng = np.random.default_rng(seed)
     shape = (2, *map(int, rng.integers(2, most + 1, 2)))
     count = int(np.prod(shape))
-    encoder = Encoder([integer(0, top)] * count if top else [threshold(float(cut), 0, 3, whole=True) for cut in rng.integers(1, 4, count)])
+    encoder = Encoder(
+        [integer(0, top)] * count
+        if top
+        else [threshold(float(cut), 0, 3, whole=True) for cut in rng.integers(1, 4, count)]
+    )
     layers = [] if kind == "none" else [first_layer(rng, kind, shape, top)]
     width = layers[0].outputs if layers else count
     if layers and rng.random() < 0.5:
         layers.append(DenseLayer(rng.integers(-1, 2, (3, width)), rng.integers(1, 3, 3)))
         width = 3
-    first = Network(encoder, layers, Head(rng.choice([-1, 1], (3, width)), bias=rng.integers(0, 2, 3).tolist()))
+    first = Network(
+        encoder, layers, Head(rng.choice([-1, 1], (3, width)), bias=rng.integers(0, 2, 3).tolist())
+    )
     encoder, layers, head = pixel_by_pixel(first.encoder, first.layers, first.head, shape)
     last = Network(Encoder(encoder.codings, encoder.names, (*shape[1:], shape[0])), layers, head)
     return first, last, pixel_order(shape), rng
@@ -309,7 +382,9 @@ def test_a_network_pixel_by_pixel_computes_what_its_twin_does(kind, top, seed, t
     assert last.encoder.names == tuple(first.encoder.names[place] for place in order)
     for engine in ("definition", "numpy", "numba"):
         assert (first.match_counts(X, engine=engine) == last.match_counts(moved, engine=engine)).all()
-        for ours, theirs in zip(first.hidden(X, engine), last.hidden(moved.reshape(-1, *last.encoder.shape), engine), strict=True):
+        for ours, theirs in zip(
+            first.hidden(X, engine), last.hidden(moved.reshape(-1, *last.encoder.shape), engine), strict=True
+        ):
             assert (ours == theirs).all()
     for other in (last.unrolled(), sg.simplify(last)):
         assert (other.logits(moved) == last.logits(moved)).all()
@@ -317,7 +392,11 @@ def test_a_network_pixel_by_pixel_computes_what_its_twin_does(kind, top, seed, t
     if last.layers:
         ours, theirs = first.trace(X[0]), last.trace(moved[0])
         for a, b in zip(ours.layers, theirs.layers, strict=True):
-            assert [a.matches.tolist(), a.tau.tolist(), a.sizes.tolist()] == [b.matches.tolist(), b.tau.tolist(), b.sizes.tolist()]
+            assert [a.matches.tolist(), a.tau.tolist(), a.sizes.tolist()] == [
+                b.matches.tolist(),
+                b.tau.tolist(),
+                b.sizes.tolist(),
+            ]
         neuron = first.neuron(1, 1)
         bits = [bit for place in order for bit in first.encoder.group(int(place))]
         assert last.neuron(1, 1).weights == tuple(np.array(neuron.weights)[bits])
@@ -344,10 +423,16 @@ def test_questions_pixel_by_pixel_have_the_answers_of_the_twin(kind, top, seed):
     assert sg.count(first, x.tolist(), sg.L0(1)).counts == sg.count(last, moved.tolist(), sg.L0(1)).counts
     reasons = [sg.why(net, row.tolist(), region, minimal="size") for net, row in ((first, x), (last, moved))]
     assert len(reasons[0].reasons[0].features) == len(reasons[1].reasons[0].features)
-    query = Query.around(moved.tolist(), 1, int(last.predict(moved[None])[0]), 3, low=0, high=3 if top is None else top)
+    query = Query.around(
+        moved.tolist(), 1, int(last.predict(moved[None])[0]), 3, low=0, high=3 if top is None else top
+    )
     back = np.argsort(order)
     box = query.cases[0].box
-    turned = Query(query.inputs, 3, [Case(Box([box.lower[i] for i in back], [box.upper[i] for i in back]), query.cases[0].condition)])
+    turned = Query(
+        query.inputs,
+        3,
+        [Case(Box([box.lower[i] for i in back], [box.upper[i] for i in back]), query.cases[0].condition)],
+    )
     assert type(sg.verify(last, query)) is type(sg.verify(first, turned))
 
 

@@ -1,4 +1,6 @@
-"""Imports that prove themselves: the report says what was compared, and a reader that is wrong is refused at the right module."""
+"""Imports that prove themselves: the report says what was compared,
+and a reader that is wrong is refused at the right module.
+"""
 
 import json
 from dataclasses import replace
@@ -44,7 +46,9 @@ def binary(*parts):
     with torch.no_grad():
         for part in module.modules():
             if isinstance(part, nn.Linear | nn.Conv2d):
-                part.weight.copy_(torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0))
+                part.weight.copy_(
+                    torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0)
+                )
                 part.bias.copy_(torch.randint(-1, 2, part.bias.shape, generator=generator).float())
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 part.running_mean.copy_(torch.randn(part.num_features, generator=generator))
@@ -65,8 +69,8 @@ def test_the_report_says_what_was_compared_and_by_whom():
     assert proof.bits == proof.samples * 21
     assert proof.scores == proof.samples * 3
     assert str(found).splitlines()[-1].strip() == (
-        f"equal to the module itself in float64 on {proof.samples} samples, {proof.near} of them near thresholds: "
-        f"{proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores"
+        f"equal to the module itself in float64 on {proof.samples} samples, {proof.near} of them near "
+        f"thresholds: {proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores"
     )
     assert json.loads(json.dumps(found.data()))["proof"]["samples"] == proof.samples
 
@@ -82,7 +86,11 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
     for module, shape, inputs in (
         (dense(), (40,), sg.BitInputs()),
         (binary(nn.Linear(30, 8), Cut(), nn.Linear(8, 2)), (30,), sg.Integers(0, 255)),
-        (binary(nn.Conv2d(2, 3, 3, padding=1), Cut(), nn.Flatten(), nn.Linear(75, 2)), (2, 5, 5), sg.Integers(0, 15)),
+        (
+            binary(nn.Conv2d(2, 3, 3, padding=1), Cut(), nn.Flatten(), nn.Linear(75, 2)),
+            (2, 5, 5),
+            sg.Integers(0, 15),
+        ),
     ):
         network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False).network
         domain = Domain.of_encoder(network.encoder)
@@ -110,7 +118,9 @@ def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
     right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).network.layers[0]
     assert not right.constant[neuron]
     monkeypatch.setattr(lower, "thresholds", wrong)
-    with pytest.raises(FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"):
+    with pytest.raises(
+        FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"
+    ):
         sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
 
 
@@ -146,31 +156,66 @@ MUTANTS = {
     ),
     "an earlier pad of a later layer is lost": (
         [(lower, "padded", drops_the_first_pad), (bits, "padded", drops_the_first_pad)],
-        lambda: ones(nn.Conv2d(1, 2, 1), Cut(), nn.ZeroPad2d((1, 0, 0, 0)), nn.Conv2d(2, 2, 1, padding=(0, 1)), Cut(), *mean(2)),
+        lambda: ones(
+            nn.Conv2d(1, 2, 1),
+            Cut(),
+            nn.ZeroPad2d((1, 0, 0, 0)),
+            nn.Conv2d(2, 2, 1, padding=(0, 1)),
+            Cut(),
+            *mean(2),
+        ),
         (1, 1, 3),
         r"3 \(Conv2d\)",
     ),
     "padding never counts": (
         [(sums, "averaged_window", never_counts_pads)],
-        lambda: ones(nn.Conv2d(1, 2, 1), nn.AvgPool2d(2, 1, 1), Do(lambda x: x - 0.5), Cut(), nn.Flatten(), nn.Linear(24, 2)),
+        lambda: ones(
+            nn.Conv2d(1, 2, 1),
+            nn.AvgPool2d(2, 1, 1),
+            Do(lambda x: x - 0.5),
+            Cut(),
+            nn.Flatten(),
+            nn.Linear(24, 2),
+        ),
         (1, 2, 3),
         r"0 \(Conv2d\)",
     ),
     "steps go in front of the pool": (
         [(sums, "_spread", sums.unrolled)],
-        lambda: binary(nn.Conv2d(1, 2, 1), nn.MaxPool2d((1, 3), 1, (0, 1)), nn.Flatten(), nn.BatchNorm1d(6), Cut(), nn.Linear(6, 2)),
+        lambda: binary(
+            nn.Conv2d(1, 2, 1),
+            nn.MaxPool2d((1, 3), 1, (0, 1)),
+            nn.Flatten(),
+            nn.BatchNorm1d(6),
+            Cut(),
+            nn.Linear(6, 2),
+        ),
         (1, 1, 3),
         r"0 \(Conv2d\)",
     ),
     "pixels are flattened channel by channel": (
         [(lower, "flat_order", lambda places, shape, order: places)],
-        lambda: binary(nn.Conv2d(1, 2, 1), Cut(), Do(lambda x: x.permute(0, 2, 3, 1).flatten(1)), nn.Linear(12, 4), Cut(), nn.Linear(4, 2)),
+        lambda: binary(
+            nn.Conv2d(1, 2, 1),
+            Cut(),
+            Do(lambda x: x.permute(0, 2, 3, 1).flatten(1)),
+            nn.Linear(12, 4),
+            Cut(),
+            nn.Linear(4, 2),
+        ),
         (1, 2, 3),
         r"3 \(Linear\)",
     ),
     "a negative scale is not a reversal": (
         [(lower, "PoolLayer", lambda window, every: sg.PoolLayer(window))],
-        lambda: ones(nn.Conv2d(1, 2, 1), nn.MaxPool2d((1, 2), 1), Do(lambda x: 1.5 - x), Cut(), nn.Flatten(), nn.Linear(4, 2)),
+        lambda: ones(
+            nn.Conv2d(1, 2, 1),
+            nn.MaxPool2d((1, 2), 1),
+            Do(lambda x: 1.5 - x),
+            Cut(),
+            nn.Flatten(),
+            nn.Linear(4, 2),
+        ),
         (1, 1, 3),
         r"0 \(Conv2d\)",
     ),
@@ -188,14 +233,16 @@ def test_a_reader_that_is_wrong_again_is_refused_at_the_module(monkeypatch, name
         sg.from_torch(make(), example, inputs=sg.Integers(0, 3))
 
 
-# -- ties and rounding -------------------------------------------------------------------------------------------------------------
+# -- ties and rounding ---------------------------------------------------------------------------------------
 
 
 def test_ties_count_where_floats_are_exact(monkeypatch):
     module = binary(nn.Linear(4, 3), Cut(), nn.Linear(3, 2))
     torch.nn.init.zeros_(module[0].bias)
     fold = lower.thresholds
-    monkeypatch.setattr(lower, "thresholds", lambda rows, sizes, decide, zero: fold(rows, sizes, decide, -zero))
+    monkeypatch.setattr(
+        lower, "thresholds", lambda rows, sizes, decide, zero: fold(rows, sizes, decide, -zero)
+    )
     with pytest.raises(FileError, match=r"first difference is at 0 \(Linear\).*has 0 before its sign, so on"):
         sg.from_torch(module, torch.zeros(1, 4), inputs=sg.BitInputs())
 
@@ -221,7 +268,9 @@ def test_values_within_rounding_are_left_out_and_counted():
 
 def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
     weights = np.array([[1.0, -1.0, 1.0], [0.5, 0.25, -2.0]])
-    norm = BatchNorm("norm", np.array([0.7, -1.3]), np.array([0.1, 0.2]), np.array([0.3, -2.1]), np.array([1.7, 0.4]), 1e-5)
+    norm = BatchNorm(
+        "norm", np.array([0.7, -1.3]), np.array([0.1, 0.2]), np.array([0.3, -2.1]), np.array([1.7, 0.4]), 1e-5
+    )
     chain = Chain("example", (3,), (Linear("fc", weights), norm, Sign("sign"), Linear("head", np.eye(2))))
     bounds = rounding_of(chain, Integers(0, 255))
     assert 0 < bounds.signs[2] < 1e-10
@@ -236,7 +285,9 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
             exact = Fraction(0.7 if k == 0 else -1.3) * (total - Fraction(0.3 if k == 0 else -2.1))
             near = float(exact) / root[k] + (0.1, 0.2)[k]
             assert abs(near - seen[k]) <= bounds.signs[2]
-    plain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Flatten("flat"), Linear("head", np.eye(2))))
+    plain = Chain(
+        "example", (3,), (Linear("fc", weights), Sign("sign"), Flatten("flat"), Linear("head", np.eye(2)))
+    )
     assert rounding_of(plain, Integers(0, 255)).signs[1] == 0
     assert rounding_of(plain, Integers(0, 255, step=Fraction(1, 255))).signs[1] > 0
     assert rounding_of(plain, Integers(0, 255), replace(SINGLE, whole=True)).signs[1] == 0
@@ -291,9 +342,17 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     assert found.proof.layers >= 1
     assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
     whole = judge_of_chain(found.stem)
-    chain = Chain("example", (6,), (*found.stem.ops, Linear("fc", module[2].weight.detach().numpy()), Sign("sign"), *found.tail))
+    chain = Chain(
+        "example",
+        (6,),
+        (*found.stem.ops, Linear("fc", module[2].weight.detach().numpy()), Sign("sign"), *found.tail),
+    )
     with pytest.raises(FileError, match="not what the source computes"):
-        prove_import(replace(found, tail=(Affine("more", np.full(1, 2.0), np.zeros(1)), *found.tail)), chain, [judge_of_chain(chain)])
+        prove_import(
+            replace(found, tail=(Affine("more", np.full(1, 2.0), np.zeros(1)), *found.tail)),
+            chain,
+            [judge_of_chain(chain)],
+        )
     assert whole.run(np.zeros((1, 6))).stages
 
 
@@ -319,7 +378,9 @@ def test_the_default_float_is_as_it_was():
 
 def test_rounding_inside_an_elementwise_step_is_no_difference():
     """2x - 1 and back is x, but for the numbers that are lost beside 1."""
-    module = binary(Do(lambda x: 2 * x - 1), Do(lambda x: (x + 1) / 2), Cut(), nn.Linear(6, 4), Cut(), nn.Linear(4, 2))
+    module = binary(
+        Do(lambda x: 2 * x - 1), Do(lambda x: (x + 1) / 2), Cut(), nn.Linear(6, 4), Cut(), nn.Linear(4, 2)
+    )
     proof = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals()).proof
     assert proof.left > 0
     assert proof.scores > 0
@@ -327,7 +388,9 @@ def test_rounding_inside_an_elementwise_step_is_no_difference():
 
 def test_weights_made_in_the_forward_pass_may_have_other_last_digits_in_float64():
     latent = torch.linspace(-1, 1, 24).reshape(4, 6)
-    made = Do(lambda x: nn.functional.linear(x, (latent.sign() * latent.abs().mean(1, keepdim=True)).to(x.dtype)))
+    made = Do(
+        lambda x: nn.functional.linear(x, (latent.sign() * latent.abs().mean(1, keepdim=True)).to(x.dtype))
+    )
     found = sg.from_torch(binary(made, Cut(), nn.Linear(4, 2)), torch.zeros(1, 6), inputs=sg.Integers(0, 3))
     assert found.proof.judges == ("the module itself in float64",)
     assert found.proof.layers == 1

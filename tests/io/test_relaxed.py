@@ -21,8 +21,19 @@ def floats(*shape):
     return RNG.normal(size=shape).astype(np.float32)
 
 
-STEM = (Convolution("stem", floats(3, 1, 2, 2), floats(3)), Clip("relu", 0.0, float("inf")), Affine("bn", floats(3), floats(3)), Sign("s0"))
-MIDDLE = (Convolution("conv", signs(4, 3, 2, 2)), Sign("s1"), Flatten("flat"), Linear("fc", signs(5, 36)), Sign("s2"))
+STEM = (
+    Convolution("stem", floats(3, 1, 2, 2), floats(3)),
+    Clip("relu", 0.0, float("inf")),
+    Affine("bn", floats(3), floats(3)),
+    Sign("s0"),
+)
+MIDDLE = (
+    Convolution("conv", signs(4, 3, 2, 2)),
+    Sign("s1"),
+    Flatten("flat"),
+    Linear("fc", signs(5, 36)),
+    Sign("s2"),
+)
 EXACT_HEAD = (Linear("out", signs(3, 5), floats(3)),)
 FLOAT_HEAD = (Linear("out", floats(3, 5), floats(3)), Clip("relu6", 0.0, 6.0))
 
@@ -44,7 +55,9 @@ def test_an_exact_chain_is_lowered_whole():
     chain = Chain("net", (4,), (Linear("fc", signs(3, 4)), Sign("s"), Linear("out", signs(2, 3))))
     found = split(chain, BitInputs())
     assert type(found) is Imported
-    partly = split(Chain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], Linear("out", floats(2, 3)))), BitInputs())
+    partly = split(
+        Chain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], Linear("out", floats(2, 3)))), BitInputs()
+    )
     assert isinstance(partly, PartlyImported)
     X = RNG.choice([-1, 1], (10, 4))
     assert partly.stem is None

@@ -16,7 +16,12 @@ from sugenet.io import read_samples
 
 def network(*codings, names=None, classes=("no", "yes")):
     encoder = Encoder(codings, names)
-    return Network(encoder, (DenseLayer(np.ones((1, encoder.width), int), [1]),), Head(np.ones((len(classes), 1), int)), classes)
+    return Network(
+        encoder,
+        (DenseLayer(np.ones((1, encoder.width), int), [1]),),
+        Head(np.ones((len(classes), 1), int)),
+        classes,
+    )
 
 
 def save(path, pixels, mode=None):
@@ -33,7 +38,7 @@ def png(path, width, height):
     return path
 
 
-# -- images --------------------------------------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------------------
 
 SHADES = np.array([[0, 100, 128, 255]], np.uint8)
 
@@ -64,7 +69,9 @@ def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
     for name in ("x.png", "x.tif", "x.pgm"):
         file = save(tmp_path / name, deep)
         assert read_samples(file, network(*[integer(0, 255)] * 4))[0].tolist() == [[0, 4, 128, 255]]
-        assert read_samples(file, network(*[threshold(0.5, 0, 1)] * 4))[0].tolist() == [(deep[0] / 65535).tolist()]
+        assert read_samples(file, network(*[threshold(0.5, 0, 1)] * 4))[0].tolist() == [
+            (deep[0] / 65535).tolist()
+        ]
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.float32])
@@ -109,7 +116,7 @@ def test_a_cut_image_is_refused(tmp_path):
         read_samples(file, network(*[integer(0, 255)] * 4))
 
 
-# -- arrays --------------------------------------------------------------------------------------------------------------------
+# -- arrays --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("y", [[1, 0, 1], [1.0, 0.0, 1.0], [True, False, True], ["yes", "no", "yes"]])
@@ -161,7 +168,7 @@ def test_a_target_column_is_for_csv_alone(tmp_path, name):
         read_samples(tmp_path / name, network(bit(), bit()), "kind")
 
 
-# -- CSV -----------------------------------------------------------------------------------------------------------------------
+# -- CSV -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,7 +192,10 @@ def test_wrong_tables_are_named(tmp_path, text, message):
 
 def test_numbers_in_cells(tmp_path):
     (tmp_path / "x.csv").write_text("1e3,-.5\n+2.,inf\n")
-    assert read_samples(tmp_path / "x.csv", network(threshold(0.5), threshold(0.5)))[0].tolist() == [[1000, -0.5], [2, float("inf")]]
+    assert read_samples(tmp_path / "x.csv", network(threshold(0.5), threshold(0.5)))[0].tolist() == [
+        [1000, -0.5],
+        [2, float("inf")],
+    ]
 
 
 def test_columns_that_nobody_reads_may_share_a_name(tmp_path):
@@ -200,7 +210,11 @@ def test_the_line_of_a_cell_counts_lines_within_quotes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("raw", "message"), [(b"\xef\xbb\xbfx1,x2\r\n1,0\r\n", None), (b"\xff\xfe1,0\n", "standard input is no text in UTF-8: byte 0 is wrong")]
+    ("raw", "message"),
+    [
+        (b"\xef\xbb\xbfx1,x2\r\n1,0\r\n", None),
+        (b"\xff\xfe1,0\n", "standard input is no text in UTF-8: byte 0 is wrong"),
+    ],
 )
 def test_standard_input_is_read_like_a_file(monkeypatch, raw, message):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="latin-1"))

@@ -1,4 +1,6 @@
-"""Modules that were once read wrongly, the smallest of each: every one is equal to PyTorch on all its samples, or refused by name."""
+"""Modules that were once read wrongly, the smallest of each: every one is equal to PyTorch on all its
+samples, or refused by name.
+"""
 
 from itertools import product
 
@@ -87,14 +89,23 @@ def norm(features, shifts):
         lambda: Do(lambda x: F.pad(x, (1, 0), value=0.0)),
     ],
 )
-@pytest.mark.parametrize("second", [lambda: nn.Conv2d(1, 2, (1, 2), padding="same"), lambda: nn.Conv2d(1, 2, 2, padding=1, stride=2)])
+@pytest.mark.parametrize(
+    "second",
+    [lambda: nn.Conv2d(1, 2, (1, 2), padding="same"), lambda: nn.Conv2d(1, 2, 2, padding=1, stride=2)],
+)
 def test_two_pads_in_a_row_are_both_there(first, second):
     levels(made((1, 1, 2), first(), second(), Sign()), (1, 1, 2))
     bits(made((1, 1, 3), first(), second(), Sign()), (1, 1, 3))
 
 
 def test_pads_of_one_value_compose_and_of_two_are_refused():
-    same_value = made((1, 1, 2), nn.ConstantPad2d((1, 0, 0, 0), 2.0), nn.ConstantPad2d((0, 1, 1, 0), 2.0), nn.Conv2d(1, 1, 2), Sign())
+    same_value = made(
+        (1, 1, 2),
+        nn.ConstantPad2d((1, 0, 0, 0), 2.0),
+        nn.ConstantPad2d((0, 1, 1, 0), 2.0),
+        nn.Conv2d(1, 1, 2),
+        Sign(),
+    )
     levels(same_value, (1, 1, 2))
     two = made((1, 1, 2), nn.ConstantPad2d((1, 0, 0, 0), 2.0), nn.Conv2d(1, 1, 1, padding=1), Sign())
     with pytest.raises(FileError, match=r"1 \(Conv2d\): padded with 2 and then with 0"):
@@ -104,19 +115,36 @@ def test_pads_of_one_value_compose_and_of_two_are_refused():
 def test_padding_goes_through_what_follows_it():
     scaled = made((1, 1, 3), Sign(), nn.ZeroPad2d(1), Do(lambda x: (x + 1) / 2), nn.Conv2d(1, 1, 2), Sign())
     levels(scaled, (1, 1, 3))
-    signed = made((1, 1, 3), shift(-0.5), Sign(), nn.ZeroPad2d((1, 0, 0, 0)), Sign(), nn.Conv2d(1, 2, (1, 2)), Sign())
+    signed = made(
+        (1, 1, 3), shift(-0.5), Sign(), nn.ZeroPad2d((1, 0, 0, 0)), Sign(), nn.Conv2d(1, 2, (1, 2)), Sign()
+    )
     levels(signed, (1, 1, 3))
     raw = made((1, 1, 3), nn.ZeroPad2d((1, 0, 0, 0)), shift(-1.0), Sign(), nn.Conv2d(1, 2, (1, 2)), Sign())
     levels(raw, (1, 1, 3))
-    before_sum = made((1, 1, 3), nn.ConstantPad2d((1, 0, 0, 0), 2.0), Do(lambda x: 1 - x), nn.Conv2d(1, 2, (1, 2)), Sign())
+    before_sum = made(
+        (1, 1, 3), nn.ConstantPad2d((1, 0, 0, 0), 2.0), Do(lambda x: 1 - x), nn.Conv2d(1, 2, (1, 2)), Sign()
+    )
     levels(before_sum, (1, 1, 3))
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-@pytest.mark.parametrize("pool", [lambda: nn.AvgPool2d(2, 1), lambda: nn.AdaptiveAvgPool2d(1), lambda: nn.AvgPool2d((1, 2))])
+@pytest.mark.parametrize(
+    "pool", [lambda: nn.AvgPool2d(2, 1), lambda: nn.AdaptiveAvgPool2d(1), lambda: nn.AvgPool2d((1, 2))]
+)
 def test_averages_of_padded_bits(value, pool):
     levels(made((1, 1, 3), shift(-1.0), Sign(), nn.ConstantPad2d((1, 0, 1, 0), value), pool()), (1, 1, 3))
-    levels(made((1, 1, 3), shift(-1.0), Sign(), nn.ConstantPad2d((1, 0, 1, 0), value), pool(), shift(-0.25), Sign()), (1, 1, 3))
+    levels(
+        made(
+            (1, 1, 3),
+            shift(-1.0),
+            Sign(),
+            nn.ConstantPad2d((1, 0, 1, 0), value),
+            pool(),
+            shift(-0.25),
+            Sign(),
+        ),
+        (1, 1, 3),
+    )
 
 
 def test_padded_maps_that_are_flattened_are_refused():
@@ -148,7 +176,15 @@ def test_steps_for_each_feature_stay_behind_the_pool(order, kernel):
     turned = norm(count, shifts)
     turned.weight.data = torch.tensor([1.0, -1.0] * count)[:count]
     levels(made((1, 1, 3), *front, turned, Sign()), (1, 1, 3))
-    levels(made((1, 1, 3), *front, Do(lambda x: x * torch.tensor([1.0, -1.0] * count)[:count] + torch.tensor(shifts)), Sign()), (1, 1, 3))
+    levels(
+        made(
+            (1, 1, 3),
+            *front,
+            Do(lambda x: x * torch.tensor([1.0, -1.0] * count)[:count] + torch.tensor(shifts)),
+            Sign(),
+        ),
+        (1, 1, 3),
+    )
 
 
 def test_a_norm_for_each_feature_behind_averages():
@@ -158,14 +194,26 @@ def test_a_norm_for_each_feature_behind_averages():
 
 
 def test_scores_of_maps_keep_their_order():
-    module = nn.Sequential(shift(-1.0), Sign(), nn.Conv2d(1, 2, 1, bias=False), Do(lambda x: x.permute(0, 2, 3, 1).flatten(1))).eval()
+    module = nn.Sequential(
+        shift(-1.0), Sign(), nn.Conv2d(1, 2, 1, bias=False), Do(lambda x: x.permute(0, 2, 3, 1).flatten(1))
+    ).eval()
     with torch.no_grad():
         module[2].weight.copy_(torch.tensor([1.0, -1.0]).reshape(2, 1, 1, 1))
     levels(module, (1, 1, 3))
 
 
 def test_inputs_that_all_become_one_number():
-    levels(made((3,), Do(lambda x: torch.where(torch.relu(-x) >= 0, 1.0, -1.0)), nn.Linear(3, 2), Sign(), nn.Linear(2, 2), Sign()), (3,))
+    levels(
+        made(
+            (3,),
+            Do(lambda x: torch.where(torch.relu(-x) >= 0, 1.0, -1.0)),
+            nn.Linear(3, 2),
+            Sign(),
+            nn.Linear(2, 2),
+            Sign(),
+        ),
+        (3,),
+    )
 
 
 def in_a_view(x):
@@ -187,7 +235,12 @@ def test_values_that_cannot_be_followed_are_refused_by_name(step, words):
 
 
 def test_the_indices_of_a_pool_are_refused():
-    module = made((1, 1, 3), nn.Conv2d(1, 1, 1), Do(lambda x: F.max_pool2d(x, 1, return_indices=True)[1].float()), Sign())
+    module = made(
+        (1, 1, 3),
+        nn.Conv2d(1, 1, 1),
+        Do(lambda x: F.max_pool2d(x, 1, return_indices=True)[1].float()),
+        Sign(),
+    )
     with pytest.raises(FileError, match=r"1 \(Do\).*gives more than one result"):
         levels(module, (1, 1, 3))
 
@@ -202,19 +255,33 @@ def test_the_indices_of_a_pool_are_refused():
 )
 def test_tails_that_turn_the_classes_around_are_refused(tail, words):
     with pytest.raises(FileError, match=words):
-        sg.from_torch(made((3,), nn.Linear(3, 2), Sign()).append(Do(tail)), torch.zeros(1, 3), inputs=sg.Integers(0, 2))
+        sg.from_torch(
+            made((3,), nn.Linear(3, 2), Sign()).append(Do(tail)), torch.zeros(1, 3), inputs=sg.Integers(0, 2)
+        )
 
 
 def test_a_pad_value_is_rounded_as_the_module_rounds_it():
-    module = made((1, 1, 2), nn.ConstantPad2d((1, 0, 0, 0), 0.1), nn.Conv2d(1, 1, (1, 2), bias=False), Do(lambda x: x - 0.1), Sign())
+    module = made(
+        (1, 1, 2),
+        nn.ConstantPad2d((1, 0, 0, 0), 0.1),
+        nn.Conv2d(1, 1, (1, 2), bias=False),
+        Do(lambda x: x - 0.1),
+        Sign(),
+    )
     levels(module, (1, 1, 2))
 
 
-# -- the class that is picked -----------------------------------------------------------------------------------------------------
+# -- the class that is picked --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "pick", [lambda x: x.max(1)[1], lambda x: torch.max(x, 1).indices, lambda x: x.topk(1, 1)[1], lambda x: x.topk(3, 1)[1]]
+    "pick",
+    [
+        lambda x: x.max(1)[1],
+        lambda x: torch.max(x, 1).indices,
+        lambda x: x.topk(1, 1)[1],
+        lambda x: x.topk(3, 1)[1],
+    ],
 )
 def test_the_class_of_the_largest_score_is_followed(pick):
     head = nn.Linear(2, 3)
@@ -237,7 +304,7 @@ def test_the_largest_score_alone_is_no_class(pick):
         sg.from_torch(nn.Sequential(Sign(), head, Do(pick)).eval(), torch.zeros(1, 2), inputs=sg.Reals())
 
 
-# -- modes and examples -----------------------------------------------------------------------------------------------------------
+# -- modes and examples --------------------------------------------------------------------------------------
 
 
 class Turned(nn.Module):
@@ -256,7 +323,9 @@ def test_a_training_mode_that_matters_is_refused():
         sg.from_torch(module, torch.ones(1, 2), inputs=sg.Reals())
     assert all(part.training for part in module.modules())
     assert sg.from_torch(module.eval(), torch.ones(1, 2), inputs=sg.Reals()).network.logits([[1, 1]]) > 1
-    assert sg.from_torch(nn.Sequential(Sign(), linear), torch.ones(1, 2), inputs=sg.Reals()).network.layers == ()
+    assert (
+        sg.from_torch(nn.Sequential(Sign(), linear), torch.ones(1, 2), inputs=sg.Reals()).network.layers == ()
+    )
 
 
 def test_an_example_that_does_not_fit_is_named():
@@ -272,4 +341,6 @@ def test_parameters_that_are_not_finite_are_named(value):
         linear.weight.copy_(torch.ones(1, 2))
         linear.bias.fill_(value)
     with pytest.raises(FileError, match="not finite"):
-        sg.from_torch(nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.BitInputs())
+        sg.from_torch(
+            nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.BitInputs()
+        )

@@ -1,4 +1,6 @@
-"""What was read from arrays, state dicts and Keras files is compared with the source before it returns; a reader that errs is caught."""
+"""What was read from arrays, state dicts and Keras files is compared with the source before it returns; a
+reader that errs is caught.
+"""
 
 from dataclasses import replace
 
@@ -24,7 +26,9 @@ def altered(chain, kind, change):
 def misread(monkeypatch, kind, change):
     """Importers read every chain with this mistake."""
     plain = importers_module._imported
-    monkeypatch.setattr(importers_module, "_imported", lambda chain, *more: plain(altered(chain, kind, change), *more))
+    monkeypatch.setattr(
+        importers_module, "_imported", lambda chain, *more: plain(altered(chain, kind, change), *more)
+    )
 
 
 STATE = {
@@ -60,13 +64,20 @@ def state_dict():
 def test_a_misread_state_dict_is_refused(monkeypatch, kind, change):
     assert "equal to PyTorch's functions in float64 on" in str(state_dict())
     misread(monkeypatch, kind, change)
-    with pytest.raises(FileError, match="state dict: what was read is not what the source computes; the first difference is at"):
+    with pytest.raises(
+        FileError,
+        match="state dict: what was read is not what the source computes; the first difference is at",
+    ):
         state_dict()
 
 
 def keras(tmp_path):
     random = np.random.default_rng(0)
-    kernel, depth, dense = test_larq.latent(random, 3, 2, 2, 4), test_larq.latent(random, 2, 2, 4, 1), test_larq.latent(random, 24, 3)
+    kernel, depth, dense = (
+        test_larq.latent(random, 3, 2, 2, 4),
+        test_larq.latent(random, 2, 2, 4, 1),
+        test_larq.latent(random, 24, 3),
+    )
     quant = {"input_quantizer": "ste_sign", "use_bias": False}
     layers = [
         ("QuantConv2D", {"filters": 4, "kernel_size": [3, 2], "padding": "same", "pad_values": 1.0, "kernel_quantizer": "ste_sign", **quant}, {"kernel": kernel}),
@@ -98,7 +109,10 @@ def test_a_misread_keras_file_is_refused(monkeypatch, tmp_path, kind, change):
         keras(tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "change"), [(Linear, lambda op: {"bias": op.bias + 2}), (Linear, lambda op: {"weights": -op.weights})])
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [(Linear, lambda op: {"bias": op.bias + 2}), (Linear, lambda op: {"weights": -op.weights})],
+)
 def test_misread_arrays_are_refused(monkeypatch, tmp_path, kind, change):
     random = np.random.default_rng(1)
     np.savez(tmp_path / "counts.npz", **test_arrays.bits(random))

@@ -44,7 +44,7 @@ def images(count):
     return idx("t10k-images-idx3-ubyte.gz"), idx("t10k-labels-idx1-ubyte.gz")
 
 
-# -- files of others -------------------------------------------------------------------------------------------------------------
+# -- files of others -----------------------------------------------------------------------------------------
 
 
 @needs_zoo
@@ -59,14 +59,22 @@ def test_brevitas_tfc_has_its_accuracy():
 @needs_zoo
 @pytest.mark.parametrize(
     ("name", "accuracy"),
-    [("mnist-100-bnn_1blk_50", 0.705), ("mnist-100-bnn_1blk_50_sparse=0.05", 0.7795), ("mnist-25-bnn_25_1blk_20", 0.369)],
+    [
+        ("mnist-100-bnn_1blk_50", 0.705),
+        ("mnist-100-bnn_1blk_50_sparse=0.05", 0.7795),
+        ("mnist-25-bnn_25_1blk_20", 0.369),
+    ],
 )
 def test_npaq_has_its_accuracy(name, accuracy):
-    """Pixels are resized by Pillow's bilinear filter, which averages over the shrunken area; PyTorch's without antialias gives 63.7 %."""
+    """Pixels are resized by Pillow's bilinear filter, which averages over the shrunken area; PyTorch's
+    without antialias gives 63.7 %.
+    """
     chain = chain_of_state_dict(Path(ZOO) / "npaq" / f"{name}.pt")
     side = round(chain.shape[0] ** 0.5)
     x, y = images(2000)
-    small = np.array([np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR)) for image in x])
+    small = np.array(
+        [np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR)) for image in x]
+    )
     network = lower(chain, BitInputs()).network  # torch.sign: that 0 never occurs is proved here
     assert (network.predict(small.reshape(len(small), -1) / 255 > 0.1307) == y).mean() == accuracy
 
@@ -82,20 +90,33 @@ def test_msakai_checkpoint_is_its_npz():
             assert np.array_equal(a.bias, b.bias)
         elif isinstance(a, BatchNorm):
             assert a.eps == b.eps
-            assert all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("gamma", "beta", "mean", "var"))
+            assert all(
+                np.array_equal(getattr(a, part), getattr(b, part))
+                for part in ("gamma", "beta", "mean", "var")
+            )
 
 
-# -- declarations ----------------------------------------------------------------------------------------------------------------
+# -- declarations --------------------------------------------------------------------------------------------
 
 
 def test_text_and_parts_are_one():
-    text = "pad(size=1x2, value=-1) conv:c1(weights=scaled, floor=1/65536, stride=2, pad=1x0) batchnorm:b1(eps=2e-5) sign(zero=-1) flatten"
+    text = (
+        "pad(size=1x2, value=-1) conv:c1(weights=scaled, floor=1/65536, stride=2, pad=1x0) "
+        "batchnorm:b1(eps=2e-5) sign(zero=-1) flatten"
+    )
     net = Architecture.parse(text)
     assert str(net) == text
     assert Architecture.parse(str(net)) == net
     conv = net.parts[1]
-    assert conv == Part("conv", "c1", (("weights", "scaled"), ("floor", "1/65536"), ("stride", "2"), ("pad", "1x0")))
-    assert (conv.number("floor", 0), conv.pair("stride", 1), conv.pair("pad", 0), conv.pair("dilation", 1)) == (
+    assert conv == Part(
+        "conv", "c1", (("weights", "scaled"), ("floor", "1/65536"), ("stride", "2"), ("pad", "1x0"))
+    )
+    assert (
+        conv.number("floor", 0),
+        conv.pair("stride", 1),
+        conv.pair("pad", 0),
+        conv.pair("dilation", 1),
+    ) == (
         Fraction(1, 65536),
         (2, 2),
         (1, 0),
@@ -185,7 +206,10 @@ def test_a_convolutional_state_dict_equals_its_module():
         nn.Flatten(),
         nn.Linear(6, 3),
     ).eval()
-    text = "conv:0(pad=1, stride=2) batchnorm:1 hardtanh maxpool pad conv:5(groups=2) avgpool(stride=1, pad=1) relu globalavgpool flatten linear:10"
+    text = (
+        "conv:0(pad=1, stride=2) batchnorm:1 hardtanh maxpool pad conv:5(groups=2) avgpool(stride=1, pad=1) "
+        "relu globalavgpool flatten linear:10"
+    )
     chain = chain_of_state_dict(module.state_dict(), text, shape=(2, 8, 8))
     x = torch.randn(5, 2, 8, 8)
     with torch.no_grad():
@@ -196,11 +220,23 @@ def test_known_layouts():
     wrapped = {f"module.{name}": value for name, value in STATE.items()}
     assert chain_of_state_dict(wrapped, "linear:a batchnorm:n sign linear:b").shape == (3,)
     newer = {f"features.{k}.weight": np.ones((4, 4), np.float32) for k in (2, 6)}
-    norm = {f"features.3.{part}": np.ones(4, np.float32) for part in ("weight", "bias", "running_mean", "running_var")}
-    scalar = {f"features.7.{part}": np.ones(1, np.float32) for part in ("weight", "bias", "running_mean", "running_var")}
-    state = {"features.2.weight": newer["features.2.weight"], **norm, "features.6.weight": newer["features.6.weight"], **scalar}
+    norm = {
+        f"features.3.{part}": np.ones(4, np.float32)
+        for part in ("weight", "bias", "running_mean", "running_var")
+    }
+    scalar = {
+        f"features.7.{part}": np.ones(1, np.float32)
+        for part in ("weight", "bias", "running_mean", "running_var")
+    }
+    state = {
+        "features.2.weight": newer["features.2.weight"],
+        **norm,
+        "features.6.weight": newer["features.6.weight"],
+        **scalar,
+    }
     assert str(known_layout(state).architecture) == (
-        "affine(scale=2, shift=-1) sign linear:features.2(weights=sign) batchnorm:features.3 sign linear:features.6(weights=sign) tensornorm:features.7"
+        "affine(scale=2, shift=-1) sign linear:features.2(weights=sign) batchnorm:features.3 sign "
+        "linear:features.6(weights=sign) tensornorm:features.7"
     )
     last = chain_of_state_dict(state, bits=1).ops[-1]
     assert (last.eps, last.gamma.tolist()) == (1e-4, [1.0])
@@ -209,15 +245,20 @@ def test_known_layouts():
         chain_of_state_dict(STATE)
 
 
-# -- what a file does not say ----------------------------------------------------------------------------------------------------
+# -- what a file does not say --------------------------------------------------------------------------------
 
 
 def brevitas(blocks=2, width=4, features=6, classes=3, old=True):
-    """A state dict in the layout of Brevitas' FC: in the first releases ending in `fc`, later in a scalar norm."""
+    """A state dict in the layout of Brevitas' FC: in the first releases ending in `fc`,
+    later in a scalar norm.
+    """
     random = np.random.default_rng(0)
 
     def norm(size):
-        columns = {part: random.standard_normal(size).astype(np.float32) for part in ("weight", "bias", "running_mean")}
+        columns = {
+            part: random.standard_normal(size).astype(np.float32)
+            for part in ("weight", "bias", "running_mean")
+        }
         return columns | {"running_var": random.uniform(0.5, 2, size).astype(np.float32)}
 
     state, before = {}, features
@@ -237,15 +278,22 @@ def brevitas(blocks=2, width=4, features=6, classes=3, old=True):
 def test_brevitas_files_are_read_when_their_bits_are_said(old):
     """Files of 1-bit and of 2-bit networks have the same names and the same kind of numbers."""
     state = brevitas(old=old)
-    with pytest.raises(FileError, match=r"Brevitas wrote it, whose files do not say how many bits .* say bits=1 \(--bits 1\)"):
+    with pytest.raises(
+        FileError, match=r"Brevitas wrote it, whose files do not say how many bits .* say bits=1 \(--bits 1\)"
+    ):
         from_state_dict(state)
-    with pytest.raises(FileError, match="bits=2, but only networks whose weights and activations have one bit can be read"):
+    with pytest.raises(
+        FileError, match="bits=2, but only networks whose weights and activations have one bit can be read"
+    ):
         from_state_dict(state, bits=2)
     found = from_state_dict(state, bits=1)
     x = np.random.default_rng(1).uniform(0, 1, (200, 6))
     h = np.where(2 * x - 1 >= 0, 1.0, -1.0)
     for b in range(2):
-        w, n = state[f"features.{4 * b + 2}.weight"], {part: state[f"features.{4 * b + 3}.{part}"] for part in STATISTICS}
+        w, n = (
+            state[f"features.{4 * b + 2}.weight"],
+            {part: state[f"features.{4 * b + 3}.{part}"] for part in STATISTICS},
+        )
         h = np.where(normed(h @ latent(w, old, axis=1).T, n, 1e-5) >= 0, 1.0, -1.0)
     scores = h @ latent(state["fc.weight" if old else "features.10.weight"], old, axis=None).T
     if not old:
@@ -275,7 +323,9 @@ def normed(x, n, eps):
 @pytest.mark.parametrize("bits", [None, 1])
 def test_a_learned_scale_of_activations_means_more_than_one_bit(name, bits):
     state = brevitas() | {name: np.array(0.5, np.float32)}
-    with pytest.raises(FileError, match=f"'{name}' is a learned scale of activations, .* they have more bits"):
+    with pytest.raises(
+        FileError, match=f"'{name}' is a learned scale of activations, .* they have more bits"
+    ):
         from_state_dict(state, bits=bits)
 
 
@@ -285,7 +335,9 @@ def test_tfc_asks_for_its_bits():
     with pytest.raises(FileError, match=r"TFC_1W1A.tar: Brevitas wrote it, .* say bits=1"):
         from_state_dict(path)
     x, y = images(10_000)
-    assert (from_state_dict(path, bits=1, inputs=PIXELS).network.predict(x.reshape(-1, 784)) == y).mean() == 0.9338
+    assert (
+        from_state_dict(path, bits=1, inputs=PIXELS).network.predict(x.reshape(-1, 784)) == y
+    ).mean() == 0.9338
 
 
 def test_bits_beside_an_architecture_are_refused():
@@ -295,7 +347,9 @@ def test_bits_beside_an_architecture_are_refused():
 
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_npaq_networks_made_from_a_description(blocks):
-    """`mod_list` holds a linear layer, a batch norm and a hard tanh for each block, then a linear layer; every linear layer signs its input."""
+    """`mod_list` holds a linear layer, a batch norm and a hard tanh for each block, then a linear layer;
+    every linear layer signs its input.
+    """
     torch.manual_seed(blocks)
     layers, before = [], 9
     for _ in range(blocks):
@@ -315,13 +369,22 @@ def test_npaq_networks_made_from_a_description(blocks):
     with torch.no_grad():
         h = x
         for layer in net.mod_list:
-            h = nn.functional.linear(h.sign(), layer.weight.sign(), layer.bias) if isinstance(layer, nn.Linear) else layer(h)
+            h = (
+                nn.functional.linear(h.sign(), layer.weight.sign(), layer.bias)
+                if isinstance(layer, nn.Linear)
+                else layer(h)
+            )
     assert (found.network.predict(x.numpy() > 0) == h.argmax(1).numpy()).all()
     assert known_layout(net.state_dict()).program == "NPAQ"
 
 
 @pytest.mark.parametrize(
-    "change", [{"mod_list.2.weight": np.ones(5)}, {"mod_list.4.weight": np.ones((5, 5))}, {"head.weight": np.ones((5, 5))}]
+    "change",
+    [
+        {"mod_list.2.weight": np.ones(5)},
+        {"mod_list.4.weight": np.ones((5, 5))},
+        {"head.weight": np.ones((5, 5))},
+    ],
 )
 def test_a_list_of_other_modules_is_not_taken_for_npaq(change):
     state = {"mod_list.0.weight": np.ones((5, 9)), "mod_list.3.weight": np.ones((10, 5))}
@@ -334,8 +397,14 @@ def test_a_list_of_other_modules_is_not_taken_for_npaq(change):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("linear:a sign linear:b", r"state dict: 'n.weight' and 3 more would be left over: no part .* unused:n\."),
-        ("linear:a batchnorm:n sign linear:b unused:a.scale unused:q", "unused:q: there is nothing of that name"),
+        (
+            "linear:a sign linear:b",
+            r"state dict: 'n.weight' and 3 more would be left over: no part .* unused:n\.",
+        ),
+        (
+            "linear:a batchnorm:n sign linear:b unused:a.scale unused:q",
+            "unused:q: there is nothing of that name",
+        ),
         ("linear:a batchnorm:n sign linear:b", r"'a.scale' would be left over: .* unused:a\."),
     ],
 )
@@ -343,7 +412,11 @@ def test_no_parameter_is_left_over(text, message):
     state = STATE if "n.weight" in message else STATE | {"a.scale": np.ones(2)}
     with pytest.raises(FileError, match=message):
         from_state_dict(state, text)
-    from_state_dict(STATE | {"n.num_batches_tracked": np.array(3)}, "linear:a(weights=sign) batchnorm:n sign linear:b", inputs=BitInputs())
+    from_state_dict(
+        STATE | {"n.num_batches_tracked": np.array(3)},
+        "linear:a(weights=sign) batchnorm:n sign linear:b",
+        inputs=BitInputs(),
+    )
     with pytest.raises(FileError, match=r"'a.scale' is a float and no tensor"):
         from_state_dict(STATE | {"a.scale": 0.5}, "linear:a batchnorm:n sign linear:b")
 
@@ -371,9 +444,14 @@ def test_a_state_dict_that_starts_with_a_convolution():
     norm.weight.data.normal_()
     module = nn.Sequential(conv, norm, nn.Flatten(), fc).eval().double()
     text = "conv:0(weights=sign, pad=1, stride=2) batchnorm:1 sign flatten linear:3(weights=sign)"
-    with pytest.raises(FileError, match=r"the shape of a sample is not known. Give shape=\(channels, height, width\) \(--shape"):
+    with pytest.raises(
+        FileError,
+        match=r"the shape of a sample is not known. Give shape=\(channels, height, width\) \(--shape",
+    ):
         from_state_dict(module.state_dict(), text, inputs=BitInputs())
-    with pytest.raises(FileError, match=r"shape=\(2, 4\) must be \(features,\) or \(channels, height, width\)"):
+    with pytest.raises(
+        FileError, match=r"shape=\(2, 4\) must be \(features,\) or \(channels, height, width\)"
+    ):
         from_state_dict(module.state_dict(), text, shape=(2, 4), inputs=BitInputs())
     found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=BitInputs())
     for layer in (conv, fc):
@@ -397,7 +475,7 @@ def test_a_checkpoint_with_two_networks_is_refused(tmp_path):
         read_checkpoint(tmp_path / "itself.pt")
 
 
-# -- hostile files ---------------------------------------------------------------------------------------------------------------
+# -- hostile files -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -410,11 +488,18 @@ def saved(tmp_path):
 @pytest.mark.parametrize("new", [True, False])
 @pytest.mark.parametrize("wrap", [None, "state_dict", "model_state_dict"])
 def test_both_formats_of_torch_save(tmp_path, new, wrap):
-    state = {name: torch.from_numpy(value) for name, value in STATE.items()} | {"half": torch.ones(2, dtype=torch.bfloat16)}
-    torch.save({wrap: state, "epoch": 3} if wrap else state, tmp_path / "net.tar", _use_new_zipfile_serialization=new)
+    state = {name: torch.from_numpy(value) for name, value in STATE.items()} | {
+        "half": torch.ones(2, dtype=torch.bfloat16)
+    }
+    torch.save(
+        {wrap: state, "epoch": 3} if wrap else state, tmp_path / "net.tar", _use_new_zipfile_serialization=new
+    )
     found = read_checkpoint(tmp_path / "net.tar")
     assert set(found) == {*STATE, "half"}
-    assert all(np.array_equal(found[name], value) and found[name].dtype == value.dtype for name, value in STATE.items())
+    assert all(
+        np.array_equal(found[name], value) and found[name].dtype == value.dtype
+        for name, value in STATE.items()
+    )
 
 
 class Evil:
@@ -428,7 +513,9 @@ class Evil:
 def test_code_is_never_run(tmp_path, saved):
     torch.save({"a": Evil(tmp_path / "ran")}, tmp_path / "evil.pt")
     with pytest.raises(
-        FileError, match=r"evil.pt: reading it would run code \((posix|nt)\.mkdir\), which is never done. Save the parameters alone"
+        FileError,
+        match=r"evil.pt: reading it would run code \((posix|nt)\.mkdir\), which is never done. Save the "
+        r"parameters alone",
     ):
         read_checkpoint(tmp_path / "evil.pt")
     (tmp_path / "raw.pt").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
@@ -447,7 +534,10 @@ def test_tensors_that_claim_more_than_the_file_are_refused(tmp_path):
 
 
 def test_archives_that_unpack_to_more_are_refused(tmp_path, saved):
-    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(saved) as old,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for entry in old.infolist():
             new.writestr(entry.filename, old.read(entry))
     with pytest.raises(FileError, match="its archive unpacks to more than its"):
@@ -472,7 +562,14 @@ def test_other_files_are_refused(tmp_path, content, message):
 
 
 @pytest.mark.parametrize(
-    "value", [[1, 2], {"a": 1}, {1: torch.ones(2)}, {"a": torch.tensor([float("nan")])}, {"a": torch.ones(2, dtype=torch.complex64)}]
+    "value",
+    [
+        [1, 2],
+        {"a": 1},
+        {1: torch.ones(2)},
+        {"a": torch.tensor([float("nan")])},
+        {"a": torch.ones(2, dtype=torch.complex64)},
+    ],
 )
 def test_checkpoints_without_usable_tensors(tmp_path, value):
     torch.save(value, tmp_path / "x.pt")

@@ -20,13 +20,20 @@ def chain_of(seed):
     """A first layer with random steps in front of its sign, over levels that enter it rescaled."""
     maker = Maker(seed)
     random = maker.random
-    domain = Integers(random.choice([0, -2]), 3, step=random.choice([1, Fraction(1, 4), -2]), start=random.choice([0, Fraction(1, 3)]))
+    domain = Integers(
+        random.choice([0, -2]),
+        3,
+        step=random.choice([1, Fraction(1, 4), -2]),
+        start=random.choice([0, Fraction(1, 3)]),
+    )
     if random.random() < 0.5:
         maker.ops.append(Linear("linear", maker.binary(3, 4), maker.bias(3)))
         shape = (4,)
     else:
         pads = random.choice([(0, 0, 0, 0), (1, 0, 0, 1)])
-        maker.ops.append(Convolution("conv", maker.binary(3, 1, 2, 2), maker.bias(3), (1, 1), (1, 1), pads, 1))
+        maker.ops.append(
+            Convolution("conv", maker.binary(3, 1, 2, 2), maker.bias(3), (1, 1), (1, 1), pads, 1)
+        )
         shape = (1, 2, 3)
     maker.steps(3)
     maker.sign()
@@ -46,13 +53,20 @@ def test_the_layer_turns_on_real_values_where_the_chain_does(part):
         n = int(np.prod(chain.shape))
         outputs = len(run_all(chain, [Fraction(0)] * n))
         layer = lower(with_head(chain, outputs), domain).network.layers[0]
-        rows = layer.weights if isinstance(layer, LevelLayer) else np.array([layer._row(j) for j in range(layer.outputs)])
+        rows = (
+            layer.weights
+            if isinstance(layer, LevelLayer)
+            else np.array([layer._row(j) for j in range(layer.outputs)])
+        )
         assert layer.theta is not None
         kinds |= {low == high for low, high in layer.theta}
         assert all(high - low <= Fraction(1, 2**100) for low, high in layer.theta)
         for _ in range(12):
             top = domain.high - domain.low
-            levels = [random.choice([Fraction(0), Fraction(top), Fraction(random.randint(0, 60 * top), 60)]) for _ in range(n)]
+            levels = [
+                random.choice([Fraction(0), Fraction(top), Fraction(random.randint(0, 60 * top), 60)])
+                for _ in range(n)
+            ]
             values = [domain.start + domain.step * (domain.low + level) for level in levels]
             wanted = [value == chain.ops[-1].high for value in run_all(chain, values)]
             for row, (low, high), on in zip(rows, layer.theta, wanted, strict=True):
@@ -71,7 +85,12 @@ def run_all(chain, values):
 
 
 def imported(*steps, zero=1, **domain):
-    ops = (Linear("linear", np.array([[1.0, -1.0]])), *steps, Sign("sign", zero), Linear("head", np.array([[1.0], [-1.0]])))
+    ops = (
+        Linear("linear", np.array([[1.0, -1.0]])),
+        *steps,
+        Sign("sign", zero),
+        Linear("head", np.array([[1.0], [-1.0]])),
+    )
     return lower(Chain("chain", (2,), ops), Integers(0, 4, **domain))
 
 
@@ -109,8 +128,14 @@ def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():
 
 
 def test_queries_about_a_file_with_channels_last_keep_their_order():
-    ops = (Convolution("conv", np.ones((1, 2, 1, 1)), None, (1, 1), (1, 1), (0, 0, 0, 0), 1), Sign("sign", 1), Flatten("flatten"))
-    chain = Chain("chain", (2, 1, 2), (*ops, Linear("head", np.ones((2, 2)))), channels_last=True, left_out=("softmax",))
+    ops = (
+        Convolution("conv", np.ones((1, 2, 1, 1)), None, (1, 1), (1, 1), (0, 0, 0, 0), 1),
+        Sign("sign", 1),
+        Flatten("flatten"),
+    )
+    chain = Chain(
+        "chain", (2, 1, 2), (*ops, Linear("head", np.ones((2, 2)))), channels_last=True, left_out=("softmax",)
+    )
     found = lower(chain, Integers(0, 4)).network
     query = Query.around([1, 2, 3, 4], 0, 0, 2)
     assert of_network(found, query) == query

@@ -1,4 +1,6 @@
-"""PyTorch modules read by running them once: signs in every spelling, layers that binarize their weights, and what is refused."""
+"""PyTorch modules read by running them once: signs in every spelling, layers that binarize their weights,
+and what is refused.
+"""
 
 from fractions import Fraction
 
@@ -14,7 +16,18 @@ from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign  # noqa: E402
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Pad,
+    Sign,
+)  # noqa: E402
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 from tests.io.torch_models import cases  # noqa: E402
 
@@ -72,7 +85,9 @@ def sign(x):
 
 
 def settle(module, seed=0):
-    """Eval mode with batch-norm statistics that matter, some scales negative, and binary weights in linear layers."""
+    """Eval mode with batch-norm statistics that matter, some scales negative,
+    and binary weights in linear layers.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for part in module.modules():
@@ -88,14 +103,18 @@ def settle(module, seed=0):
                 if type(part) not in (nn.Linear, nn.Conv1d, nn.Conv2d):
                     part.weight.copy_(torch.randn(part.weight.shape, generator=generator))
                     continue
-                part.weight.copy_(torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0))
+                part.weight.copy_(
+                    torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0)
+                )
     return module.eval()
 
 
 def same(module, shape, seed=0, samples=40):
     """The chain computes what the module computes; the chain."""
     settle(module, seed)
-    x = torch.where(torch.rand((samples, *shape), generator=torch.Generator().manual_seed(seed + 1)) < 0.5, -1.0, 1.0)
+    x = torch.where(
+        torch.rand((samples, *shape), generator=torch.Generator().manual_seed(seed + 1)) < 0.5, -1.0, 1.0
+    )
     chain = chain_of_module(module, x[:1])
     with torch.no_grad():
         expected = module(x.clone()).numpy()
@@ -108,7 +127,7 @@ def kinds(chain):
     return [type(op).__name__ for op in chain.ops]
 
 
-# -- signs -----------------------------------------------------------------------------------------------------------------------
+# -- signs ---------------------------------------------------------------------------------------------------
 
 SIGNS = {
     "torch.sign": (torch.sign, 0, -1, 1),
@@ -117,7 +136,12 @@ SIGNS = {
     "where >=": (sign, 1, -1, 1),
     "where >": (lambda x: torch.where(x > 0, 1.0, -1.0), -1, -1, 1),
     "where <": (lambda x: torch.where(x < 0, -1.0, 1.0), 1, -1, 1),
-    "where <= with tensors": (lambda x: torch.where(x <= 0, -torch.ones_like(x), torch.ones_like(x)), -1, -1, 1),
+    "where <= with tensors": (
+        lambda x: torch.where(x <= 0, -torch.ones_like(x), torch.ones_like(x)),
+        -1,
+        -1,
+        1,
+    ),
     "comparison turned": (lambda x: torch.where(torch.zeros_like(x) <= x, 1.0, -1.0), 1, -1, 1),
     "float * 2 - 1": (lambda x: (x >= 0).float() * 2 - 1, 1, -1, 1),
     "1 - 2 * float": (lambda x: 1 - 2 * (x < 0).to(x.dtype), 1, -1, 1),
@@ -155,7 +179,10 @@ def test_every_spelling_of_a_sign_with_its_rule_at_zero(name):
 
 
 def test_a_sign_that_falls_and_one_beside_zero():
-    chain = same(nn.Sequential(nn.Linear(4, 3), Lambda(lambda x: torch.where(x <= 0.5, 1.0, -1.0)), nn.Linear(3, 2)), (4,))
+    chain = same(
+        nn.Sequential(nn.Linear(4, 3), Lambda(lambda x: torch.where(x <= 0.5, 1.0, -1.0)), nn.Linear(3, 2)),
+        (4,),
+    )
     _, affine, found, _ = chain.ops
     assert (affine.scale.tolist(), affine.shift.tolist(), found.zero) == ([-1], [0.5], 1)
 
@@ -164,7 +191,11 @@ def test_a_constant_is_the_float32_that_pytorch_uses():
     module = settle(nn.Sequential(Lambda(lambda x: torch.where(x > 0.1307, 1.0, -1.0)), nn.Linear(4, 2)))
     affine = chain_of_module(module, torch.rand(1, 4)).ops[0]
     assert Fraction(affine.shift[0]) == -Fraction(float(np.float32(0.1307)))
-    assert torch.tensor(float(np.float32(0.1307))) <= 0.1307 < torch.tensor(float(np.nextafter(np.float32(0.1307), np.float32(1))))
+    assert (
+        torch.tensor(float(np.float32(0.1307)))
+        <= 0.1307
+        < torch.tensor(float(np.nextafter(np.float32(0.1307), np.float32(1))))
+    )
 
 
 def test_division_stays_exact():
@@ -177,21 +208,36 @@ def test_division_stays_exact():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: torch.round(x.clamp(0, 3)), r"2 \(Lambda\): gives the 4 values 0, 1, 2, 3: an activation of more than one bit"),
+        (
+            lambda x: torch.round(x.clamp(0, 3)),
+            r"2 \(Lambda\): gives the 4 values 0, 1, 2, 3: an activation of more than one bit",
+        ),
         (torch.round, r"2 \(Lambda\): rounds numbers without bounds to whole ones"),
         (lambda x: torch.round(x.clamp(0, 30)), r"2 \(Lambda\): rounds to 31 whole numbers"),
-        (lambda x: (x > 0).float() + (x > 1).float(), r"2 \(Lambda\): gives the 3 values 0, 1, 2: an activation of more than one bit"),
+        (
+            lambda x: (x > 0).float() + (x > 1).float(),
+            r"2 \(Lambda\): gives the 3 values 0, 1, 2: an activation of more than one bit",
+        ),
         (F.gelu, r"2 \(Lambda\): gelu cannot be read. In front of a sign use Hardtanh"),
         (lambda x: x * x, r"2 \(Lambda\): multiplies two values that both depend on the input"),
-        (lambda x: torch.where(x > 0, x, 0.1 * x), r"2 \(Lambda\): is a function with breaks at 0 that is neither a sign nor a clip"),
-        (lambda x: sign(x) if x.sum() > 0 else -sign(x), r"2 \(Lambda\): .*sum cannot be read|looks at values"),
+        (
+            lambda x: torch.where(x > 0, x, 0.1 * x),
+            r"2 \(Lambda\): is a function with breaks at 0 that is neither a sign nor a clip",
+        ),
+        (
+            lambda x: sign(x) if x.sum() > 0 else -sign(x),
+            r"2 \(Lambda\): .*sum cannot be read|looks at values",
+        ),
         (lambda x: sign(F.dropout(x)), "2 .Lambda.:"),
         (lambda x: torch.cat([x, x], 1)[:, :6], r"cat cannot be read. Two branches"),
         (lambda x: x.t().contiguous().t().flip(0), r"2 \(Lambda\): .*axis of the samples"),
         (lambda x: F.layer_norm(x, (6,)), "Use BatchNorm in eval mode"),
         (
             lambda x: torch.softmax(x, 1),
-            r"3 \(Linear\): addmm cannot be read. It stands behind softmax at 2 \(Lambda\), which can only be the end",
+            (
+                r"3 \(Linear\): addmm cannot be read. It stands behind softmax at 2 \(Lambda\), "
+                r"which can only be the end"
+            ),
         ),
     ],
 )
@@ -211,7 +257,9 @@ def test_a_shortcut_is_refused():
             y = sign(self.a(x))
             return sign(self.b(y) + y)
 
-    with pytest.raises(FileError, match=r"forward of Residual: add cannot be read. It joins two different layers"):
+    with pytest.raises(
+        FileError, match=r"forward of Residual: add cannot be read. It joins two different layers"
+    ):
         chain_of_module(settle(Residual()), torch.ones(1, 4))
 
 
@@ -220,10 +268,15 @@ def test_training_mode_is_refused_with_the_remedy():
     with pytest.raises(FileError, match=r"1 \(BatchNorm1d\) is in training mode. Call module.eval\(\) first"):
         chain_of_module(module, torch.ones(1, 4))
     with pytest.raises(FileError, match="track_running_stats=False"):
-        chain_of_module(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False), Lambda(sign)).eval(), torch.ones(1, 4))
+        chain_of_module(
+            nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False), Lambda(sign)).eval(),
+            torch.ones(1, 4),
+        )
 
 
-@pytest.mark.parametrize(("example", "message"), [(torch.ones(4), "a batch is needed"), (torch.ones(0, 4), "a batch is needed")])
+@pytest.mark.parametrize(
+    ("example", "message"), [(torch.ones(4), "a batch is needed"), (torch.ones(0, 4), "a batch is needed")]
+)
 def test_examples_must_be_batches(example, message):
     with pytest.raises(FileError, match=message):
         chain_of_module(nn.Linear(4, 2), example)
@@ -236,7 +289,7 @@ def test_a_network_without_a_sign_is_none():
         chain_of_module(lambda x: x, torch.ones(1, 4))
 
 
-# -- layers ----------------------------------------------------------------------------------------------------------------------
+# -- layers --------------------------------------------------------------------------------------------------
 
 
 class BinaryLinear(nn.Linear):
@@ -266,7 +319,9 @@ class BinaryNetLinear(nn.Linear):
 class BinaryConv(nn.Conv2d):
     def forward(self, x):
         weight = Straight.apply(self.weight)
-        return F.conv2d(F.pad(x, (1, 1, 1, 1), value=1.0), weight, self.bias, self.stride, 0, self.dilation, self.groups)
+        return F.conv2d(
+            F.pad(x, (1, 1, 1, 1), value=1.0), weight, self.bias, self.stride, 0, self.dilation, self.groups
+        )
 
 
 def test_layers_that_binarize_in_forward():
@@ -286,7 +341,9 @@ def test_binarynet_style_replacing_of_data():
 
 
 def test_binary_convolution_with_padding_of_ones():
-    module = nn.Sequential(BinaryConv(2, 4, 3), nn.BatchNorm2d(4), Lambda(Straight.apply), nn.Flatten(), nn.Linear(64, 3))
+    module = nn.Sequential(
+        BinaryConv(2, 4, 3), nn.BatchNorm2d(4), Lambda(Straight.apply), nn.Flatten(), nn.Linear(64, 3)
+    )
     chain = same(module, (2, 4, 4))
     assert kinds(chain) == ["Pad", "Convolution", "BatchNorm", "Sign", "Flatten", "Linear"]
     assert (chain.ops[0].pads, chain.ops[0].value) == ((1, 1, 1, 1), 1.0)
@@ -377,7 +434,9 @@ def test_a_module_that_works_in_numpy_is_known_by_what_it_does():
         def forward(self, x):
             return torch.from_numpy(np.tanh(x.numpy()))
 
-    with pytest.raises(FileError, match=r"1 \(Wrong\): works outside PyTorch, and on chosen numbers it is no step at 0"):
+    with pytest.raises(
+        FileError, match=r"1 \(Wrong\): works outside PyTorch, and on chosen numbers it is no step at 0"
+    ):
         chain_of_module(settle(nn.Sequential(nn.Linear(6, 4), Wrong(), nn.Linear(4, 2))), torch.ones(1, 6))
 
 
@@ -404,14 +463,22 @@ def test_operations_carry_the_parameters_themselves():
     assert isinstance(linear, Linear)
     assert isinstance(norm, BatchNorm)
     assert np.array_equal(linear.bias, module[0].bias.detach().numpy())
-    for mine, theirs in ((norm.gamma, "weight"), (norm.beta, "bias"), (norm.mean, "running_mean"), (norm.var, "running_var")):
+    for mine, theirs in (
+        (norm.gamma, "weight"),
+        (norm.beta, "bias"),
+        (norm.mean, "running_mean"),
+        (norm.var, "running_var"),
+    ):
         assert np.array_equal(mine, getattr(module[1], theirs).detach().numpy())
     assert norm.eps == 1e-5
 
 
 def test_every_operation_is_met_above():
     met = {kind for _, _, names in STACKS.values() for kind in names}
-    assert met >= {op.__name__ for op in (Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign)}
+    assert met >= {
+        op.__name__
+        for op in (Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign)
+    }
 
 
 @pytest.mark.parametrize("name", sorted(MATRIX))

@@ -22,7 +22,12 @@ HEAD = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)
 BOUNDED = HEAD + "(assert (and (<= 0 X_0 1) (<= 0 X_1 1)))\n"
 
 decimals = st.decimals(-1000, 1000, places=3).map(Fraction)
-rationals = st.fractions(-100, 100, max_denominator=60) | decimals | st.floats(-1e3, 1e3).map(Fraction) | st.integers(-9, 9).map(Fraction)
+rationals = (
+    st.fractions(-100, 100, max_denominator=60)
+    | decimals
+    | st.floats(-1e3, 1e3).map(Fraction)
+    | st.integers(-9, 9).map(Fraction)
+)
 
 
 @st.composite
@@ -36,7 +41,9 @@ def queries(draw, inputs=4, outputs=4):
     n, m = draw(st.integers(1, inputs)), draw(st.integers(1, outputs))
     cases = []
     for _ in range(draw(st.integers(0, 3))):
-        ends = [sorted(pair) for pair in draw(st.lists(st.tuples(rationals, rationals), min_size=n, max_size=n))]
+        ends = [
+            sorted(pair) for pair in draw(st.lists(st.tuples(rationals, rationals), min_size=n, max_size=n))
+        ]
         condition = draw(st.lists(st.lists(inequalities(m), max_size=3), max_size=3))
         cases.append(Case(Box([low for low, _ in ends], [high for _, high in ends]), condition))
     if cases and draw(st.booleans()):
@@ -44,7 +51,7 @@ def queries(draw, inputs=4, outputs=4):
     return Query(n, m, cases)
 
 
-# -- there and back ------------------------------------------------------------------------------------------------------------
+# -- there and back ------------------------------------------------------------------------------------------
 
 
 @given(queries())
@@ -112,12 +119,17 @@ def test_the_text_is_what_other_readers_know():
     lines = [line for line in text.splitlines() if not line.startswith(";")]
     assert lines == [
         *(f"(declare-const {name} Real)" for name in ("X_0", "X_1", "Y_0", "Y_1")),
-        *("(assert (>= X_0 0.25))", "(assert (<= X_0 0.75))", "(assert (>= X_1 2.75))", "(assert (<= X_1 3.0))"),
+        *(
+            "(assert (>= X_0 0.25))",
+            "(assert (<= X_0 0.75))",
+            "(assert (>= X_1 2.75))",
+            "(assert (<= X_1 3.0))",
+        ),
         *("(assert (or", "  (and (>= Y_1 Y_0))", "))"),
     ]
 
 
-# -- what a query means --------------------------------------------------------------------------------------------------------
+# -- what a query means --------------------------------------------------------------------------------------
 
 
 def formula_text(tree):
@@ -140,8 +152,14 @@ def formula_holds(tree, values):
 signs = st.sampled_from(["<=", ">="])
 small = st.integers(-2, 2)
 atoms = st.tuples(signs, st.lists(st.tuples(st.sampled_from(["X_0"]), small), min_size=1, max_size=2), small)
-atoms |= st.tuples(signs, st.lists(st.tuples(st.sampled_from(["Y_0", "Y_1"]), small), min_size=1, max_size=3), small)
-trees = st.recursive(atoms, lambda part: st.tuples(st.sampled_from(["and", "or"]), st.lists(part, min_size=1, max_size=3)), max_leaves=8)
+atoms |= st.tuples(
+    signs, st.lists(st.tuples(st.sampled_from(["Y_0", "Y_1"]), small), min_size=1, max_size=3), small
+)
+trees = st.recursive(
+    atoms,
+    lambda part: st.tuples(st.sampled_from(["and", "or"]), st.lists(part, min_size=1, max_size=3)),
+    max_leaves=8,
+)
 
 
 @given(st.lists(trees, max_size=3))
@@ -151,7 +169,9 @@ def test_meaning_is_that_of_the_formula(assertions):
     query = parse_vnnlib(text + "".join(f"(assert {formula_text(tree)})" for tree in assertions))
     assert parse_vnnlib(query.to_text()) == query
     for x, *y in product([-3, -2, -1, -0.5, 0, 0.5, 1, 2], [-1, 0, 0.5, 2], [-2, 0, 1]):
-        expected = abs(x) <= 2 and all(formula_holds(tree, {"X_0": x, "Y_0": y[0], "Y_1": y[1]}) for tree in assertions)
+        expected = abs(x) <= 2 and all(
+            formula_holds(tree, {"X_0": x, "Y_0": y[0], "Y_1": y[1]}) for tree in assertions
+        )
         assert query.violated_by([x], y) == expected
 
 
@@ -176,7 +196,14 @@ def test_whole_numbers_keeps_the_whole_points_and_only_shrinks(query):
         assert all(end.denominator == 1 for end in (*case.box.lower, *case.box.upper))
         assert query.contains(case.box.lower)
         assert query.contains(case.box.upper)
-    near = sorted({int(end) + d for case in query.cases for end in (*case.box.lower, *case.box.upper) for d in (-1, 0, 1)})[:12]
+    near = sorted(
+        {
+            int(end) + d
+            for case in query.cases
+            for end in (*case.box.lower, *case.box.upper)
+            for d in (-1, 0, 1)
+        }
+    )[:12]
     for x in product(near, repeat=query.inputs):
         assert query.violated_by(x, [0]) == whole.violated_by(x, [0])
 
@@ -185,7 +212,11 @@ def test_robustness_of_a_network_by_trying_every_input():
     rng = np.random.default_rng(0)
     for seed in range(20):
         weights, last = rng.choice([-1, 1], (5, 3)), rng.choice([-1, 1], (3, 5))
-        network = Network(Encoder.of_integers(3, 0, 2), [DenseLayer(np.repeat(weights, 2, axis=1), rng.integers(1, 6, 5))], Head(last))
+        network = Network(
+            Encoder.of_integers(3, 0, 2),
+            [DenseLayer(np.repeat(weights, 2, axis=1), rng.integers(1, 6, 5))],
+            Head(last),
+        )
         center = rng.integers(0, 3, 3)
         label = int(network.predict([center])[0])
         query = Query.around(center, 1, label, 3, low=0, high=2)
@@ -193,7 +224,9 @@ def test_robustness_of_a_network_by_trying_every_input():
         text = query.to_text()
         for x in product(range(3), repeat=3):
             scores = network.head.scores(network.match_counts([x]))[0]
-            wanted = np.abs(np.array(x) - center).max() <= 1 and any(scores[k] >= scores[label] for k in range(3) if k != label)
+            wanted = np.abs(np.array(x) - center).max() <= 1 and any(
+                scores[k] >= scores[label] for k in range(3) if k != label
+            )
             assert parse_vnnlib(text).violated_by(x, scores) == wanted, seed
 
 
@@ -213,7 +246,9 @@ def test_spellings_of_a_half_space_are_one_value():
         "(>= (* 3 Y_0) (+ Y_1 Y_1 (* 1.0 Y_1)))",
         "(<= (- Y_0) (- Y_1))",
     ):
-        assert parse_vnnlib(BOUNDED + f"(assert {spelling})").cases[0].condition == ((Inequality({0: 1, 1: -1}, 0),),)
+        assert parse_vnnlib(BOUNDED + f"(assert {spelling})").cases[0].condition == (
+            (Inequality({0: 1, 1: -1}, 0),),
+        )
 
 
 def test_trivial_conditions():
@@ -228,7 +263,9 @@ def test_trivial_conditions():
 
 
 def test_boxes_with_conditions_of_their_own():
-    text = HEAD + "(assert (or (and (<= 0 X_0 1) (<= 0 X_1 1) (>= Y_0 5)) (and (<= 2 X_0 3) (<= 0 X_1 1) (<= Y_1 0))))"
+    text = HEAD + (
+        "(assert (or (and (<= 0 X_0 1) (<= 0 X_1 1) (>= Y_0 5)) (and (<= 2 X_0 3) (<= 0 X_1 1) (<= Y_1 0))))"
+    )
     query = parse_vnnlib(text)
     assert [case.box.lower for case in query.cases] == [(0, 0), (2, 0)]
     assert query.violated_by([1, 1], [5, 9])
@@ -253,7 +290,7 @@ def test_label(condition, label):
     assert parse_vnnlib(f"{names}(assert (<= 0 X_0 1))(assert {condition})").label == label
 
 
-# -- refusals ------------------------------------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------------------
 
 REFUSED = [
     ("", "line 1, column 1: the input X_0 is not declared"),
@@ -316,7 +353,8 @@ HOSTILE = {
     "long sum": BOUNDED + "(assert (<= Y_0 (+ " + "1e-3000 1e3000 " * 1000 + ")))",
     "whole numbers": BOUNDED + "(assert (<= (* 1e3000 Y_0) (* 1e-3000 Y_1)))",
     "power set": BOUNDED + "".join(f"(assert (or (<= Y_0 {i}) (<= Y_1 {i})))" for i in range(10_000)),
-    "power set of boxes": BOUNDED + "".join(f"(assert (or (<= X_0 {i}) (<= X_1 {i})))" for i in range(10_000)),
+    "power set of boxes": BOUNDED
+    + "".join(f"(assert (or (<= X_0 {i}) (<= X_1 {i})))" for i in range(10_000)),
     "one large product": BOUNDED + f"(assert (and {'(or (<= Y_0 1) (<= Y_1 2) (<= Y_0 Y_1)) ' * 1000}))",
     "open": "(" * 10_000_000,
     "close": ")" * 10_000_000,
@@ -426,7 +464,7 @@ def test_wrong_values_are_named(make, match):
         make()
 
 
-# -- the queries of a competition ----------------------------------------------------------------------------------------------
+# -- the queries of a competition ----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -449,7 +487,9 @@ def test_the_traffic_sign_queries(traffic):
         box = query.cases[0].box
         labels.setdefault(index, set()).add(query.label)
         if index not in centers:  # from the smallest box, which is cut off at 0 and 255
-            centers[index] = [low + 1 if low else high - 1 for low, high in zip(box.lower, box.upper, strict=True)]
+            centers[index] = [
+                low + 1 if low else high - 1 for low, high in zip(box.lower, box.upper, strict=True)
+            ]
         center = centers[index]
         assert query == Query.around(center, Fraction(eps), query.label, 43, low=0, high=255)
         assert query.whole_numbers() == query

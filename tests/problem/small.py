@@ -1,11 +1,24 @@
-"""Small random networks with every coding, and everything inside a neighbourhood, for tests against brute force."""
+"""Small random networks with every coding, and everything inside a neighbourhood,
+for tests against brute force.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+)
 
 CODINGS = [
     bit(),
@@ -18,11 +31,15 @@ CODINGS = [
 
 
 def random_network(rng, features=None, depth=None, width=None, classes=3):
-    """A network over a few features of mixed codings, with ternary weights, real biases and sometimes scales."""
+    """A network over a few features of mixed codings, with ternary weights,
+    real biases and sometimes scales.
+    """
     encoder = Encoder([CODINGS[k] for k in rng.integers(0, len(CODINGS), features or rng.integers(1, 5))])
     layers, size = [], encoder.width
     if encoder.tops is not None and rng.random() < 0.3:
-        layers.append(LevelLayer(rng.integers(-1, 2, (4, encoder.features)), rng.integers(0, size + 1, 4), encoder.tops))
+        layers.append(
+            LevelLayer(rng.integers(-1, 2, (4, encoder.features)), rng.integers(0, size + 1, 4), encoder.tops)
+        )
         size = 4
     for _ in range(rng.integers(0, 3) if depth is None else depth):
         m = int(rng.integers(1, 6)) if width is None else width
@@ -35,7 +52,11 @@ def random_network(rng, features=None, depth=None, width=None, classes=3):
 
 
 def raw_values(coding):
-    return list(coding.categories) if isinstance(coding, OneHot) else list(range(int(coding.low), int(coding.high) + 1))
+    return (
+        list(coding.categories)
+        if isinstance(coding, OneHot)
+        else list(range(int(coding.low), int(coding.high) + 1))
+    )
 
 
 def random_sample(network, rng):

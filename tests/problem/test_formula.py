@@ -1,4 +1,6 @@
-"""Formulas and clauses against the definition: on small problems every violation is exactly one solution, and there are no others."""
+"""Formulas and clauses against the definition: on small problems every violation is exactly one solution, and
+there are no others.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ def small_problems(seed, steps=12):
     rng = np.random.default_rng(seed)
     network = random_network(rng)
     x = random_sample(network, rng)
-    odd = [Goal(()), Goal(((),)), Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),)))]
+    odd = [
+        Goal(()),
+        Goal(((),)),
+        Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),))),
+    ]
     for region in REGIONS:
         near = region.around(network, x)
         for goal in goals(network, rng)[0] + odd:
@@ -33,7 +39,9 @@ def small_problems(seed, steps=12):
 
 
 def all_steps(cascade):
-    return np.array(list(product((0, 1), repeat=cascade.steps)), dtype=np.int64).reshape(2**cascade.steps, cascade.steps)
+    return np.array(list(product((0, 1), repeat=cascade.steps)), dtype=np.int64).reshape(
+        2**cascade.steps, cascade.steps
+    )
 
 
 def violations(problem):
@@ -49,7 +57,12 @@ def extended(formula, steps):
         values = (layer.weights @ values >= layer.least).astype(int)
         everything += values.tolist()
     rows = values.tolist()
-    return everything + [int(all(rows[k] for k in case)) for case in formula.cascade.cases][: formula.variables - len(everything)]
+    return (
+        everything
+        + [int(all(rows[k] for k in case)) for case in formula.cascade.cases][
+            : formula.variables - len(everything)
+        ]
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -69,14 +82,19 @@ def test_there_are_no_other_solutions(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, features=2, depth=1, width=2)
     near = Hamming(2).around(network, random_sample(network, rng))
-    for goal in (*goals(network, rng)[0], Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),)))):
+    for goal in (
+        *goals(network, rng)[0],
+        Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),))),
+    ):
         problem = Problem(near, goal)
         for folded in (True, False):
             formula = Formula.of(problem, folded=folded)
             if formula.variables > 12:
                 continue
             rows = list(formula.constraints())
-            found = [v for v in product((0, 1), repeat=formula.variables) if all(row.holds(v) for row in rows)]
+            found = [
+                v for v in product((0, 1), repeat=formula.variables) if all(row.holds(v) for row in rows)
+            ]
             assert {v[: problem.cascade.steps] for v in found} == violations(problem)
             assert len(found) == len(violations(problem))
 
@@ -90,7 +108,11 @@ def test_clauses_have_the_violations_as_models(seed):
             for number in range(1, cnf.variables + 1):
                 solver.add_clause([number, -number])
             steps = range(1, problem.cascade.steps + 1)
-            models = [tuple(int(v in set(model)) for v in steps) for model in solver.enum_models()] if () not in cnf.clauses else []
+            models = (
+                [tuple(int(v in set(model)) for v in steps) for model in solver.enum_models()]
+                if () not in cnf.clauses
+                else []
+            )
         assert sorted(set(models)) == sorted(violations(problem))
 
 
@@ -109,7 +131,9 @@ def test_the_objective_is_what_the_moves_weigh(seed):
     for problem in small_problems(300 + seed, 8):
         objective = Formula.of(problem).objective
         for steps in violations(Problem(problem.near, Goal(((),)))):
-            assert objective.value(steps) == problem.near.unit * sum(move.weight for move in problem.cascade.moves(steps))
+            assert objective.value(steps) == problem.near.unit * sum(
+                move.weight for move in problem.cascade.moves(steps)
+            )
 
 
 def test_sums():
@@ -119,16 +143,22 @@ def test_sums():
     for values in product((0, 1), repeat=9):
         weights, numbers, least = row.signed()
         assert row.holds(values) == (3 * values[0] - 2 * values[1] + values[3] >= 1)
-        assert row.holds(values) == (sum(w * values[v - 1] for w, v in zip(weights, numbers, strict=True)) >= least)
+        assert row.holds(values) == (
+            sum(w * values[v - 1] for w, v in zip(weights, numbers, strict=True)) >= least
+        )
         assert row.negated().holds(values) != row.holds(values)
         assert all(part.holds(values) for part in gate.constraints()) == (row.holds(values) == values[8])
     assert (Linear((), (), 0).constant, Linear((2,), (1,), 3).constant, row.constant) == (True, False, None)
 
 
 def test_every_variable_has_words():
-    encoder = Encoder([threshold(9, 0, 16, True), OneHot(("red", "green", "blue"))], ["pixel (3,4)", "colour"])
+    encoder = Encoder(
+        [threshold(9, 0, 16, True), OneHot(("red", "green", "blue"))], ["pixel (3,4)", "colour"]
+    )
     head = Head([[1, -1], [-1, 1], [1, 1]], bias=[0, Fraction(1, 3), 0])
-    network = Network(encoder, [DenseLayer([[1, 1, -1, 0], [1, 0, 1, 1]], [2, 2])], head, classes=["a", "b", "c"])
+    network = Network(
+        encoder, [DenseLayer([[1, 1, -1, 0], [1, 0, 1, 1]], [2, 2])], head, classes=["a", "b", "c"]
+    )
     near = Anything().around(network, [3, "green"])
     goal = Goal((*loses(head, 1, ties="against").cases, (Votes((1, 1, -2), 1), Votes((0, 0, 0), 0))))
     assert Formula.of(Problem(near, goal)).names == (
@@ -137,7 +167,8 @@ def test_every_variable_has_words():
         "feature colour = blue",
         "layer 1, neuron 1 is active",
         "layer 1, neuron 2 is active",
-        "class a scores more than class b",  # with a third between them there is no tie, so this is the same inequality
+        # with a third between them there is no tie, so this is the same inequality
+        "class a scores more than class b",
         "class c scores more than class b",
         "1 M[a] + 1 M[b] + -2 M[c] >= 1 for match counts M of the classes",
         "0 >= 0 for match counts M of the classes",
@@ -146,7 +177,10 @@ def test_every_variable_has_words():
         "case 3 of the goal",
     )
     bits = Network(encoder, [], Head([[1, 1, 0, 0], [0, 0, 1, 1]]))
-    assert "bit 2: colour = red" in Formula.of(Problem(Hamming(1).around(bits, [3, "green"]), loses(bits.head, 0))).names
+    assert (
+        "bit 2: colour = red"
+        in Formula.of(Problem(Hamming(1).around(bits, [3, "green"]), loses(bits.head, 0))).names
+    )
 
 
 def test_too_many_clauses_are_refused_with_their_number():
@@ -162,7 +196,9 @@ def test_too_many_clauses_are_refused_with_their_number():
 
 
 def test_fine_costs_make_clauses_explode_and_are_given_up_on():
-    network = Network(Encoder([threshold(0.1 * k + 0.37) for k in range(30)]), [], Head([[1] * 30, [-1] * 30]))
+    network = Network(
+        Encoder([threshold(0.1 * k + 0.37) for k in range(30)]), [], Head([[1] * 30, [-1] * 30])
+    )
     problem = Problem(L1(20).around(network, [0.0] * 30), loses(network.head, 1))
     with pytest.raises(TooLargeError, match="more than"):
         Cnf.of(problem, limit=10_000)

@@ -17,7 +17,9 @@ REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3),
 
 def goals(network, rng):
     label = int(rng.integers(network.head.outputs))
-    return [make(network.head, label, ties=ties) for make in (loses, wins) for ties in ("lowest", "against")], label
+    return [
+        make(network.head, label, ties=ties) for make in (loses, wins) for ties in ("lowest", "against")
+    ], label
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -25,10 +27,14 @@ def test_goals_say_what_they_should(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng)
     rows = [random_sample(network, rng) for _ in range(40)]
-    counts = np.concatenate([network.match_counts(np.array([row], object), engine="definition") for row in rows])
+    counts = np.concatenate(
+        [network.match_counts(np.array([row], object), engine="definition") for row in rows]
+    )
     (lost, lost_against, won, won_against), label = goals(network, rng)
     for scores, *found in zip(
-        network.head.scores(counts), *(g.violates(counts) for g in (lost, lost_against, won, won_against)), strict=True
+        network.head.scores(counts),
+        *(g.violates(counts) for g in (lost, lost_against, won, won_against)),
+        strict=True,
     ):
         tops = [k for k, score in enumerate(scores) if score == max(scores)]
         assert found == [tops[0] != label, tops != [label], tops[0] == label, label in tops]

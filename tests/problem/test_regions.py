@@ -1,4 +1,6 @@
-"""Regions against their meaning: the states that a neighbourhood reaches are those of all raw samples inside the region."""
+"""Regions against their meaning: the states that a neighbourhood reaches are those of all raw samples
+inside the region.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -21,7 +23,10 @@ def make(seed):
     encoder = Encoder([KINDS[k] for k in rng.integers(0, len(KINDS), rng.integers(1, 4))])
     layer = DenseLayer(rng.integers(-1, 2, (5, encoder.width)), rng.integers(0, encoder.width + 1, 5))
     network = Network(encoder, [layer], Head(rng.choice([-1, 1], (2, 5))))
-    options = [list(c.categories) if isinstance(c, OneHot) else list(range(int(c.low), int(c.high) + 1)) for c in encoder.codings]
+    options = [
+        list(c.categories) if isinstance(c, OneHot) else list(range(int(c.low), int(c.high) + 1))
+        for c in encoder.codings
+    ]
     return network, [values[rng.integers(0, len(values))] for values in options], options
 
 
@@ -40,7 +45,10 @@ def inside(region, network, x, y):
         case Linf():
             return max(sizes, default=0) <= region.radius
         case Hamming():
-            return sum(int((c.bits(c.state(a)) != c.bits(c.state(b))).sum()) for c, a, b in changes) <= region.radius
+            return (
+                sum(int((c.bits(c.state(a)) != c.bits(c.state(b))).sum()) for c, a, b in changes)
+                <= region.radius
+            )
         case Free():
             return all(a == b or k in region.features for k, (a, b) in enumerate(zip(x, y, strict=True)))
     return True
@@ -62,7 +70,22 @@ def reached(near):
 
 @given(
     st.integers(0, 10**6),
-    st.sampled_from([L0(1), L0(2), L1(2), L1(3), L2(2), L2("3/2"), Linf(1), Linf(2), Hamming(1), Hamming(3), Free([0]), Anything()]),
+    st.sampled_from(
+        [
+            L0(1),
+            L0(2),
+            L1(2),
+            L1(3),
+            L2(2),
+            L2("3/2"),
+            Linf(1),
+            Linf(2),
+            Hamming(1),
+            Hamming(3),
+            Free([0]),
+            Anything(),
+        ]
+    ),
 )
 def test_a_neighbourhood_reaches_what_the_region_holds(seed, region):
     if isinstance(region, L2) and isinstance(region.radius, str):

@@ -42,7 +42,10 @@ def test_every_region_against_brute_force(seed):
             assert isinstance(answer, Counted)
             assert list(answer.counts) == want
             assert answer.total == sum(want)
-            assert [sum(column) for column in zip(*(row for _, row in answer.certificate["proof"]["parts"]), strict=True)] == want
+            assert [
+                sum(column)
+                for column in zip(*(row for _, row in answer.certificate["proof"]["parts"]), strict=True)
+            ] == want
         assert answer.label == int(network.predict(np.array([x], dtype=object))[0])
         assert answer.robustness == Fraction(want[answer.label], sum(want))
         assert sum(answer.share(k) for k in range(network.head.outputs)) == 1
@@ -56,7 +59,9 @@ def test_wider_networks_by_walk_and_sums_and_threads(seed):
     taus = np.abs(first).sum(axis=1) // 2 + rng.integers(-1, 2, m)
     second = rng.integers(-3, 4, (7, m))
     layers = [DenseLayer(first, taus), DenseLayer(second, np.abs(second).sum(axis=1) // 2)]
-    network = Network.of_bits(layers, Head(rng.integers(-2, 3, (4, 7)), [Fraction(1, 3), 0, Fraction(-2, 7), 0]))
+    network = Network.of_bits(
+        layers, Head(rng.integers(-2, 3, (4, 7)), [Fraction(1, 3), 0, Fraction(-2, 7), 0])
+    )
     x = rng.integers(0, 2, n)
     for region in (Hamming(3), Anything(), Hamming(n - 1), Free(range(0, n, 2))):
         want = brute(region.around(network, x))
@@ -69,7 +74,9 @@ def test_patterns_that_are_remembered_count_alike(seed, monkeypatch):
     rng = np.random.default_rng(2000 + seed)
     n = 12
     first = rng.choice([-1, 1], (int(rng.choice([20, 70])), n))
-    network = Network.of_bits([DenseLayer(first, [n // 2] * len(first))], Head(rng.choice([-1, 1], (5, len(first)))))
+    network = Network.of_bits(
+        [DenseLayer(first, [n // 2] * len(first))], Head(rng.choice([-1, 1], (5, len(first))))
+    )
     x = rng.integers(0, 2, n)
     for region in (Hamming(4), Anything()):
         want = count(network, x, region, method="walk").counts
@@ -99,7 +106,9 @@ def test_scores_beyond_64_bits():
     rng = np.random.default_rng(6)
     layers = [DenseLayer(rng.choice([-1, 1], (9, 8)), [4] * 9)]
     head = Head(
-        rng.choice([-1, 1], (3, 9)), [Fraction(1, 3**30), Fraction(1, 7**20), 0], [1 + Fraction(1, 5**25), 1, Fraction(10**30 + 1, 10**30)]
+        rng.choice([-1, 1], (3, 9)),
+        [Fraction(1, 3**30), Fraction(1, 7**20), 0],
+        [1 + Fraction(1, 5**25), 1, Fraction(10**30 + 1, 10**30)],
     )
     network = Network.of_bits(layers, head)
     for region in (Hamming(3), Anything()):
@@ -122,7 +131,10 @@ def test_one_neuron_is_a_sum_of_binomials(n):
 def test_no_hidden_layer_is_one_threshold():
     n = 90
     network = Network.of_bits([], Head([[-1] * n, [1] * n]))
-    assert count(network).counts == (sum(comb(n, m) for m in range(n // 2 + 1)), sum(comb(n, m) for m in range(n // 2 + 1, n + 1)))
+    assert count(network).counts == (
+        sum(comb(n, m) for m in range(n // 2 + 1)),
+        sum(comb(n, m) for m in range(n // 2 + 1, n + 1)),
+    )
 
 
 def test_constant_networks_and_idle_features():
@@ -233,7 +245,9 @@ def test_sampling_far_beyond_counting():
     n = 200
     network = Network.of_bits([DenseLayer([[1] * n], [n - 20])], Head([[-1], [1]]))
     truth = count(network, [1] * n, Hamming(40)).share(1)
-    low, high = count(network, [1] * n, Hamming(40), method="sample", samples=3000, confidence=0.999).intervals[1]
+    low, high = count(
+        network, [1] * n, Hamming(40), method="sample", samples=3000, confidence=0.999
+    ).intervals[1]
     assert low <= truth <= high
 
 
@@ -241,7 +255,10 @@ def test_answers_in_words_and_json():
     network = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [3])], Head([[-1], [1]]), classes=["low", "high"])
     answer = count(network, [1, 1, 1, 1], Hamming(2))
     assert str(answer).splitlines() == [
-        "11 inputs (up to 2 bits flipped), each legal state of a feature once; 45.45 % keep class high; exact, by a walk over all of them",
+        (
+            "11 inputs (up to 2 bits flipped), each legal state of a feature once; 45.45 % keep class high; "
+            "exact, by a walk over all of them"
+        ),
         "  low   6  54.55 %",
         "  high  5  45.45 %",
     ]
@@ -272,6 +289,8 @@ def test_costs_that_were_rounded_are_not_counted():
     encoder = Encoder([integer(0, 3)])
     network = Network(encoder, [], Head([[1] * 3, [-1] * 3]))
     near = L1(2).around(network, [0])
-    rounded = type(near)(network, near.sample, near.states, near.moves, near.budget, near.unit * Fraction(9, 10), near.limit)
+    rounded = type(near)(
+        network, near.sample, near.states, near.moves, near.budget, near.unit * Fraction(9, 10), near.limit
+    )
     with pytest.raises(TooLargeError, match="finely divided"):
         count(network, rounded)

@@ -1,4 +1,6 @@
-"""Large networks: convolutions stay convolutions, memory is asked for before it is taken, and small ones agree with brute force."""
+"""Large networks: convolutions stay convolutions, memory is asked for before it is taken, and small ones
+agree with brute force.
+"""
 
 import subprocess
 import sys
@@ -35,7 +37,10 @@ def _small(seed):
     rng = np.random.default_rng(seed)
     while True:
         network = small_conv_network(rng)
-        if network.encoder.features > 1 and np.prod([float(len(raw_values(c))) for c in network.encoder.codings]) <= 4**7:
+        if (
+            network.encoder.features > 1
+            and np.prod([float(len(raw_values(c))) for c in network.encoder.codings]) <= 4**7
+        ):
             return network, random_sample(network, rng)
 
 
@@ -96,7 +101,9 @@ def test_a_front_by_columns_is_the_one_of_the_unrolled_layer(seed):
 def test_a_column_is_that_of_the_unrolled_layer(seed):
     network, _ = _small(seed)
     for layer in network.layers:
-        rows = dense_of(layer).weights if getattr(layer, "top", None) is None else first_layer(network).weights
+        rows = (
+            dense_of(layer).weights if getattr(layer, "top", None) is None else first_layer(network).weights
+        )
         for place in range(layer.inputs):
             column = np.zeros(layer.outputs, np.int64)
             neurons, weights = layer.column(place)
@@ -115,14 +122,16 @@ def test_forged_walks_over_large_networks_are_refused(written):
         forged = answer.certificate | {"proof": answer.certificate["proof"] | change}
         with pytest.raises(CertificateError):
             check(forged, network)
-    wider = answer.certificate | {"question": answer.certificate["question"] | {"region": {"kind": "L0", "radius": "4"}}}
+    wider = answer.certificate | {
+        "question": answer.certificate["question"] | {"region": {"kind": "L0", "radius": "4"}}
+    }
     with pytest.raises(CertificateError):
         check(wider, network)
     with pytest.raises(CheckLimitError, match="limit"):
         check(answer.certificate, network, memory_limit=100)
 
 
-# -- one pixel, and networks of the size of CNV ------------------------------------------------------------------------------------
+# -- one pixel, and networks of the size of CNV --------------------------------------------------------------
 
 
 def test_a_free_pixel_of_one_convolution_is_settled_as_predict_says():
@@ -160,7 +169,9 @@ def _in_little_memory(question, then="", lead=0):
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("region", ["Free([1500])", "Free([1, 2])", "Hamming(1)", pytest.param("L0(1)", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "region", ["Free([1500])", "Free([1, 2])", "Hamming(1)", pytest.param("L0(1)", marks=pytest.mark.slow)]
+)
 def test_small_regions_of_a_network_like_cnv_are_settled(region):
     said = _in_little_memory(f"sg.verify(network, sg.Robust(x, sg.{region}))", lead=100)
     assert said[0] in ("Proved", "Refuted")
@@ -199,13 +210,15 @@ def test_a_ball_over_the_whole_of_cnv_ends_within_memory():
     assert said[0].split()[0] in ("Undecided", "Refuted", "TooLargeError")
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------------------
+# -- memory --------------------------------------------------------------------------------------------------
 
 
 def test_memory_is_asked_for_before_it_is_taken():
     assert available() > 0
     make_sure(1 << 10, "a little", "")
-    with pytest.raises(TooLargeError, match=r"everything would take .* GiB of memory, and a step may take .* Ask for less"):
+    with pytest.raises(
+        TooLargeError, match=r"everything would take .* GiB of memory, and a step may take .* Ask for less"
+    ):
         make_sure(1 << 60, "everything", "Ask for less.")
     with pytest.raises(TooLargeError, match="neurons over"):
         cnv().layers[1].unrolled()
@@ -213,13 +226,14 @@ def test_memory_is_asked_for_before_it_is_taken():
 
 def test_a_limit_of_the_process_counts_as_memory():
     code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); import sugenet.bnn.memory as m; print(m.available())"
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); import "
+        "sugenet.bnn.memory as m; print(m.available())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 3 << 30
 
 
-# -- very many moves ---------------------------------------------------------------------------------------------------------------
+# -- very many moves -----------------------------------------------------------------------------------------
 
 
 def test_moves_kept_once_are_the_moves_one_by_one(monkeypatch):
@@ -233,7 +247,10 @@ def test_moves_kept_once_are_the_moves_one_by_one(monkeypatch):
         assert tuple(many.moves) == few.moves == tuple(many.moves[k] for k in range(len(few.moves)))
         assert many.moves[1:3] == few.moves[1:3]
         assert all((a == b).all() for a, b in zip(many.columns, columns_of(few.moves), strict=True))
-        assert tuple(many.only(lambda move: move.state == 0).moves) == few.only(lambda move: move.state == 0).moves
+        assert (
+            tuple(many.only(lambda move: move.state == 0).moves)
+            == few.only(lambda move: move.state == 0).moves
+        )
         assert tuple(many.fixing({0}).moves) == few.fixing({0}).moves
         assert (sets_within(many), combinations_of(many)) == (sets_within(few), combinations_of(few))
         problem = Problem(many, loses(network.head, 0))
@@ -247,7 +264,7 @@ def test_sets_are_counted_as_they_are_listed():
         assert sets_within(near) == len(list(samples_inside(near)))
 
 
-# -- stopping ----------------------------------------------------------------------------------------------------------------------
+# -- stopping ------------------------------------------------------------------------------------------------
 
 
 def _after(turns):
@@ -257,7 +274,9 @@ def _after(turns):
 
 
 def test_single_moves_look_at_the_clock_feature_by_feature():
-    network = Network.of_bits([DenseLayer(np.eye(12, dtype=int), np.ones(12, int))], Head([[1] * 12, [-1] * 12]))
+    network = Network.of_bits(
+        [DenseLayer(np.eye(12, dtype=int), np.ones(12, int))], Head([[1] * 12, [-1] * 12])
+    )
     problem = Problem(L0(1).around(network, [1] * 12), loses(network.head, 0))
     assert walk_singles(problem, -1, 1, empty=True, stop=_after(5)) is None
     assert walk_singles(problem, -1, 1, empty=True).sets == 13
@@ -267,7 +286,9 @@ def test_single_moves_look_at_the_clock_feature_by_feature():
 def test_a_count_without_time_counts_nothing_and_says_so():
     network, x = _small(2)
     answer = count(network, x, L0(1), time_limit=0)
-    assert isinstance(answer, sg.reason.CountOpen) or sum(answer.counts) == sets_within(L0(1).around(network, x))
+    assert isinstance(answer, sg.reason.CountOpen) or sum(answer.counts) == sets_within(
+        L0(1).around(network, x)
+    )
 
 
 def test_reasons_without_time_are_those_that_bounds_give():
@@ -293,7 +314,10 @@ def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
 
 def test_conditions_that_contradict_each_other_are_seen_in_large_networks_too(written):
     network = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [1, 1])], Head([[1, 1], [1, -1]]))
-    both = [Inequality([(0, 1), (1, -1)], 1), Inequality([(0, -1), (1, 1)], 1)]  # each class scores more than the other
+    both = [
+        Inequality([(0, 1), (1, -1)], 1),
+        Inequality([(0, -1), (1, 1)], 1),
+    ]  # each class scores more than the other
     answer = verify(network, Query(2, 2, [Case(QueryBox([0, 0], [1, 1]), [both])]), engine="bounds")
     assert isinstance(answer, sg.Proved)
     for out in (True, False):

@@ -18,7 +18,9 @@ from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
 from sugenet.reason import NoCounterfactual, Proved, Refuted, Undecided
 
-NET = Network.of_bits([DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]]))
+NET = Network.of_bits(
+    [DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]])
+)
 X = [1, 1, 1, 1]
 
 
@@ -110,7 +112,11 @@ def test_cuts_have_whole_factors():
 @pytest.mark.parametrize("limit", [None, 9, Fraction(9, 2)])
 @pytest.mark.parametrize("region", [None, sg.Free([0, 1])])
 def test_that_there_is_nothing_at_all_is_certified(engine, limit, region):
-    net = Network(Encoder([integer(0, 3)] * 3), [DenseLayer([[1] * 9, [1, -1, 1] * 3], [2, 3])], Head([[1, 1], [1, -1]], [5, 0]))
+    net = Network(
+        Encoder([integer(0, 3)] * 3),
+        [DenseLayer([[1] * 9, [1, -1, 1] * 3], [2, 3])],
+        Head([[1, 1], [1, -1]], [5, 0]),
+    )
     answer = sg.whatif(net, [1, 2, 0], sg.L1, engine=engine, limit=limit, region=region)
     assert isinstance(answer, NoCounterfactual) or engine == "exhaust"  # which takes no budgets
     assert checked(answer, net)
@@ -118,7 +124,9 @@ def test_that_there_is_nothing_at_all_is_certified(engine, limit, region):
 
 def test_costs_of_floats_are_walked_again():
     net = Network(
-        Encoder([thermometer([0.1, 0.3, 0.7])] * 3), [DenseLayer([[1, 1, -1] * 3, [1, -1, 1] * 3], [3, 5])], Head([[1, 1], [-1, 1]])
+        Encoder([thermometer([0.1, 0.3, 0.7])] * 3),
+        [DenseLayer([[1, 1, -1] * 3, [1, -1, 1] * 3], [3, 5])],
+        Head([[1, 1], [-1, 1]]),
     )
     x = [0.123456789, 0.987654321, 0.55555]
     for cost in (sg.L1, sg.L2):
@@ -136,7 +144,9 @@ def test_fractions_are_measured_exactly():
 
 
 def test_numbers_and_words_as_categories():
-    net = Network(Encoder([OneHot((3, 1, 2)), OneHot(("a", "b"))]), [], Head([[1, -1, -1, 1, 0], [-1, 1, 1, 0, 1]]))
+    net = Network(
+        Encoder([OneHot((3, 1, 2)), OneHot(("a", "b"))]), [], Head([[1, -1, -1, 1, 0], [-1, 1, 1, 0, 1]])
+    )
     answer = sg.whatif(net, [3, "a"])
     assert "becomes" in str(answer)
     assert checked(answer, net)
@@ -174,7 +184,9 @@ def test_one_output():
 
 
 def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
-    net = Network.of_bits([DenseLayer([[1, 1, 1, 1]] * 2, [2, 3])], Head([[1, -1], [-1, 1]], scale=[1 + 2**-40, 1]))
+    net = Network.of_bits(
+        [DenseLayer([[1, 1, 1, 1]] * 2, [2, 3])], Head([[1, -1], [-1, 1]], scale=[1 + 2**-40, 1])
+    )
     question = sg.Robust([1, 1, 1, -1], sg.Anything(), target=1)
     problem = Problem(question.near(net), question.keeps(net).goal)
     assert type(cpsat.solve(problem)).__name__ == "Open"
@@ -198,7 +210,9 @@ def test_lists_of_numbers_do_not_hide_counterfactuals():
         sg.whatif(net, [5], region=sg.Box({0: {5, 25}}))
 
 
-@pytest.mark.parametrize("wrong", [{"time_limit": float("nan")}, {"time_limit": "5"}, {"threads": 0}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"time_limit": float("nan")}, {"time_limit": "5"}, {"threads": 0}, {"seed": -1}]
+)
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(QuestionError, match=next(iter(wrong))):
         sg.verify(NET, sg.Robust(X, sg.L0(1)), **wrong)

@@ -21,7 +21,13 @@ from sugenet.reason.rules.rule import parse_rule, rule_of_anchor, rules_of_tree
 VOTE = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
 ODD = Network(
     Encoder(
-        [integer(0, 9), OneHot(("left", "right", "up and down", "a, b")), thermometer([0.1, 0.5], 0, 1), bit(), threshold(3, 0, 9, True)],
+        [
+            integer(0, 9),
+            OneHot(("left", "right", "up and down", "a, b")),
+            thermometer([0.1, 0.5], 0, 1),
+            bit(),
+            threshold(3, 0, 9, True),
+        ],
         ["size", "side", "mean radius (cm), left", "salt and pepper", "R&D >= 2"],
     ),
     [],
@@ -103,7 +109,14 @@ def test_rules_with_odd_names_are_read_and_read_back(text, limits, label):
 
 
 @pytest.mark.parametrize(
-    "text", ["size >= nan -> a", "size > -inf -> a", "size <= 1e400 -> a", "size < 1_0 -> a", "salt and size < 3 -> a"]
+    "text",
+    [
+        "size >= nan -> a",
+        "size > -inf -> a",
+        "size <= 1e400 -> a",
+        "size < 1_0 -> a",
+        "salt and size < 3 -> a",
+    ],
 )
 def test_rules_that_cannot_be_read(text):
     with pytest.raises(RuleSyntaxError):
@@ -111,7 +124,15 @@ def test_rules_that_cannot_be_read(text):
 
 
 @pytest.mark.parametrize(
-    ("anchor", "prediction"), [(["size > 3"], [7]), (["size > 3"], [-1]), (["size > 3"], ["x"]), ([3], [0]), ("size > 3", [0]), (["?"], 0)]
+    ("anchor", "prediction"),
+    [
+        (["size > 3"], [7]),
+        (["size > 3"], [-1]),
+        (["size > 3"], ["x"]),
+        ([3], [0]),
+        ("size > 3", [0]),
+        (["?"], 0),
+    ],
 )
 def test_damaged_anchors(anchor, prediction):
     with pytest.raises((RuleSyntaxError, QuestionError)):
@@ -119,7 +140,9 @@ def test_damaged_anchors(anchor, prediction):
 
 
 def test_anchors_with_odd_names():
-    rule = rule_of_anchor(ODD, {"data": {"anchor": ["side = up and down", "size > 3.00"], "raw": {"prediction": [1]}}})
+    rule = rule_of_anchor(
+        ODD, {"data": {"anchor": ["side = up and down", "size > 3.00"], "raw": {"prediction": [1]}}}
+    )
     assert dict(rule.limits) == {0: (4, None), 1: frozenset({"up and down"})}
     assert rule.label == 1
 
@@ -127,7 +150,9 @@ def test_anchors_with_odd_names():
 def test_leaves_of_a_tree_that_nothing_reaches_are_left_out():
     tree = pytest.importorskip("sklearn.tree")
     network = Network(Encoder([integer(0, 9)]), [], Head([[1] * 9, [-1] * 9]))
-    fitted = tree.DecisionTreeClassifier(random_state=0).fit([[3.2], [3.4], [3.6], [20], [30]], [0, 1, 0, 1, 0])
+    fitted = tree.DecisionTreeClassifier(random_state=0).fit(
+        [[3.2], [3.4], [3.6], [20], [30]], [0, 1, 0, 1, 0]
+    )
     rules = rules_of_tree(network, fitted)
     assert rules
     assert all(rule.limits[0][1][0] is None or rule.limits[0][1][0] <= 9 for rule in rules)
@@ -174,7 +199,15 @@ def test_a_count_with_budgets_that_never_meet_is_not_tried():
 
 
 @pytest.mark.parametrize(
-    "options", [{"time_limit": "x"}, {"threads": 0}, {"seed": -1}, {"samples": 1.5}, {"samples": 0}, {"confidence": "x"}]
+    "options",
+    [
+        {"time_limit": "x"},
+        {"threads": 0},
+        {"seed": -1},
+        {"samples": 1.5},
+        {"samples": 0},
+        {"confidence": "x"},
+    ],
 )
 def test_odd_options_of_a_count(options):
     with pytest.raises(QuestionError, match=next(iter(options))):

@@ -1,4 +1,6 @@
-"""Rulebooks against brute force: every rule true and prime, complete books exact, exports that say the same; large networks by certificate."""
+"""Rulebooks against brute force: every rule true and prime, complete books exact, exports that say the same;
+large networks by certificate.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,20 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    Steps,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+    unused,
+)
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.reason import Always, Proved, verify
 from sugenet.reason.rules.book import Rulebook, rulebook
@@ -44,14 +59,25 @@ def random_network(rng, features=None, classes=None):
         size = m
     classes = classes or int(rng.integers(2, 4))
     bias = [Fraction(int(rng.integers(-4, 5)), 3) for _ in range(classes)]
-    return Network(encoder, layers, Head(rng.integers(-1, 2, (classes, size)), bias), [f"k{k}" for k in range(classes)])
+    return Network(
+        encoder, layers, Head(rng.integers(-1, 2, (classes, size)), bias), [f"k{k}" for k in range(classes)]
+    )
 
 
 def with_levels(rng):
     """A network whose first layer reads levels."""
-    encoder = Encoder([(CODINGS[1], CODINGS[4], CODINGS[5], integer(0, 5))[k] for k in rng.integers(0, 4, rng.integers(1, 5))])
-    first = LevelLayer(rng.integers(-2, 3, (4, encoder.features)), rng.integers(0, encoder.width + 1, 4), encoder.tops)
-    return Network(encoder, [first], Head(rng.integers(-1, 2, (3, 4)), [0, Fraction(1, 2), -1]), ["k0", "k1", "k2"])
+    encoder = Encoder(
+        [
+            (CODINGS[1], CODINGS[4], CODINGS[5], integer(0, 5))[k]
+            for k in rng.integers(0, 4, rng.integers(1, 5))
+        ]
+    )
+    first = LevelLayer(
+        rng.integers(-2, 3, (4, encoder.features)), rng.integers(0, encoder.width + 1, 4), encoder.tops
+    )
+    return Network(
+        encoder, [first], Head(rng.integers(-1, 2, (3, 4)), [0, Fraction(1, 2), -1]), ["k0", "k1", "k2"]
+    )
 
 
 def everything(network):
@@ -84,9 +110,9 @@ def assert_true_and_prime(book, network):
             assert (labels[grid.inside(masks, places)] != rule.label).any()
         again = parse_rule(network, str(rule).replace("any input", ""))
         near, same = again.box.of(network), rule.box.of(network)
-        assert {(m.feature, m.state) for m in near.moves} | set(enumerate(near.states)) == {(m.feature, m.state) for m in same.moves} | set(
-            enumerate(same.states)
-        )
+        assert {(m.feature, m.state) for m in near.moves} | set(enumerate(near.states)) == {
+            (m.feature, m.state) for m in same.moves
+        } | set(enumerate(same.states))
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -103,7 +129,9 @@ def test_complete_books_say_what_the_network_says(seed):
     assert all(share.exact for share in shares)
     assert sum(share.value for share in shares) == 1
     assert all(book._grid.union([rule.masks for rule in book.of(k)]) == shares[k] for k in range(len(shares)))
-    assert [rule.coverage for rule in book.rules] == sorted((rule.coverage for rule in book.rules), reverse=True)
+    assert [rule.coverage for rule in book.rules] == sorted(
+        (rule.coverage for rule in book.rules), reverse=True
+    )
     for rule in book.rules:  # none is needless
         others = [other.masks for other in book.of(rule.label) if other is not rule]
         assert book._grid.union(others).value < shares[rule.label].value
@@ -122,14 +150,20 @@ def test_every_prime_rule(seed):
     places, labels = grid.places(X), np.array(y)
     options = []
     for f, size in enumerate(grid.sizes):
-        masks = [m for m in range(1, 1 << size) if not grid.is_number(f) or places_of(m)[-1] - places_of(m)[0] < m.bit_count()]
+        masks = [
+            m
+            for m in range(1, 1 << size)
+            if not grid.is_number(f) or places_of(m)[-1] - places_of(m)[0] < m.bit_count()
+        ]
         options.append(masks)
     true = {}
     for box in product(*options):
         held = set(labels[grid.inside(box, places)].tolist())
         if len(held) == 1:
             true[box] = held.pop()
-    primes = {(box, label) for box, label in true.items() if all(true.get(w) != label for w in wider(grid, box))}
+    primes = {
+        (box, label) for box, label in true.items() if all(true.get(w) != label for w in wider(grid, box))
+    }
     assert {(rule.masks, rule.label) for rule in book.rules} == primes
 
 
@@ -180,7 +214,9 @@ def test_exports_say_the_same(seed):
     bits = network.encoder.encode(X)
     scope = {}
     exec(book.to_python(), scope)
-    assert [scope["classify"](row) for row in X.tolist()] == [None if k is None else network.classes[k] for k in said]
+    assert [scope["classify"](row) for row in X.tolist()] == [
+        None if k is None else network.classes[k] for k in said
+    ]
 
     for k in range(len(network.classes)):
         _, terms = clauses_of(book.to_dnf(k), "dnf")
@@ -189,7 +225,11 @@ def test_exports_say_the_same(seed):
 
     variables, clauses = clauses_of(book.to_cnf_dimacs(), "cnf")
     if variables <= 14:
-        models = {m for m in product([False, True], repeat=variables) if all(any(m[abs(v) - 1] == (v > 0) for v in c) for c in clauses)}
+        models = {
+            m
+            for m in product([False, True], repeat=variables)
+            if all(any(m[abs(v) - 1] == (v > 0) for v in c) for c in clauses)
+        }
         wanted = set()
         for row, label in zip(bits.tolist(), said, strict=True):
             for k in range(len(network.classes)):
@@ -219,7 +259,9 @@ def test_json_and_back(seed):
 
 
 def steps_network():
-    encoder = Encoder([thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right", "top")), bit()], ["size", "side", "b"])
+    encoder = Encoder(
+        [thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right", "top")), bit()], ["size", "side", "b"]
+    )
     return Network(encoder, [DenseLayer([[1, 1, 1, -1, 0, 1, 1]], [3])], Head([[-1], [1]]), ["no", "yes"])
 
 
@@ -324,7 +366,9 @@ def test_breast_cancer():
     assert book.check() == f"{len(book)} rules hold, all of them prime"
     for rule in book.rules[:3]:  # prime: each widening is refuted
         for masks in wider(rule.grid, rule.masks):
-            assert not isinstance(verify(network, Always(rule.label, dict(rule.grid.limits(masks))), engine="cdcl"), Proved)
+            assert not isinstance(
+                verify(network, Always(rule.label, dict(rule.grid.limits(masks))), engine="cdcl"), Proved
+            )
     again = Rulebook.from_data(network, json.loads(json.dumps(book.data())))
     assert again.predict(X) == said
     scope = {}
@@ -381,16 +425,26 @@ def test_what_a_book_claims_is_checked_when_it_is_read(change, message):
 
 @pytest.mark.parametrize("most", [1 << 20, 1])
 def test_a_rule_that_could_be_wider_is_not_prime(monkeypatch, most):
-    """A true rule, with its proof, but narrower than it could be; looked at in the table, and asked of the network."""
+    """A true rule, with its proof, but narrower than it could be; looked at in the table,
+    and asked of the network.
+    """
     network = steps_network()
     book = rulebook(network, "yes", most=1)
     data = json.loads(json.dumps(book.data()))
     rule = book.rules[0]
     feature = next(f for f, size in enumerate(rule.grid.sizes) if f not in rule.states and size > 1)
     masks = tuple(1 if f == feature else mask for f, mask in enumerate(rule.masks))
-    narrow = sg.verify(network, sg.Always("yes", sg.Box({network.encoder.names[f]: v for f, v in rule.grid.limits(masks)})))
-    data["rules"][0] |= {"if": rule.grid.words(masks), "coverage": str(rule.grid.coverage(masks)), "certificate": narrow.certificate}
-    data["rules"][0]["states"] = [[f, [rule.grid.states[f][p] for p in places_of(masks[f])]] for f in rule.grid.conditions(masks)]
+    narrow = sg.verify(
+        network, sg.Always("yes", sg.Box({network.encoder.names[f]: v for f, v in rule.grid.limits(masks)}))
+    )
+    data["rules"][0] |= {
+        "if": rule.grid.words(masks),
+        "coverage": str(rule.grid.coverage(masks)),
+        "certificate": narrow.certificate,
+    }
+    data["rules"][0]["states"] = [
+        [f, [rule.grid.states[f][p] for p in places_of(masks[f])]] for f in rule.grid.conditions(masks)
+    ]
     monkeypatch.setattr("sugenet.reason.rules.recheck.CODEWORDS", most)
     with pytest.raises(CertificateError, match="rule 1 is not prime"):
         Rulebook.from_data(network, json.loads(json.dumps(data)))
@@ -399,7 +453,9 @@ def test_a_rule_that_could_be_wider_is_not_prime(monkeypatch, most):
 def test_a_cover_is_not_every_prime_rule():
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        network = Network.of_bits([DenseLayer(rng.integers(-1, 2, (3, 4)), [1, 2, 2])], Head(rng.integers(-1, 2, (2, 3))))
+        network = Network.of_bits(
+            [DenseLayer(rng.integers(-1, 2, (3, 4)), [1, 2, 2])], Head(rng.integers(-1, 2, (2, 3)))
+        )
         cover, every = rulebook(network), rulebook(network, every=True)
         if len(every) > len(cover):
             break

@@ -1,4 +1,6 @@
-"""Every engine against brute force: all regions, tie rules, targets and questions, on small random networks; certificates that can fail."""
+"""Every engine against brute force: all regions, tie rules, targets and questions, on small random networks;
+certificates that can fail.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,20 @@ from sugenet.reason import (
 )
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
-REGIONS = [Hamming(1), Hamming(2), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Free([0, 1]), Anything()]
+REGIONS = [
+    Hamming(1),
+    Hamming(2),
+    Hamming(3),
+    L0(1),
+    L0(2),
+    L1(2),
+    L2(2),
+    Linf(1),
+    Linf(3),
+    Free([0]),
+    Free([0, 1]),
+    Anything(),
+]
 
 
 def top(network, y):
@@ -74,7 +89,10 @@ def test_robustness_is_decided_as_brute_force_says(engine, seed):
     for region in REGIONS:
         target = None if rng.random() < 0.6 else int(rng.choice([k for k in range(3) if k != label]))
         ties = "lowest" if rng.random() < 0.6 else "against"
-        truth = any(is_violated(top(network, y), label, target, ties) for y in samples_inside(region.around(network, x)))
+        truth = any(
+            is_violated(top(network, y), label, target, ties)
+            for y in samples_inside(region.around(network, x))
+        )
         answer = verify(network, Robust(x, region, target, ties), engine=engine)
         if isinstance(answer, Undecided):
             assert engine in ("bounds", "search", "flips", "exhaust", "pysat")
@@ -98,8 +116,16 @@ def test_questions_about_all_inputs(engine, seed):
     if seed % 3:
         feature = int(rng.integers(3))
         values = raw_values(network.encoder.codings[feature])
-        where = {feature: {values[0], values[-1]}} if isinstance(network.encoder.codings[feature], OneHot) else {feature: (None, values[1])}
-    inside = {row: label for row, label in classes.items() if all(_meets(row[f], limit) for f, limit in where.items())}
+        where = (
+            {feature: {values[0], values[-1]}}
+            if isinstance(network.encoder.codings[feature], OneHot)
+            else {feature: (None, values[1])}
+        )
+    inside = {
+        row: label
+        for row, label in classes.items()
+        if all(_meets(row[f], limit) for f, limit in where.items())
+    }
     asked = []
     for label in range(3):
         asked.append((Always(label, where), all(found == label for found in inside.values())))
@@ -113,7 +139,12 @@ def test_questions_about_all_inputs(engine, seed):
         if not isinstance(coding, OneHot):
             raised = [(a, b) for a, b in pairs if b[feature] > a[feature]]
             asked.append((Monotone(feature, where=where), all(inside[b] >= inside[a] for a, b in raised)))
-            asked.append((Monotone(feature, 1, rising=False, where=where), all(inside[a] == 1 for a, b in raised if inside[b] == 1)))
+            asked.append(
+                (
+                    Monotone(feature, 1, rising=False, where=where),
+                    all(inside[a] == 1 for a, b in raised if inside[b] == 1),
+                )
+            )
     two = [(a, b) for a in inside for b in inside if a[2] == b[2]]
     asked.append((Fair([0, 1], where), all(inside[a] == inside[b] for a, b in two)))
     for question, truth in asked:
@@ -198,7 +229,9 @@ def claim_is_true(certificate, network):
     x = question["sample"]
     label = top(network, x)[0]
     found = [
-        y for y in samples_inside(region.around(network, x)) if is_violated(top(network, y), label, question["target"], question["ties"])
+        y
+        for y in samples_inside(region.around(network, x))
+        if is_violated(top(network, y), label, question["target"], question["ties"])
     ]
     return bool(found) == (certificate["answer"] == "refuted")
 
@@ -264,7 +297,10 @@ def test_time_limit_gives_what_is_known():
     rng = np.random.default_rng(3)
     from sugenet.bnn import DenseLayer, Head
 
-    network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (60, 80)), rng.integers(38, 43, 60))], Head(rng.choice([-1, 1], (4, 60))))
+    network = Network.of_bits(
+        [DenseLayer(rng.choice([-1, 1], (60, 80)), rng.integers(38, 43, 60))],
+        Head(rng.choice([-1, 1], (4, 60))),
+    )
     x = rng.choice([-1, 1], 80)
     told = []
     answer = verify(network, Robust(x, Hamming(40)), time_limit=0.0, notify=told.append)

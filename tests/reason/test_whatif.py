@@ -1,4 +1,6 @@
-"""Counterfactuals against brute force over all samples, all costs, tie rules, targets and immutable features; certificates that can fail."""
+"""Counterfactuals against brute force over all samples, all costs, tie rules, targets and immutable features;
+certificates that can fail.
+"""
 
 import copy
 import json
@@ -14,7 +16,20 @@ from hypothesis import strategies as st
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.errors import CertificateError, EncodingError, QuestionError
 from sugenet.problem.regions import surroundings
-from sugenet.reason import L0, L1, L2, Counterfactual, Free, Hamming, Linf, NoCounterfactual, OpenCounterfactual, Prices, check, whatif
+from sugenet.reason import (
+    L0,
+    L1,
+    L2,
+    Counterfactual,
+    Free,
+    Hamming,
+    Linf,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Prices,
+    check,
+    whatif,
+)
 from tests.problem.small import random_network, random_sample, raw_values
 
 COSTS = [L0, L1, L2, Linf, Hamming]
@@ -30,17 +45,26 @@ def questions(draw):
 def price(network, x, y, cost):
     total = []
     for coding, a, b in zip(network.encoder.codings, x, y, strict=True):
-        if a != b and not (isinstance(coding, OneHot) is False and coding.state(a) == coding.state(b) and cost is Hamming):
+        if a != b and not (
+            isinstance(coding, OneHot) is False and coding.state(a) == coding.state(b) and cost is Hamming
+        ):
             distance = Fraction(1) if isinstance(coding, OneHot) else abs(Fraction(b) - Fraction(a))
             bits = int((coding.bits(coding.state(a)) != coding.bits(coding.state(b))).sum())
-            total.append({L0: Fraction(1), L1: distance, L2: distance**2, Linf: distance, Hamming: Fraction(bits)}[cost])
+            total.append(
+                {L0: Fraction(1), L1: distance, L2: distance**2, Linf: distance, Hamming: Fraction(bits)}[
+                    cost
+                ]
+            )
     return max(total, default=Fraction(0)) if cost is Linf else sum(total, Fraction(0))
 
 
 def by_brute_force(network, x, cost, target, ties, fixed):
     """Least price over all raw samples; None when none violates."""
     label = None
-    options = [[v] if k in fixed else raw_values(c) for k, (c, v) in enumerate(zip(network.encoder.codings, x, strict=True))]
+    options = [
+        [v] if k in fixed else raw_values(c)
+        for k, (c, v) in enumerate(zip(network.encoder.codings, x, strict=True))
+    ]
     rows = [tuple(x), *product(*options)]
     array = np.empty((len(rows), len(x)), dtype=object)
     for number, row in enumerate(rows):
@@ -62,7 +86,9 @@ def by_brute_force(network, x, cost, target, ties, fixed):
 
 
 @settings(max_examples=150)
-@given(questions(), st.sampled_from(COSTS), st.sampled_from(["lowest", "against"]), st.booleans(), st.booleans())
+@given(
+    questions(), st.sampled_from(COSTS), st.sampled_from(["lowest", "against"]), st.booleans(), st.booleans()
+)
 def test_the_least_cost_is_that_of_brute_force_and_the_certificate_holds(question, cost, ties, aimed, keep):
     network, x = question
     label, _ = by_brute_force(network, x, cost, None, ties, set())
@@ -101,8 +127,14 @@ def example():
         (lambda c: c["question"].pop("sample"), "damaged: KeyError"),
         (lambda c: c["question"].update(cost={"kind": "L7"}), "unknown cost"),
         (lambda c: c.update(witness=[1]), "a sample has 1 values"),
-        (lambda c: (c.pop("value"), c.update(witness=None, answer="open", lower="4")), "is a violation|do not exclude"),
-        (lambda c: (c.pop("value"), c.pop("lower"), c.update(answer="none", witness=None)), "is a violation|do not exclude"),
+        (
+            lambda c: (c.pop("value"), c.update(witness=None, answer="open", lower="4")),
+            "is a violation|do not exclude",
+        ),
+        (
+            lambda c: (c.pop("value"), c.pop("lower"), c.update(answer="none", witness=None)),
+            "is a violation|do not exclude",
+        ),
         (lambda c: c.update(answer="none"), "the certificate has a field 'value' that it must not have"),
         (lambda c: c.update(note="holds"), "the certificate has a field 'note' that it must not have"),
         (lambda c: c["proof"].update(note="holds"), "the proof has a field 'note' that it must not have"),
@@ -135,11 +167,16 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
 
 def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
     network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
-    monkeypatch.setattr(sys.modules["sugenet.reason.counterfactuals.hunting"], "search", lambda *_, **__: None)
+    monkeypatch.setattr(
+        sys.modules["sugenet.reason.counterfactuals.hunting"], "search", lambda *_, **__: None
+    )
     answer = whatif(network, [-1] * 6, L0, time_limit=-1)
     assert isinstance(answer, OpenCounterfactual)
     assert answer.lower == 1
-    assert check(answer.certificate, network) == "the sample has class 1; below 1: bounds through all layers exclude every violation"
+    assert (
+        check(answer.certificate, network)
+        == "the sample has class 1; below 1: bounds through all layers exclude every violation"
+    )
     with pytest.raises(CertificateError, match="do not exclude"):
         check({**answer.certificate, "lower": "5"}, network)
 
@@ -160,7 +197,10 @@ def test_the_n_best_are_those_of_brute_force(question, cost, n):
     network, x = question
     near = surroundings(network, x, cost, None)
     label = int(network.predict(np.array([x], object))[0])
-    sets = [frozenset(c) for c in product(*([None, *(m for m in near.moves if m.feature == f)] for f in range(len(x))))]
+    sets = [
+        frozenset(c)
+        for c in product(*([None, *(m for m in near.moves if m.feature == f)] for f in range(len(x))))
+    ]
     sets = [frozenset(m for m in row if m is not None) for row in sets]
     bad = {row for row in sets if int(network.predict(np.array([near.moved(row)], object))[0]) != label}
     needed = [row for row in bad if not any(other < row for other in bad)]
@@ -192,7 +232,12 @@ def test_own_prices_and_regions(question, per_unit, seed):
         inside &= {(m.feature, m.state) for m in region.around(network, x).moves}
     label = int(network.predict(np.array([x], object))[0])
     best = None
-    for chosen in product(*([None, *(m for m in near.moves if m.feature == f and (m.feature, m.state) in inside)] for f in range(len(x)))):
+    for chosen in product(
+        *(
+            [None, *(m for m in near.moves if m.feature == f and (m.feature, m.state) in inside)]
+            for f in range(len(x))
+        )
+    ):
         moves = [m for m in chosen if m is not None]
         if int(network.predict(np.array([near.moved(moves)], object))[0]) != label:
             total = sum((prices[m.feature] * (m.distance if per_unit else 1) for m in moves), Fraction(0))
@@ -230,7 +275,11 @@ def test_a_limit_bounds_the_claim():
     ("call", "error", "message"),
     [
         (lambda n: whatif(n, [1, 1, 1, 1, 1], target=5), QuestionError, "there is no class 5"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], target=int(n.predict([[1] * 5])[0])), QuestionError, "has already"),
+        (
+            lambda n: whatif(n, [1, 1, 1, 1, 1], target=int(n.predict([[1] * 5])[0])),
+            QuestionError,
+            "has already",
+        ),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], ties="odd"), QuestionError, "ties='odd'"),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], immutable=["nose"]), QuestionError, "no feature 'nose'"),
         (lambda n: whatif(n, [1, 1]), EncodingError, "2"),

@@ -1,4 +1,6 @@
-"""Reasons against brute force: sufficiency, minimality, minimum size, duality, closed forms of one neuron; certificates that can fail."""
+"""Reasons against brute force: sufficiency, minimality, minimum size, duality, closed forms of one neuron;
+certificates that can fail.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ REGIONS = [Hamming(1), Hamming(2), Hamming(4), L0(2), Linf(1), Free([0, 1]), Any
 
 def subsets(features):
     listed = sorted(features)
-    return (frozenset(row) for row in chain.from_iterable(combinations(listed, k) for k in range(len(listed) + 1)))
+    return (
+        frozenset(row) for row in chain.from_iterable(combinations(listed, k) for k in range(len(listed) + 1))
+    )
 
 
 def minimal(family):
@@ -61,10 +65,14 @@ def test_all_reasons_and_contrastive_sets(seed):
         sizes = [len(reason.features) for reason in found.reasons]
         assert sizes == sorted(sizes)
         names = network.encoder.names
-        assert set(found.core) == {names[f] for f in range(len(names)) if reasons and all(f in reason for reason in reasons)}
+        assert set(found.core) == {
+            names[f] for f in range(len(names)) if reasons and all(f in reason for reason in reasons)
+        }
         assert set(found.relevant) == {names[f] for reason in reasons for f in reason}
         assert set(found.irrelevant) == set(names) - set(found.relevant)
-        assert all(found.attribution[names[f]] * len(reasons) == sum(f in r for r in reasons) for f in found.movable)
+        assert all(
+            found.attribution[names[f]] * len(reasons) == sum(f in r for r in reasons) for f in found.movable
+        )
         for reason in found.reasons:
             assert check(json.loads(json.dumps(reason.certificate)), network)
         assert str(found)
@@ -74,7 +82,9 @@ def test_all_reasons_and_contrastive_sets(seed):
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("kind", ["subset", "size", None])
 def test_one_reason(seed, kind, monkeypatch):
-    """Without a list of all counterexamples, as in large regions, by asking about one set of features after another."""
+    """Without a list of all counterexamples, as in large regions,
+    by asking about one set of features after another.
+    """
     monkeypatch.setattr("sugenet.engines.walk.listing.MOST_SETS", 0)
     monkeypatch.setattr("sugenet.reason.reasons.oracle._SMALL", 0 if seed % 2 else 2e6)
     rng = np.random.default_rng(100 + seed)
@@ -114,16 +124,24 @@ def test_duality(seed):
 
 
 def neuron(n, tau):
-    return Network.of_bits([DenseLayer([[1] * n], [tau])], Head([[-1], [1]], bias=[0, 0]), classes=["off", "on"])
+    return Network.of_bits(
+        [DenseLayer([[1] * n], [tau])], Head([[-1], [1]], bias=[0, 0]), classes=["off", "on"]
+    )
 
 
-@pytest.mark.parametrize(("n", "tau", "on"), [(5, 2, 4), (5, 3, 3), (6, 4, 2), (4, 1, 0), (6, 6, 5), (3, 1, 3)])
+@pytest.mark.parametrize(
+    ("n", "tau", "on"), [(5, 2, 4), (5, 3, 3), (6, 4, 2), (4, 1, 0), (6, 6, 5), (3, 1, 3)]
+)
 def test_closed_forms_of_one_neuron(n, tau, on):
-    """REASONING section 2: reasons and contrastive sets of a threshold are subsets of the matched or unmatched literals."""
+    """REASONING section 2: reasons and contrastive sets of a threshold are subsets of the matched or
+    unmatched literals.
+    """
     x = [1] * on + [-1] * (n - on)
     found = why(neuron(n, tau), x, n="all")
     active = on >= tau
-    pool, reason, contrast = (range(on), tau, on - tau + 1) if active else (range(on, n), n - tau + 1, tau - on)
+    pool, reason, contrast = (
+        (range(on), tau, on - tau + 1) if active else (range(on, n), n - tau + 1, tau - on)
+    )
     assert {r.features for r in found.reasons} == set(combinations(pool, reason))
     assert {c.features for c in found.contrasts} == {frozenset(row) for row in combinations(pool, contrast)}
     assert len(found.reasons) == comb(len(pool), reason)
@@ -160,7 +178,9 @@ def test_forged_reasons_fail():
 def test_hitting_sets_by_brute_force():
     rng = np.random.default_rng(0)
     for _ in range(200):
-        family = [set(rng.choice(7, rng.integers(1, 5), replace=False).tolist()) for _ in range(rng.integers(0, 7))]
+        family = [
+            set(rng.choice(7, rng.integers(1, 5), replace=False).tolist()) for _ in range(rng.integers(0, 7))
+        ]
         least = min(len(s) for s in subsets(range(7)) if all(s & row for row in family))
         assert hitting_set_within(family, least)
         assert least == 0 or not hitting_set_within(family, least - 1)
@@ -193,7 +213,9 @@ def test_the_features_of_a_chain_suffice(seed):
 
 @pytest.mark.parametrize("n", [1, 3, "all"])
 def test_each_reason_is_told_when_it_is_proved(n):
-    network = Network.of_bits([DenseLayer([[+1, +1, -1, +1, +1]], [3])], Head([[-1], [+1]]), classes=["off", "on"])
+    network = Network.of_bits(
+        [DenseLayer([[+1, +1, -1, +1, +1]], [3])], Head([[-1], [+1]]), classes=["off", "on"]
+    )
     told = []
     found = why(network, [1, 1, -1, 1, -1], n=n, minimal="size", each=told.append)
     assert told == list(found.reasons)

@@ -8,7 +8,12 @@ from sugenet.bnn import DenseLayer, Head, Network
 
 matplotlib.use("Agg")
 
-HOSTILE = ("<script>alert(1)</script>", "\"quoted\" & 'single' <b>", "</svg></table><img src=x onerror=alert(2)>", "nul \x00 and $x^2$ ]]>")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"quoted\" & 'single' <b>",
+    "</svg></table><img src=x onerror=alert(2)>",
+    "nul \x00 and $x^2$ ]]>",
+)
 
 
 def bits(classes=("off", "on"), names=None):

@@ -10,7 +10,16 @@ from matplotlib import pyplot
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import NetworkError, SugenetError
-from sugenet.show import cactus, grid_of, margin_histogram, match_meters, plot_figure, slack_histogram, svg, votes_of
+from sugenet.show import (
+    cactus,
+    grid_of,
+    margin_histogram,
+    match_meters,
+    plot_figure,
+    slack_histogram,
+    svg,
+    votes_of,
+)
 from sugenet.show import plots as plots_file
 from sugenet.show.figures import Bar, Bars, Cell, Heat, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes
 from sugenet.show.palette import blues, grey
@@ -20,12 +29,30 @@ NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> & "q" \x00 $a$ ]]>'
 
 FIGURES = [
-    Meters("meters", (Meter("neuron 1", 5, 4, 9), Meter("neuron 2", 3, 4, 9, 1, 3), Meter("neuron 3", 4, 4, 9, 2, 6)), 2, "2 bits flipped"),
-    Votes("votes", (Vote("a", 8, 10, Fraction(3), 1.0, True, False), Vote("b", 4, 10, Fraction(1), 0.1353, False, True)), 3),
-    Pixels("image", ((0.0, 0.5), (1.0, 0.25)), (Cell(0, 1, "up", "more"), Cell(1, 0, "down", "less")), "caption"),
+    Meters(
+        "meters",
+        (Meter("neuron 1", 5, 4, 9), Meter("neuron 2", 3, 4, 9, 1, 3), Meter("neuron 3", 4, 4, 9, 2, 6)),
+        2,
+        "2 bits flipped",
+    ),
+    Votes(
+        "votes",
+        (Vote("a", 8, 10, Fraction(3), 1.0, True, False), Vote("b", 4, 10, Fraction(1), 0.1353, False, True)),
+        3,
+    ),
+    Pixels(
+        "image", ((0.0, 0.5), (1.0, 0.25)), (Cell(0, 1, "up", "more"), Cell(1, 0, "down", "less")), "caption"
+    ),
     Pixels("reason", ((0.0, 0.5), (1.0, 0.25)), (Cell(0, 0, "kept", "stays"),)),
     Heat("shares", ((Fraction(1, 4), None), (Fraction(0), Fraction(1)))),
-    Strip("table", (StripRow("size", "3", "size < 4", "kept"), StripRow("side", "left", "side = right", "other"), StripRow("x", "1", ""))),
+    Strip(
+        "table",
+        (
+            StripRow("size", "3", "size < 4", "kept"),
+            StripRow("side", "left", "side = right", "other"),
+            StripRow("x", "1", ""),
+        ),
+    ),
     Strip("nothing", ()),
     Bars(
         "counts",
@@ -77,7 +104,11 @@ def test_bars_are_as_long_as_the_votes():
     votes = np.array([int(bar.attrib["data-votes"]) for bar in bars])
     assert np.allclose(lengths / votes, lengths[0] / votes[0], atol=1e-3)
     degrees = marked(figure, "data-possibility")
-    assert np.allclose([float(d.attrib["width"]) / 60 for d in degrees], sorted(network.possibility(X[7:8])[0], reverse=True), atol=1e-3)
+    assert np.allclose(
+        [float(d.attrib["width"]) / 60 for d in degrees],
+        sorted(network.possibility(X[7:8])[0], reverse=True),
+        atol=1e-3,
+    )
     assert figure.votes[0].predicted
     assert figure.votes[0].truth
 
@@ -118,7 +149,9 @@ def test_bands_hold_every_match_count_of_the_region(layer, region):
     inside = [
         row
         for row in every
-        if all(a == b or (f, b) in moves for f, (a, b) in enumerate(zip(x.tolist(), row.tolist(), strict=True)))
+        if all(
+            a == b or (f, b) in moves for f, (a, b) in enumerate(zip(x.tolist(), row.tolist(), strict=True))
+        )
         and (near.budget is None or (row != x).sum() <= near.budget)
     ]
     meters = match_meters(network, x, layer, region=region).meters
@@ -139,7 +172,9 @@ def test_bands_of_a_large_layer_are_refused():
             return type(near)(near.network, near.sample, near.states, near.moves * (1 << 25), None, near.unit)
 
     with pytest.raises(NetworkError, match="too many changes to work out bands"):
-        match_meters(Network.of_bits([DenseLayer([[1, 1, 1, 1]], [2])], Head([[1], [-1]])), [1, 1, 1, 1], region=Huge())
+        match_meters(
+            Network.of_bits([DenseLayer([[1, 1, 1, 1]], [2])], Head([[1], [-1]])), [1, 1, 1, 1], region=Huge()
+        )
 
 
 def test_shares_darken_and_are_written():
@@ -159,7 +194,9 @@ def test_pixels_are_darker_where_values_are_larger():
     flat = np.array(figure.shades).ravel() * 16
     assert flat.tolist() == [float(v) for v in answer.changed]
     marks = {network.encoder.names[c.row * 8 + c.column]: c.kind for c in figure.cells}
-    assert marks == {name: "up" if after > before else "down" for name, (before, after) in answer.changes().items()}
+    assert marks == {
+        name: "up" if after > before else "down" for name, (before, after) in answer.changes().items()
+    }
 
 
 def test_many_frames_are_one_path():
@@ -203,7 +240,11 @@ def test_histograms_count_everything():
     assert active == network.hidden(X)[0].sum()
     for figure in (margins, slack):
         bars = marked(figure, "data-count")
-        heights = [float(bar.attrib["height"]) / int(bar.attrib["data-count"]) for bar in bars if int(bar.attrib["data-count"]) > 20]
+        heights = [
+            float(bar.attrib["height"]) / int(bar.attrib["data-count"])
+            for bar in bars
+            if int(bar.attrib["data-count"]) > 20
+        ]
         assert np.allclose(heights, heights[0], rtol=0.02)
         axes = plot_figure(figure)
         axes.figure.canvas.draw()

@@ -1,4 +1,6 @@
-"""The printed report: well formed, self-contained, honest, and its certificates hold when they are read back out of the file."""
+"""The printed report: well formed, self-contained, honest, and its certificates hold when they are read
+back out of the file.
+"""
 
 import hashlib
 import json
@@ -33,7 +35,9 @@ class Reader(HTMLParser):
         attrs = dict(attrs)
         self.tags.add(tag)
         self.ids += [attrs["id"]] if "id" in attrs else []
-        self.links += [attrs[name] for name in ("href", "src", "action", "data", "xlink:href") if name in attrs]
+        self.links += [
+            attrs[name] for name in ("href", "src", "action", "data", "xlink:href") if name in attrs
+        ]
         assert not [name for name in attrs if name.startswith("on") or name == "style"]
         if tag == "pre" and "data-sha256" in attrs:
             self.certificates.append([attrs["data-sha256"], ""])
@@ -135,7 +139,10 @@ def test_without_time_it_is_honest():
 
 
 def test_categories():
-    encoder = sg.Encoder([sg.integer(0, 5), sg.OneHot(("left", "right", "none")), sg.threshold(2.5)], ["size", "side", "weight"])
+    encoder = sg.Encoder(
+        [sg.integer(0, 5), sg.OneHot(("left", "right", "none")), sg.threshold(2.5)],
+        ["size", "side", "weight"],
+    )
     layer = sg.DenseLayer([[1, 1, 1, 1, 1, -1, 1, -1, 1], [-1, 1, -1, 1, 1, 1, -1, 1, 1]], [5, 4])
     network = Network(encoder, [layer], sg.Head([[1, 1], [-1, 1], [-1, -1]]), ["a", "b", "c"])
     reader = read(report(network, [2, "left", 1.5], time_limit=5))
@@ -156,7 +163,9 @@ def test_a_class_that_nothing_changes():
 def test_a_network_without_hidden_layers():
     network = Network.of_bits([], sg.Head([[1, 1, -1], [-1, -1, 1]]))
     reader = read(report(network, [1, 1, 0], time_limit=5))
-    assert "These 2 features suffice for 0, whatever the others are: x2 = +1; x3 = -1." in " ".join(reader.words)
+    assert "These 2 features suffice for 0, whatever the others are: x2 = +1; x3 = -1." in " ".join(
+        reader.words
+    )
     checked(reader, network)
 
 
@@ -173,7 +182,9 @@ def test_a_network_that_is_too_large_says_so():
 
 def test_names_that_look_like_markup_stay_names():
     network = bits(HOSTILE[:2], HOSTILE)
-    network = Network(network.encoder, network.layers, network.head, network.classes, {"<i>note</i>": "<script>x</script>"})
+    network = Network(
+        network.encoder, network.layers, network.head, network.classes, {"<i>note</i>": "<script>x</script>"}
+    )
     reader = read(report(network, [+1, -1, +1, -1], title="</title><script>t</script>", truth=1))
     assert not reader.tags & {"script", "img", "b", "i"}
     words = " ".join(reader.words)
@@ -229,11 +240,17 @@ def test_what_is_in_every_reason_is_what_is_in_every_listed_one():
     near = findings.near
     assert sorted(reason.features for reason in near.reasons) == [(0, 1), (0, 2), (1, 2)]
     whole = said(Page(findings, None, "m").rests())
-    assert "There are 3 minimal sets, and no others. No feature is in every one of them. 3 features matter in some set, 0 in none." in whole
+    assert (
+        "There are 3 minimal sets, and no others. No feature is in every one of them. 3 features matter "
+        "in some set, 0 in none."
+    ) in whole
     two = tuple(reason for reason in near.reasons if 0 in reason.features)
     some = replace(near, reasons=two, all_reasons=False, all_contrasts=False)
     words = said(Page(replace(findings, near=some), None, "m").rests())
-    assert "There are 2 minimal sets, and there may be more. In every one of them: x1. 3 features matter in some set." in words
+    assert (
+        "There are 2 minimal sets, and there may be more. In every one of them: x1. "
+        "3 features matter in some set."
+    ) in words
 
 
 def test_a_reason_that_is_not_proved_is_not_called_one():
@@ -241,7 +258,10 @@ def test_a_reason_that_is_not_proved_is_not_called_one():
     open_reason = replace(findings.near.reasons[0], status="unknown")
     some = replace(findings.near, reasons=(open_reason,), all_reasons=False, all_contrasts=False)
     words = said(Page(replace(findings, near=some), None, "m").rests())
-    assert "With up to 2 features changed, no set of features was proved to suffice in the time. ? undecided" in words
+    assert (
+        "With up to 2 features changed, no set of features was proved to suffice in the time. ? undecided"
+        in words
+    )
 
 
 def test_a_change_of_one_feature_that_a_narrower_question_found_is_told_first():
@@ -276,10 +296,15 @@ def test_ctrl_c_ends_all_questions_and_the_report_is_whole():
 
 def test_a_chain_of_a_constant_class_and_of_one_neuron_reads_well():
     constant = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [2])], sg.Head([[1], [1]], bias=[0, 9]))
-    assert "The class is 1, whatever the input." in said(Page(find(constant, [1, 1, 1], time_limit=5), None, "m").chain())
+    assert "The class is 1, whatever the input." in said(
+        Page(find(constant, [1, 1, 1], time_limit=5), None, "m").chain()
+    )
     stuck = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [9])], sg.Head([[1], [-1]]))
     words = said(Page(find(stuck, [1, 1, 1], time_limit=5), None, "m").chain())
-    assert "The only neuron of the last hidden layer suffices for 1, whatever the others do. It is so for any input." in words
+    assert (
+        "The only neuron of the last hidden layer suffices for 1, whatever the others do. "
+        "It is so for any input."
+    ) in words
 
 
 def test_certificates_of_two_reasons_say_where_they_hold(digits_page):

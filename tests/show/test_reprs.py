@@ -1,4 +1,6 @@
-"""Every answer draws itself: static HTML that is well formed and says the same as its sentence, and axes with the main figure."""
+"""Every answer draws itself: static HTML that is well formed and says the same as its sentence,
+and axes with the main figure.
+"""
 
 import importlib
 import xml.etree.ElementTree as ET
@@ -63,7 +65,14 @@ def test_names_that_look_like_markup_stay_names(hostile):
 
 def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
-    for name in ("verdicts.answers", "counts.answers", "reasons.answers", "rules.checked", "rules.book", "reasons.chain"):
+    for name in (
+        "verdicts.answers",
+        "counts.answers",
+        "reasons.answers",
+        "rules.checked",
+        "rules.book",
+        "reasons.chain",
+    ):
         module = importlib.import_module(f"sugenet.reason.{name}")
         public = [getattr(module, item) for item in module.__all__]
         drawn = {item for item in public if isinstance(item, type) and issubclass(item, Drawn)}
@@ -109,14 +118,20 @@ def test_several_reasons_give_a_heat_map(digits):
     shares = [share for row in heat.shares for share in row]
     attribution = digits["reasons"].attribution
     names = digits["reasons"].network.encoder.names
-    assert {name: share for name, share in zip(names, shares, strict=True) if share} == {n: s for n, s in attribution.items() if s}
+    assert {name: share for name, share in zip(names, shares, strict=True) if share} == {
+        n: s for n, s in attribution.items() if s
+    }
 
 
 def test_counts_are_written_and_drawn_to_scale(digits):
     answer = digits["counted"]
     figure = drawing(answer).figures[0]
-    assert [bar.value for bar in figure.bars] == sorted((answer.share(k) for k in range(10) if answer.counts[k]), reverse=True)
-    assert [int(bar.text.replace(",", "")) for bar in figure.bars] == sorted((c for c in answer.counts if c), reverse=True)
+    assert [bar.value for bar in figure.bars] == sorted(
+        (answer.share(k) for k in range(10) if answer.counts[k]), reverse=True
+    )
+    assert [int(bar.text.replace(",", "")) for bar in figure.bars] == sorted(
+        (c for c in answer.counts if c), reverse=True
+    )
 
 
 def test_an_open_count_shows_where_the_truth_may_lie(digits):
@@ -169,7 +184,10 @@ def test_titles_say_no_more_than_is_known(digits):
         f"{count} features, not proved to suffice",
         "framed: may be needed; nothing was proved in the time",
     )
-    assert drawing(replace(reason, features=reason.features[:1])).figures[0].title == f"1 feature that suffices: {reason.status}"
+    assert (
+        drawing(replace(reason, features=reason.features[:1])).figures[0].title
+        == f"1 feature that suffices: {reason.status}"
+    )
     assert drawing(replace(reason, features=())).figures[0].title == f"no feature is needed: {reason.status}"
     assert drawing(digits["refuted"]).figures[0].title.startswith("3 becomes ")
 

@@ -1,4 +1,7 @@
-"""A real browser: Debian's Chromium, driven by Playwright. Every page must stay silent in the console and ask nobody else for anything."""
+"""A real browser: Debian's Chromium, driven by Playwright.
+
+Every page must stay silent in the console and ask nobody else for anything.
+"""
 
 import os
 import shutil
@@ -47,16 +50,24 @@ def browser():
 def stays_here(url):
     """Whether a request asks nobody but this machine."""
     parts = urlsplit(url)
-    return parts.scheme in ("file", "blob", "data") or (parts.scheme == "http" and parts.hostname == "127.0.0.1")
+    return parts.scheme in ("file", "blob", "data") or (
+        parts.scheme == "http" and parts.hostname == "127.0.0.1"
+    )
 
 
 @pytest.fixture
 def page(browser):
-    """A page of its own context. At the end: no error in the console, none thrown, no request to anybody else."""
+    """A page of its own context.
+
+    At the end: no error in the console, none thrown, no request to anybody else.
+    """
     context = browser.new_context()
     opened = context.new_page()
     errors, requests = [], []
-    opened.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    opened.on(
+        "console",
+        lambda message: errors.append(message.text) if message.type in ("error", "warning") else None,
+    )
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("request", lambda request: requests.append(request.url))
     yield opened
@@ -82,6 +93,8 @@ def digits_file(digits_page, tmp_path_factory):
 
 @pytest.fixture
 def engine(page):
-    """The engine in a blank page: a function that evaluates JavaScript in which the modules' names are known, with one argument."""
+    """The engine in a blank page: a function that evaluates JavaScript in which the modules' names are known,
+    with one argument.
+    """
     page.add_script_tag(content=bundled("engine/worker.js"))
     return page.evaluate

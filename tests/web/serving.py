@@ -47,18 +47,24 @@ class Client:
         try:
             connection.request(method, path, body, headers or {}, **options)
             reply = connection.getresponse()
-            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+            return Reply(
+                reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+            )
         finally:
             connection.close()
 
     def get(self, path, **headers):
-        return self.send("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        return self.send(
+            "GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+        )
 
     def post(self, path, data):
         return self.send("POST", path, data if isinstance(data, bytes | str) else json.dumps(data), JSON)
 
     def raw(self, data):
-        """Send bytes as they are; all that comes back until the server closes the connection or says nothing for a while."""
+        """Send bytes as they are; all that comes back until the server closes the connection or says
+        nothing for a while.
+        """
         with socket.create_connection((self.host, self.port), timeout=LONG) as connection:
             connection.sendall(data)
             connection.settimeout(0.4)
@@ -92,10 +98,15 @@ class Client:
 
 @contextmanager
 def serving(first="", last="call()", **options):
-    """The digits model, served at a free port by a process of its own, in which something may be done first. It must say nothing else."""
+    """The digits model, served at a free port by a process of its own, in which something may be done first.
+
+    It must say nothing else.
+    """
     code = SERVE.replace("{options!r}", repr({"port": 0, "index": 7, "workers": 1} | options))
     code = code.replace("{first}", first).replace("{last}", last)
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             address = None
             while address is None:

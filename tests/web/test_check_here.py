@@ -1,4 +1,6 @@
-"""Certificates checked in the browser: what Python accepts is seen again there, and nothing passes there that Python refuses."""
+"""Certificates checked in the browser: what Python accepts is seen again there,
+and nothing passes there that Python refuses.
+"""
 
 import copy
 import json
@@ -28,7 +30,9 @@ COSTS = [sg.L0, sg.Hamming, sg.L1, sg.L2, sg.Linf]
 
 def here(engine, networks, asked):
     """Verdicts of the browser on (place of the network, certificate) pairs."""
-    return json.loads(engine(CHECK, json.dumps([[payload(network, title="check") for network in networks], asked])))
+    return json.loads(
+        engine(CHECK, json.dumps([[payload(network, title="check") for network in networks], asked]))
+    )
 
 
 def by_python(certificate, network):
@@ -44,14 +48,30 @@ def plain(certificate):
 
 def mixed_network():
     """Cuts between floats, categories, bits and samples that are fractions."""
-    encoder = Encoder([threshold(0.1), Steps((0.5, 0.75, 3.0), 0.25, 3.5), OneHot((True, "b", None)), sg.bit(), sg.integer(0, 4)])
+    encoder = Encoder(
+        [
+            threshold(0.1),
+            Steps((0.5, 0.75, 3.0), 0.25, 3.5),
+            OneHot((True, "b", None)),
+            sg.bit(),
+            sg.integer(0, 4),
+        ]
+    )
     rng = np.random.default_rng(1)
     layer = DenseLayer(rng.integers(-1, 2, (6, encoder.width)), [2, 3, 3, 4, 2, 3])
-    return Network(encoder, [layer], Head(rng.integers(-1, 2, (3, 6)), bias=[Fraction(1, 3), 0, Fraction(-1, 7)]))
+    return Network(
+        encoder, [layer], Head(rng.integers(-1, 2, (3, 6)), bias=[Fraction(1, 3), 0, Fraction(-1, 7)])
+    )
 
 
 def limit_around(coding, value):
-    return {value, *coding.categories[:2]} if isinstance(coding, OneHot) else (None, value + 1) if coding.width > 1 else (value, None)
+    return (
+        {value, *coding.categories[:2]}
+        if isinstance(coding, OneHot)
+        else (None, value + 1)
+        if coding.width > 1
+        else (value, None)
+    )
 
 
 def answers_about(network, x, rng):
@@ -61,7 +81,10 @@ def answers_about(network, x, rng):
     target = next(k for k in range(len(network.classes)) if k != label)
     radius = int(rng.integers(1, 4))
     box = sg.Box(
-        {name: limit_around(coding, value) for name, coding, value in list(zip(names, network.encoder.codings, x, strict=True))[1:]}
+        {
+            name: limit_around(coding, value)
+            for name, coding, value in list(zip(names, network.encoder.codings, x, strict=True))[1:]
+        }
     )
     regions = [
         box,
@@ -81,7 +104,12 @@ def answers_about(network, x, rng):
     for region in (sg.Linf(2), sg.Free(names[:2]), box):
         yield sg.whatif(network, x, region=region, ties="against")
     yield sg.whatif(network, x, cost=sg.L1, target=target, limit=2)
-    yield sg.whatif(network, x, cost=sg.Prices({name: Fraction(k + 1, 2) for k, name in enumerate(names)}), immutable=names[:1])
+    yield sg.whatif(
+        network,
+        x,
+        cost=sg.Prices({name: Fraction(k + 1, 2) for k, name in enumerate(names)}),
+        immutable=names[:1],
+    )
     yield from sg.why(network, x, sg.Anything()).reasons
     yield from sg.why(network, x, sg.Hamming(2), minimal="size").reasons
     for question in (sg.Always(label, {}), sg.Never(target, {}), sg.Always(label, {names[0]: {x[0]}})):
@@ -99,11 +127,14 @@ def gathered(seeds):
     network = mixed_network()
     networks.append(network)
     for x in ([0.25, 0.6, "b", -1, 3], [Fraction(1, 3), 3.0, None, 1, 0], [-7.5, Fraction(5, 7), True, 0, 2]):
-        asked += [(len(networks) - 1, plain(answer.certificate)) for answer in answers_about(network, x, np.random.default_rng(9))]
+        asked += [
+            (len(networks) - 1, plain(answer.certificate))
+            for answer in answers_about(network, x, np.random.default_rng(9))
+        ]
     return networks, asked
 
 
-# -- what is right passes --------------------------------------------------------------------------------------------------------
+# -- what is right passes ------------------------------------------------------------------------------------
 
 
 def test_what_python_accepts_is_seen_again_in_the_same_words(engine):
@@ -154,7 +185,11 @@ def test_a_part_of_a_region_that_was_proved(engine):
     network = sg.models.digits()
     X, _ = sg.models.samples("digits")
     proved = plain(sg.verify(network, sg.Robust(X[3], sg.L0(2))).certificate)
-    proved |= {"answer": "undecided", "proved_up_to": "2", "question": proved["question"] | {"region": {"kind": "L0", "radius": "9"}}}
+    proved |= {
+        "answer": "undecided",
+        "proved_up_to": "2",
+        "question": proved["question"] | {"region": {"kind": "L0", "radius": "9"}},
+    }
     nothing = plain(proved) | {"proved_up_to": None, "proof": None}
     (part, none) = here(engine, [network], [(0, proved), (0, nothing)])
     assert part == {"holds": True, "said": sg.check(proved, network)}
@@ -165,8 +200,15 @@ def test_a_part_of_a_region_that_was_proved(engine):
 def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engine):
     digits, mixed = sg.models.digits(), mixed_network()
     X = sg.models.samples("digits")[0]
-    asked = [(0, X[i].tolist(), None, []) for i in (0, 3, 7)] + [(0, X[7].tolist(), 5, [9]), (0, X[3].tolist(), 0, [])]
-    asked += [(1, [0.25, 0.6, "b", -1, 3], None, []), (1, ["1/3", 3.0, None, 1, 0], None, [1]), (1, [-7.5, "5/7", True, 0, 2], 1, [])]
+    asked = [(0, X[i].tolist(), None, []) for i in (0, 3, 7)] + [
+        (0, X[7].tolist(), 5, [9]),
+        (0, X[3].tolist(), 0, []),
+    ]
+    asked += [
+        (1, [0.25, 0.6, "b", -1, 3], None, []),
+        (1, ["1/3", 3.0, None, 1, 0], None, [1]),
+        (1, [-7.5, "5/7", True, 0, 2], 1, []),
+    ]
     found = engine(
         """([pages, asked]) => {
           const models = pages.map((page) => new _engine_model.Model(page));
@@ -183,12 +225,14 @@ def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engin
     for (place, *_), (certificate, seen) in zip(asked, found, strict=True):
         assert seen == {"holds": True, "said": sg.check(certificate, (digits, mixed)[place])}
     assert {certificate["answer"] for certificate, _ in found} == {"counterfactual", "none"}
-    untrue = "([page, sample]) => _engine_certify.certify(new _engine_model.Model(page), { sample, limit: 3 })"
+    untrue = (
+        "([page, sample]) => _engine_certify.certify(new _engine_model.Model(page), { sample, limit: 3 })"
+    )
     with pytest.raises(Exception, match="the certificate would not be true"):
         engine(untrue, [payload(digits, title="certify"), X[7].tolist()])
 
 
-# -- what is not does not --------------------------------------------------------------------------------------------------------
+# -- what is not does not ------------------------------------------------------------------------------------
 
 
 def paths(value, path=()):
@@ -229,11 +273,28 @@ def others(value, rng):
             "3",
             "1/2",
         ]
-        return [value + "0", value[:-1], None, 1, *rng.choice(words, 6).tolist(), "0" * 16, "1/0", "7/3", "-1", "1e3"]
+        return [
+            value + "0",
+            value[:-1],
+            None,
+            1,
+            *rng.choice(words, 6).tolist(),
+            "0" * 16,
+            "1/0",
+            "7/3",
+            "-1",
+            "1e3",
+        ]
     if isinstance(value, list):
         return [[], value[:-1], value + value[:1], value[::-1], None, {}]
     if isinstance(value, dict):
-        return [{}, None, [], {**value, "more": 1}, *({k: v for k, v in value.items() if k != gone} for gone in value)]
+        return [
+            {},
+            None,
+            [],
+            {**value, "more": 1},
+            *({k: v for k, v in value.items() if k != gone} for gone in value),
+        ]
     return [0, 1, "0", [], {}]
 
 
@@ -288,7 +349,9 @@ def certificate_of_kind(kind):
             return network, plain(sg.whatif(network, X[3]).certificate)
     rng = np.random.default_rng(3)
     network = random_network(rng, features=4)
-    return network, plain(sg.why(network, random_sample(network, rng), sg.Anything(), minimal="size").reasons[0].certificate)
+    return network, plain(
+        sg.why(network, random_sample(network, rng), sg.Anything(), minimal="size").reasons[0].certificate
+    )
 
 
 @pytest.mark.parametrize(
@@ -329,7 +392,11 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
         (("question", "kind"), "fair", "does not check questions of kind fair"),
         (("proof",), {"kind": "rup", "clauses": []}, "does not check proofs of kind rup"),
         (("proof",), {"kind": "drup"}, "does not check proofs of kind drup"),
-        (("proof",), {"kind": "walk", "sets": 10**9, "patterns": 1, "digest": "0" * 16}, "at most 100,000,000 sets"),
+        (
+            ("proof",),
+            {"kind": "walk", "sets": 10**9, "patterns": 1, "digest": "0" * 16},
+            "at most 100,000,000 sets",
+        ),
     ],
 )
 def test_what_the_browser_cannot_do_is_left_open(engine, path, value, message):
@@ -341,12 +408,25 @@ def test_what_the_browser_cannot_do_is_left_open(engine, path, value, message):
 
 
 def test_a_walk_stops_at_what_it_claims_and_at_the_time_limit(engine):
-    network = Network.of_bits([DenseLayer(np.random.default_rng(0).choice([-1, 1], (64, 40)), [20] * 64)], Head([[1] * 64, [-1] * 64]))
-    asked = {**sg.verify(network, sg.Robust([0] * 40, sg.Hamming(1))).certificate, "answer": "proved", "witness": None}
+    network = Network.of_bits(
+        [DenseLayer(np.random.default_rng(0).choice([-1, 1], (64, 40)), [20] * 64)],
+        Head([[1] * 64, [-1] * 64]),
+    )
+    asked = {
+        **sg.verify(network, sg.Robust([0] * 40, sg.Hamming(1))).certificate,
+        "answer": "proved",
+        "witness": None,
+    }
     asked["question"]["region"]["radius"] = "12"
-    for patterns, seconds, holds, message in ((2, 60, False, "more than the 2 patterns"), (10**6, 0, None, "0 s were not enough")):
+    for patterns, seconds, holds, message in (
+        (2, 60, False, "more than the 2 patterns"),
+        (10**6, 0, None, "0 s were not enough"),
+    ):
         asked["proof"] = {"kind": "walk", "sets": 10**8, "patterns": patterns, "digest": "0" * 16}
-        code = "([page, text, seconds]) => _engine_check.check(JSON.parse(text), new _engine_model.Model(page), { seconds })"
+        code = (
+            "([page, text, seconds]) => _engine_check.check(JSON.parse(text), "
+            "new _engine_model.Model(page), { seconds })"
+        )
         seen = engine(code, [payload(network, title="check"), json.dumps(asked), seconds])
         assert seen["holds"] is holds
         assert message in seen["said"]
@@ -356,18 +436,25 @@ def test_scores_at_the_edges_of_the_machine(engine):
     """Heads whose scores are near 2^31, 2^53 and 2^63: claims with all numbers right, true and false ones."""
     rng = np.random.default_rng(7)
     forged = [one for _ in range(40) for one in _huge(rng) if one.certificate["proof"]["kind"] != "rup"]
-    seen = here(engine, [one.network for one in forged], [(k, one.certificate) for k, one in enumerate(forged)])
+    seen = here(
+        engine, [one.network for one in forged], [(k, one.certificate) for k, one in enumerate(forged)]
+    )
     for one, found in zip(forged, seen, strict=True):
         assert found["holds"] is (by_python(one.certificate, one.network) is not None), one.certificate
         assert not found["holds"] or is_true(one.certificate, one.network)
     assert {found["holds"] for found in seen} == {True, False}
 
 
-@pytest.mark.parametrize("text", ['{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": [], "a": {}}}]', '{"a": 1, "\\u0061": 2}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": [], "a": {}}}]', '{"a": 1, "\\u0061": 2}']
+)
 def test_a_key_that_stands_twice_is_refused(page, text):
     page.add_script_tag(content=bundled("engine/strict_json.js"))
     engine = page.evaluate
-    code = "(text) => { try { return _engine_strict_json.parseStrict(text); } catch (error) { return error.message; } }"
+    code = (
+        "(text) => { try { return _engine_strict_json.parseStrict(text); } catch (error) { return "
+        "error.message; } }"
+    )
     assert "stands twice" in engine(code, text)
     good = '{"a": {"a": ["a", ":", "{\\"a\\": 1"]}, "b": {"a": 1}}'
     assert engine(code, good) == json.loads(good)
@@ -377,12 +464,17 @@ def test_smaller_reasons_are_looked_for_exhaustively(engine):
     rng = np.random.default_rng(2)
     cases = [
         (
-            [sorted(rng.choice(7, int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(rng.integers(0, 7))],
+            [
+                sorted(rng.choice(7, int(rng.integers(1, 4)), replace=False).tolist())
+                for _ in range(rng.integers(0, 7))
+            ],
             int(rng.integers(0, 4)),
         )
         for _ in range(200)
     ]
-    found = engine("(cases) => cases.map(([sets, size]) => _engine_check_reason.hittingSetWithin(sets, size))", cases)
+    found = engine(
+        "(cases) => cases.map(([sets, size]) => _engine_check_reason.hittingSetWithin(sets, size))", cases
+    )
     for (sets, size), seen in zip(cases, found, strict=True):
         chosen = (mask for mask in range(1 << 7) if mask.bit_count() <= size)
         assert seen == any(all(any(mask >> f & 1 for f in row) for row in sets) for mask in chosen)
@@ -393,4 +485,6 @@ def test_the_checker_shares_nothing_with_the_engine():
 
     names = _needed("engine/check.js")
     assert "engine/check_walk.js" in names
-    assert not {f"engine/{name}.js" for name in ("walk", "bounds", "free", "search", "effects", "votes", "table")} & set(names)
+    assert not {
+        f"engine/{name}.js" for name in ("walk", "bounds", "free", "search", "effects", "votes", "table")
+    } & set(names)

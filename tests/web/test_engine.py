@@ -1,4 +1,6 @@
-"""The engine in the browser against Python: the same bits, votes and classes, walks that give proved minima, bounds that hold."""
+"""The engine in the browser against Python: the same bits, votes and classes,
+walks that give proved minima, bounds that hold.
+"""
 
 import json
 from fractions import Fraction
@@ -10,7 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, PoolLayer, Steps, Window, integer, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    PoolLayer,
+    Steps,
+    Window,
+    integer,
+    threshold,
+)
 from sugenet.problem.neighbourhood import row_of
 from sugenet.web import payload
 from tests.bits.test_conv import draw_conv
@@ -70,7 +84,7 @@ def compare(engine, cases):
         np.testing.assert_allclose([one["possibility"] for one in seen], possibility, rtol=1e-7, atol=1e-12)
 
 
-# -- the same bits ---------------------------------------------------------------------------------------------------------------
+# -- the same bits -------------------------------------------------------------------------------------------
 
 
 def test_images_that_lie_pixel_by_pixel(engine):
@@ -85,7 +99,13 @@ def test_1000_random_inputs_of_each_shipped_model(engine):
     rng = np.random.default_rng(0)
     X, _ = sg.models.samples("breast_cancer")
     spread = np.stack([rng.choice(column, 1000) for column in X.T], axis=1)
-    compare(engine, [(sg.models.digits(), rng.integers(0, 17, (1000, 64)).tolist()), (sg.models.breast_cancer(), spread.tolist())])
+    compare(
+        engine,
+        [
+            (sg.models.digits(), rng.integers(0, 17, (1000, 64)).tolist()),
+            (sg.models.breast_cancer(), spread.tolist()),
+        ],
+    )
 
 
 def test_small_networks_of_every_coding(engine):
@@ -102,7 +122,9 @@ def test_small_networks_of_every_coding(engine):
 
 def wide(rng, n, most):
     layers = [DenseLayer(rng.integers(-most, most + 1, (n, n)), rng.integers(0, n + 1, n)) for _ in range(2)]
-    return Network.of_bits(layers, Head(rng.integers(-most, most + 1, (3, n)), bias=rng.integers(-1, 2, 3).tolist()))
+    return Network.of_bits(
+        layers, Head(rng.integers(-most, most + 1, (3, n)), bias=rng.integers(-1, 2, 3).tolist())
+    )
 
 
 @pytest.mark.parametrize("most", [1, 5])
@@ -115,14 +137,18 @@ def test_full_rows_without_a_mask(engine):
     rng = np.random.default_rng(5)
     cases = []
     for n in WIDTHS:
-        network = Network.of_bits([DenseLayer(rng.choice([-1, 1], (n, n)), [n // 2] * n)], Head(rng.choice([-1, 1], (2, n))))
+        network = Network.of_bits(
+            [DenseLayer(rng.choice([-1, 1], (n, n)), [n // 2] * n)], Head(rng.choice([-1, 1], (2, n)))
+        )
         assert payload(network, title="full")["layers"][0]["mask"] is None
         cases.append((network, rng.choice([-1, 1], (5, n)).tolist()))
     compare(engine, cases)
 
 
 def conv_networks(rng):
-    """Convolutions with groups, strides, dilation and padding over bits and levels, then pooling of both kinds."""
+    """Convolutions with groups, strides, dilation and padding over bits and levels,
+    then pooling of both kinds.
+    """
     for window, outs, groups, top, most in [
         (Window((1, 5, 5), kernel=3, pads=1), 4, 1, None, 1),
         (Window((2, 6, 4), kernel=(2, 3), stride=(2, 1), pads=(1, 0, 0, 2)), 4, 2, None, 1),
@@ -131,9 +157,14 @@ def conv_networks(rng):
         (Window((3, 1, 9), kernel=(1, 3), pads=(0, 1, 0, 1)), 3, 3, 5, 2),
     ]:
         conv = draw_conv(rng, window, outs, groups, top, most)
-        pool = PoolLayer(Window(conv.output_shape, kernel=(min(2, conv.output_shape[1]), 2), pads=(0, 1, 0, 0)), rng.random(outs) < 0.5)
+        pool = PoolLayer(
+            Window(conv.output_shape, kernel=(min(2, conv.output_shape[1]), 2), pads=(0, 1, 0, 0)),
+            rng.random(outs) < 0.5,
+        )
         after = draw_conv(rng, Window(pool.output_shape, kernel=(1, 2)), 3)
-        encoder = Encoder.of_bits(window.inputs) if top is None else Encoder.of_integers(window.inputs, 0, top)
+        encoder = (
+            Encoder.of_bits(window.inputs) if top is None else Encoder.of_integers(window.inputs, 0, top)
+        )
         network = Network(encoder, [conv, pool, after], Head(rng.integers(-1, 2, (3, after.outputs))))
         yield network, rng.integers(0, (top or 1) + 1, (6, window.inputs)).tolist()
 
@@ -163,7 +194,7 @@ def test_no_hidden_layer_and_thresholds_out_of_reach(engine):
         assert [one["votes"] for one in seen] == network.match_counts(rows, engine="definition").tolist()
 
 
-# -- words and raw values --------------------------------------------------------------------------------------------------------
+# -- words and raw values ------------------------------------------------------------------------------------
 
 CODINGS = [
     sg.bit(),
@@ -186,7 +217,31 @@ CODINGS = [
 def test_states_words_and_nearest_values_are_those_of_python(engine):
     encoder = Encoder(CODINGS)
     network = Network(encoder, [], Head(np.ones((2, encoder.width), int)))
-    values = [-2, -1, 0, 0.1, 0.25, 0.5, 0.7, 1, 2, 2.5, 3, 3.5, 4, 6, 7, 1e16, 1e17, "1/3", "7/2", "red", "blue", True, None]
+    values = [
+        -2,
+        -1,
+        0,
+        0.1,
+        0.25,
+        0.5,
+        0.7,
+        1,
+        2,
+        2.5,
+        3,
+        3.5,
+        4,
+        6,
+        7,
+        1e16,
+        1e17,
+        "1/3",
+        "7/2",
+        "red",
+        "blue",
+        True,
+        None,
+    ]
     found = engine(
         """([page, values]) => {
           const model = new _engine_model.Model(page);
@@ -210,11 +265,20 @@ def test_states_words_and_nearest_values_are_those_of_python(engine):
         assert seen["reachable"] == [coding.reachable(s) for s in states]
         assert seen["one"] == [coding.describe(name, s) for s in states]
         runs = [list(range(a, b + 1)) for a in states for b in states if b >= a]
-        assert seen["runs"] == [coding.describe_several(name, run) if len(run) > 1 else coding.describe(name, run[0]) for run in runs]
-        assert seen["words"] == [network.words(1, sign * (place + 1)) for place in encoder.group(f) for sign in (1, -1)]
+        assert seen["runs"] == [
+            coding.describe_several(name, run) if len(run) > 1 else coding.describe(name, run[0])
+            for run in runs
+        ]
+        assert seen["words"] == [
+            network.words(1, sign * (place + 1)) for place in encoder.group(f) for sign in (1, -1)
+        ]
         taken = []
         for value in values:
-            exact = Fraction(value) if isinstance(value, str) and "/" in value and isinstance(coding, Steps) else value
+            exact = (
+                Fraction(value)
+                if isinstance(value, str) and "/" in value and isinstance(coding, Steps)
+                else value
+            )
             try:
                 state = coding.state(exact)
             except sg.errors.EncodingError:
@@ -227,18 +291,32 @@ def test_states_words_and_nearest_values_are_those_of_python(engine):
 
 def test_neurons_have_the_literals_of_python(engine):
     rng = np.random.default_rng(2)
-    levels = Network(Encoder.of_integers(3, 0, 2), [LevelLayer([[1, -2, 0]], [3], (2, 2, 2))], Head([[1], [-1]]))
-    for network in [wide(rng, 33, 1), wide(rng, 9, 4), levels, *(network for network, _ in conv_networks(rng))]:
-        asked = [(number, j) for number, layer in enumerate(network.layers, 1) for j in range(1, layer.outputs + 1)][:60]
-        script = "([page, asked]) => { const m = new _engine_model.Model(page); return asked.map(([l, j]) => m.neuron(l, j)); }"
-        for (number, j), seen in zip(asked, engine(script, [payload(network, title="n"), asked]), strict=True):
+    levels = Network(
+        Encoder.of_integers(3, 0, 2), [LevelLayer([[1, -2, 0]], [3], (2, 2, 2))], Head([[1], [-1]])
+    )
+    for network in [
+        wide(rng, 33, 1),
+        wide(rng, 9, 4),
+        levels,
+        *(network for network, _ in conv_networks(rng)),
+    ]:
+        asked = [
+            (number, j) for number, layer in enumerate(network.layers, 1) for j in range(1, layer.outputs + 1)
+        ][:60]
+        script = (
+            "([page, asked]) => { const m = new _engine_model.Model(page); return asked.map(([l, j]) => "
+            "m.neuron(l, j)); }"
+        )
+        for (number, j), seen in zip(
+            asked, engine(script, [payload(network, title="n"), asked]), strict=True
+        ):
             neuron = network.neuron(number, j)
             literals = {(i + 1) * (1 if w > 0 else -1): abs(w) for i, w in enumerate(neuron.weights) if w}
             assert dict(zip(seen["literals"], seen["weights"], strict=True)) == literals
             assert (seen["tau"], seen["size"]) == (neuron.tau, neuron.size)
 
 
-# -- walks -----------------------------------------------------------------------------------------------------------------------
+# -- walks ---------------------------------------------------------------------------------------------------
 
 NEAREST = """(cases) => cases.map(([page, values, about]) => {
   const model = new _engine_model.Model(page);
@@ -253,7 +331,11 @@ def test_nearest_on_digits_is_the_proved_minimum_of_whatif(engine):
     network = sg.models.digits()
     X, _ = sg.models.samples("digits")
     page = payload(network, title="digits")
-    asked = [(i, None) for i in range(12)] + [(3, 4 if network.predict(X[3:4])[0] != 4 else 9), (7, 5), (8, 1)]
+    asked = [(i, None) for i in range(12)] + [
+        (3, 4 if network.predict(X[3:4])[0] != 4 else 9),
+        (7, 5),
+        (8, 1),
+    ]
     found = engine(NEAREST, [[page, X[i].tolist(), {"target": target, "most": 3}] for i, target in asked])
     for (i, target), seen in zip(asked, found, strict=True):
         answer = sg.whatif(network, X[i], cost=sg.L0, target=target)
@@ -307,16 +389,25 @@ def small_questions(seeds):
 
 def test_nearest_on_small_networks_is_the_minimum_by_brute_force(engine):
     questions = list(small_questions(range(60)))
-    asked = [[payload(net, title="s"), json_row(x), {"target": target, "locked": locked}] for net, x, _, target, locked in questions]
+    asked = [
+        [payload(net, title="s"), json_row(x), {"target": target, "locked": locked}]
+        for net, x, _, target, locked in questions
+    ]
     outcomes = set()
     for (network, x, label, target, locked), seen in zip(questions, engine(NEAREST, asked), strict=True):
         movable = set(range(len(x))) - set(locked)
-        least = least_by_brute_force(network, x, lambda k, t=target, own=label: k == t if t is not None else k != own, movable)
+        least = least_by_brute_force(
+            network, x, lambda k, t=target, own=label: k == t if t is not None else k != own, movable
+        )
         outcomes.add(seen["outcome"])
         if least is None:
             assert (seen["outcome"], seen["changes"]) == ("none", None)
         else:
-            assert (seen["outcome"], len(seen["changes"]), seen["provedUpTo"]) == ("minimum", least, least - 1)
+            assert (seen["outcome"], len(seen["changes"]), seen["provedUpTo"]) == (
+                "minimum",
+                least,
+                least - 1,
+            )
             assert {f for f, _ in seen["changes"]} <= movable
             assert seen["reached"] == seen["label"] != label
     assert outcomes == {"minimum", "none"}
@@ -324,7 +415,9 @@ def test_nearest_on_small_networks_is_the_minimum_by_brute_force(engine):
 
 def test_nearest_through_convolutions_levels_and_large_weights(engine):
     rng = np.random.default_rng(3)
-    cases = [(network, rows[0]) for network, rows in conv_networks(rng)] + [(wide(rng, 9, 40), rng.choice([-1, 1], 9).tolist())]
+    cases = [(network, rows[0]) for network, rows in conv_networks(rng)] + [
+        (wide(rng, 9, 40), rng.choice([-1, 1], 9).tolist())
+    ]
     found = engine(NEAREST, [[payload(network, title="c"), x, {"most": 2}] for network, x in cases])
     for (network, x), seen in zip(cases, found, strict=True):
         answer = sg.verify(network, sg.Robust(x, sg.L0(2)))
@@ -339,7 +432,11 @@ def test_a_budget_that_is_too_small_leaves_it_open(engine):
     X, _ = sg.models.samples("digits")
     page = payload(sg.models.digits(), title="digits")
     (seen,) = engine(NEAREST, [[page, X[3].tolist(), {"budget": 20000}]])
-    assert (seen["outcome"], seen["provedUpTo"], seen["tried"]) == ("undecided", 2, 1 + 192 + 64 * 63 // 2 * 9)
+    assert (seen["outcome"], seen["provedUpTo"], seen["tried"]) == (
+        "undecided",
+        2,
+        1 + 192 + 64 * 63 // 2 * 9,
+    )
     assert seen["changes"] is not None  # found by search, not proved to be the least
     assert seen["reached"] == seen["label"] != sg.models.digits().predict(X[3:4])[0]
 
@@ -353,13 +450,15 @@ def test_what_a_search_finds_may_be_the_least_that_is_still_possible(engine):
 
 
 def test_the_only_class_cannot_be_left(engine):
-    page = payload(Network.of_bits([DenseLayer(np.eye(3, dtype=int), [1, 1, 1])], Head([[1, 1, 1]])), title="one")
+    page = payload(
+        Network.of_bits([DenseLayer(np.eye(3, dtype=int), [1, 1, 1])], Head([[1, 1, 1]])), title="one"
+    )
     found = engine(NEAREST, [[page, [1, 1, 1], {}], [page, [1, 1, 1], {"budget": 2}]])
     assert [seen["outcome"] for seen in found] == ["none", "undecided"]
     assert [seen["changes"] for seen in found] == [None, None]
 
 
-# -- bounds ----------------------------------------------------------------------------------------------------------------------
+# -- bounds --------------------------------------------------------------------------------------------------
 
 
 def test_bounds_hold_for_everything_allowed(engine):
@@ -368,7 +467,10 @@ def test_bounds_hold_for_everything_allowed(engine):
     for seed in range(50):
         network = random_network(np.random.default_rng(seed), features=3)
         reachable = [[s for s in range(c.states) if c.reachable(s)] for c in network.encoder.codings]
-        allowed = [sorted(rng.choice(row, int(rng.integers(1, len(row) + 1)), replace=False).tolist()) for row in reachable]
+        allowed = [
+            sorted(rng.choice(row, int(rng.integers(1, len(row) + 1)), replace=False).tolist())
+            for row in reachable
+        ]
         cases.append((network, allowed))
     found = engine(
         """(cases) => cases.map(([page, allowed]) => {
@@ -382,7 +484,8 @@ def test_bounds_hold_for_everything_allowed(engine):
     for (network, allowed), seen in zip(cases, found, strict=True):
         start = [next(s for s in range(c.states) if c.reachable(s)) for c in network.encoder.codings]
         any_value = [
-            c.categories[0] if isinstance(c, OneHot) else c.interval(s)[0] for c, s in zip(network.encoder.codings, start, strict=True)
+            c.categories[0] if isinstance(c, OneHot) else c.interval(s)[0]
+            for c, s in zip(network.encoder.codings, start, strict=True)
         ]
         rows = [with_states(network, any_value, list(enumerate(states))) for states in product(*allowed)]
         X = np.concatenate([row_of(row).astype(object) for row in rows])
@@ -422,11 +525,16 @@ def test_free_decides_small_networks_as_brute_force_does(engine):
           if (found.changes) for (const [f, s] of found.changes) states[f] = s;
           return { ...found, reached: model.evaluate(states).label };
         })""",
-        [[payload(net, title="f"), json_row(x), {"target": target, "locked": locked}] for net, x, _, target, locked in questions],
+        [
+            [payload(net, title="f"), json_row(x), {"target": target, "locked": locked}]
+            for net, x, _, target, locked in questions
+        ],
     )
     for (network, x, label, target, locked), seen in zip(questions, found, strict=True):
         movable = set(range(len(x))) - set(locked)
-        least = least_by_brute_force(network, x, lambda k, t=target, own=label: k == t if t is not None else k != own, movable)
+        least = least_by_brute_force(
+            network, x, lambda k, t=target, own=label: k == t if t is not None else k != own, movable
+        )
         assert seen["outcome"] == ("proved" if least is None else "refuted")
         if least is not None:
             assert {f for f, _ in seen["changes"]} <= movable
@@ -439,15 +547,21 @@ def test_free_by_branching(engine):
     rows = [[1, 1, 1, 1], [-1, -1, -1, -1]]
     network = Network.of_bits([DenseLayer(rows, [2, 2])], Head([[1, 1], [0, 0]], bias=[0, -1]))
     assert set(network.predict(list(product([-1, 1], repeat=4))).tolist()) == {0}
-    script = "([page, values]) => { const m = new _engine_model.Model(page); return _engine_free.free(m, m.statesOf(values)); }"
+    script = (
+        "([page, values]) => { const m = new _engine_model.Model(page); return _engine_free.free(m, "
+        "m.statesOf(values)); }"
+    )
     seen = engine(script, [payload(network, title="p"), [1, 1, 1, 1]])
     assert (seen["outcome"], seen["by"]) == ("proved", "branching")
     assert (
-        engine(script.replace("values))", "values), { budget: 3 })"), [payload(network, title="p"), [1, 1, 1, 1]])["outcome"] == "undecided"
+        engine(
+            script.replace("values))", "values), { budget: 3 })"), [payload(network, title="p"), [1, 1, 1, 1]]
+        )["outcome"]
+        == "undecided"
     )
 
 
-# -- in workers ------------------------------------------------------------------------------------------------------------------
+# -- in workers ----------------------------------------------------------------------------------------------
 
 
 def test_work_runs_in_workers_with_progress_and_can_be_cancelled(page, digits_file):

@@ -1,4 +1,6 @@
-"""Workers that are stopped, hang, die or are too many: each question fails for itself, and the desk goes on."""
+"""Workers that are stopped, hang, die or are too many: each question fails for itself,
+and the desk goes on.
+"""
 
 import io
 import json
@@ -20,7 +22,14 @@ from tests.web.serving import HAS_PROC, LONG, folder_of, is_there, wait_until
 NETWORK = sg.models.digits()
 SAMPLE = sg.models.samples("digits")[0][7].tolist()
 SOON = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "1"}}
-FOREVER = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50, "time_limit": 600}
+FOREVER = {
+    "kind": "why",
+    "sample": SAMPLE,
+    "region": {"kind": "Anything"},
+    "minimal": "size",
+    "n": 50,
+    "time_limit": 600,
+}
 on_linux = pytest.mark.skipif(not HAS_PROC, reason="looks at processes in /proc")
 
 
@@ -63,7 +72,9 @@ def test_only_some_answers_are_kept(desk):
     assert [desk.find(job.id) is job for job in done] == [False, False, True, True, True]
 
 
-@pytest.mark.parametrize(("limits", "kept"), [({"kept_bytes": 10}, [False, True]), ({"kept_seconds": -1.0}, [False, False])])
+@pytest.mark.parametrize(
+    ("limits", "kept"), [({"kept_bytes": 10}, [False, True]), ({"kept_seconds": -1.0}, [False, False])]
+)
 def test_answers_are_kept_by_their_size_and_for_a_while(limits, kept):
     small = Desk(NETWORK, workers=1, **limits)
     small.open()
@@ -102,7 +113,10 @@ def test_what_goes_wrong_in_a_worker_is_said(desk):
     assert "has no '->'" in job.error
 
 
-@pytest.mark.parametrize(("body", "status"), [(b"{", 400), (b"\xff", 400), (b"[" * 5000, 400), (b"[]", 422), (b'{"certificate": 1}', 422)])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{", 400), (b"\xff", 400), (b"[" * 5000, 400), (b"[]", 422), (b'{"certificate": 1}', 422)],
+)
 def test_a_body_without_a_certificate_is_found_by_the_worker(desk, body, status):
     """Reading a large one takes seconds, in which the server has others to answer."""
     job = desk.submit_check(body)
@@ -169,7 +183,11 @@ def test_closing_ends_whatever_goes_on():
 
 
 def test_certificates_are_left_out_where_an_answer_would_be_too_large():
-    answer = {"sentence": "so", "certificate": {"proof": "x" * 100}, "reasons": [{"certificate": {}, "status": "minimal"}]}
+    answer = {
+        "sentence": "so",
+        "certificate": {"proof": "x" * 100},
+        "reasons": [{"certificate": {}, "status": "minimal"}],
+    }
     assert worker._small(answer, 1000) == answer
     small = worker._small(answer, 50)
     assert small["certificate"] is None
@@ -258,7 +276,9 @@ def test_a_worker_that_does_not_read_holds_nobody_up():
 def test_the_memory_of_a_worker_is_limited(desk):
     end_of(desk.submit(SOON))
     process = Path(f"/proc/{desk.pids[0]}")
-    limit = next(line for line in (process / "limits").read_text().splitlines() if line.startswith("Max address space"))
+    limit = next(
+        line for line in (process / "limits").read_text().splitlines() if line.startswith("Max address space")
+    )
     assert int(limit.split()[3]) >= 4 << 30
     assert (process / "oom_score_adj").read_text() == "1000\n"
 
@@ -269,14 +289,19 @@ def test_a_question_for_which_memory_is_short_says_so(monkeypatch):
 
     monkeypatch.setattr(worker, "ask", greedy)
     said = worker._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, {"do": "ask", "question": SOON})
-    assert said == {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
+    assert said == {
+        "said": "failed",
+        "error": "there is not enough memory for this question. Ask about a smaller region.",
+    }
 
 
 @on_linux
 def test_where_no_worker_can_be_started_the_next_question_tries_again(desk, monkeypatch):
     end_of(desk.submit(SOON))
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "_Worker", lambda *_: (_ for _ in ()).throw(RuntimeError("can't start new thread")))
+        patched.setattr(
+            jobs, "_Worker", lambda *_: (_ for _ in ()).throw(RuntimeError("can't start new thread"))
+        )
         os.kill(desk.pids[0], signal.SIGKILL)
         job = desk.submit(SOON)
         end_of(job)

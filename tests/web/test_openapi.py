@@ -1,4 +1,6 @@
-"""The OpenAPI description is true: schemathesis makes requests from it, right and wrong ones, and looks at every answer."""
+"""The OpenAPI description is true: schemathesis makes requests from it, right and wrong ones,
+and looks at every answer.
+"""
 
 import json
 
@@ -29,14 +31,22 @@ CONFIG = schemathesis.Config.from_dict(
         "generation": {"deterministic": True},
     }
 )
-api = schemathesis.openapi.from_dict(app(sg.models.digits(), *sg.models.samples("digits")).openapi(), config=CONFIG)
+api = schemathesis.openapi.from_dict(
+    app(sg.models.digits(), *sg.models.samples("digits")).openapi(), config=CONFIG
+)
 
 
 @api.parametrize()
-@settings(max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 def test_every_answer_is_as_described(case, server):
     reply = case.call_and_validate(base_url=server.address)
-    if case.operation.label == "POST /api/questions" and case.meta.generation.mode.is_positive and case.body["kind"] != "rule":
+    if (
+        case.operation.label == "POST /api/questions"
+        and case.meta.generation.mode.is_positive
+        and case.body["kind"] != "rule"
+    ):
         assert reply.status_code == 202, reply.text
     if reply.status_code == 202:  # so that the next question finds an open desk
         server.cancel(reply.json()["id"])
@@ -57,17 +67,28 @@ def test_answers_to_real_questions_are_as_described(server):
         assert reply.status_code == 200
         api["/api/questions/{id}"][method].validate_response(reply)
     certificate = reply.json()["answer"]["certificate"]
-    checked = requests.post(f"{server.address}api/check", json={"certificate": certificate}, headers=JSON, timeout=60)
+    checked = requests.post(
+        f"{server.address}api/check", json={"certificate": certificate}, headers=JSON, timeout=60
+    )
     assert checked.json()["holds"] is True
     api["/api/check"]["POST"].validate_response(checked)
 
 
 def test_each_operation_names_its_errors():
     paths = api.raw_schema["paths"]
-    assert sorted(paths) == ["/", "/api/check", "/api/model", "/api/questions", "/api/questions/{id}", "/api/samples/{index}"]
+    assert sorted(paths) == [
+        "/",
+        "/api/check",
+        "/api/model",
+        "/api/questions",
+        "/api/questions/{id}",
+        "/api/samples/{index}",
+    ]
     for operations in paths.values():
         for method, operation in operations.items():
-            wanted = {"400", "403", "405", "421", "422"} | {"get": set(), "delete": {"408", "413"}, "post": {"408", "413", "415", "429"}}[
-                method
-            ]
+            wanted = {"400", "403", "405", "421", "422"} | {
+                "get": set(),
+                "delete": {"408", "413"},
+                "post": {"408", "413", "415", "429"},
+            }[method]
             assert wanted <= set(operation["responses"])

@@ -1,4 +1,6 @@
-"""The explorer as people use it: opened from disk in a real browser, by pointer and by keys, wide and narrow, light and dark."""
+"""The explorer as people use it: opened from disk in a real browser, by pointer and by keys,
+wide and narrow, light and dark.
+"""
 
 import json
 import re
@@ -25,7 +27,10 @@ def cancer_file(tmp_path_factory):
     X, y = sg.models.samples("breast_cancer")
     path = tmp_path_factory.mktemp("page") / "cancer.html"
     path.write_text(
-        page_html(payload(sg.models.breast_cancer(), X[:20], y[:20], title="breast_cancer", index=3), server=False), encoding="utf-8"
+        page_html(
+            payload(sg.models.breast_cancer(), X[:20], y[:20], title="breast_cancer", index=3), server=False
+        ),
+        encoding="utf-8",
     )
     return path
 
@@ -33,11 +38,21 @@ def cancer_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def odd_file(tmp_path_factory):
     """A small network with every kind of feature, two layers, and names that look like HTML."""
-    encoder = Encoder([Steps((18.0, 65.0), 0.0, 120.0, whole=True), OneHot(("red", NAMED, "blue"))], ["age", NAMED])
+    encoder = Encoder(
+        [Steps((18.0, 65.0), 0.0, 120.0, whole=True), OneHot(("red", NAMED, "blue"))], ["age", NAMED]
+    )
     first = DenseLayer([[1, -1, 1, -1, 1], [1, 1, -1, 1, -1], [-1, 1, 1, 1, -1]], [3, 2, 3])
-    network = Network(encoder, [first, DenseLayer([[1, -1, 1], [-1, 1, 1]], [2, 2])], Head([[1, 1], [-1, 1]]), classes=[NAMED, "no"])
+    network = Network(
+        encoder,
+        [first, DenseLayer([[1, -1, 1], [-1, 1, 1]], [2, 2])],
+        Head([[1, 1], [-1, 1]]),
+        classes=[NAMED, "no"],
+    )
     path = tmp_path_factory.mktemp("page") / "odd.html"
-    path.write_text(page_html(payload(network, [[20, "red"], [70, "blue"]], [0, 1], title=NAMED), server=False), encoding="utf-8")
+    path.write_text(
+        page_html(payload(network, [[20, "red"], [70, "blue"]], [0, 1], title=NAMED), server=False),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -64,7 +79,7 @@ def shown_values(page):
     return page.evaluate("window.sugenet.state.values")
 
 
-# -- the verdict -----------------------------------------------------------------------------------------------------------------
+# -- the verdict ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,7 +135,7 @@ def test_painting_and_holding_by_dragging(page, digits_file):
     assert settle(page).startswith("3. With 1 pixel held, no change of 1 pixel alters it")
 
 
-# -- nearest, reasons, rules -----------------------------------------------------------------------------------------------------
+# -- nearest, reasons, rules ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["8", "5"])
@@ -164,12 +179,17 @@ def test_a_reason_of_the_page_is_one(page, digits_file):
     show(page, digits_file, "#s=1")
     by(page, "why").click()
     by(page, "show").first.click()
-    kept = [int(e.get_attribute("data-feature")) for e in page.locator(".pixel:has(.mark[data-holds=keep])").all()]
+    kept = [
+        int(e.get_attribute("data-feature")) for e in page.locator(".pixel:has(.mark[data-holds=keep])").all()
+    ]
     names = [network.encoder.names[f] for f in kept]
     found = sg.whatif(network, X[1], immutable=names, limit=2)
     assert found.data()["outcome"] == "none"
     for name in names:  # and none of them can be left out
-        assert sg.whatif(network, X[1], immutable=[n for n in names if n != name], limit=2).data()["outcome"] != "none"
+        assert (
+            sg.whatif(network, X[1], immutable=[n for n in names if n != name], limit=2).data()["outcome"]
+            != "none"
+        )
 
 
 def test_what_was_held_belongs_to_what_is_said(page, digits_file):
@@ -185,14 +205,18 @@ def test_what_was_held_belongs_to_what_is_said(page, digits_file):
     by(page, "back").click()
     by(page, "release").click()
     said = page.locator('[data-test="answer"][data-kind="change"] .said')
-    expect(said).to_have_text(f"With {len(held)} pixels held, {bound.value} changed pixels make it an 8, and no fewer can: proved")
+    expect(said).to_have_text(
+        f"With {len(held)} pixels held, {bound.value} changed pixels make it an 8, and no fewer can: proved"
+    )
 
 
 def test_check_my_rule_gives_a_counterexample_or_a_proof(page, digits_file):
     X, _ = sg.models.samples("digits")
     page.emulate_media(reduced_motion="reduce")
     show(page, digits_file, "#s=7&h=20,21,28,29")
-    expect(by(page, "rule-words")).to_have_text("While these 4 pixels stay, it is a 3 whatever the others do.")
+    expect(by(page, "rule-words")).to_have_text(
+        "While these 4 pixels stay, it is a 3 whatever the others do."
+    )
     by(page, "check-rule").click()
     expect(by(page, "morph")).to_contain_text("A counterexample")
     values = shown_values(page)
@@ -206,7 +230,7 @@ def test_check_my_rule_gives_a_counterexample_or_a_proof(page, digits_file):
     expect(card).to_contain_text("While these 62 pixels stay, it is a 3 whatever the others do: proved")
 
 
-# -- neurons ---------------------------------------------------------------------------------------------------------------------
+# -- neurons -------------------------------------------------------------------------------------------------
 
 
 def test_neurons_show_their_rule_and_lock_with_what_is_held(page, digits_file):
@@ -219,7 +243,9 @@ def test_neurons_show_their_rule_and_lock_with_what_is_held(page, digits_file):
     assert [int(row.get_attribute("data-neuron")) for row in rows.all()] == nearest.tolist()
     rows.first.focus()
     neuron = network.neuron(1, int(nearest[0]) + 1)
-    expect(by(page, "rule")).to_contain_text(f"any {neuron.tau} of these {neuron.size} hold; {seen.matches[nearest[0]]} hold now")
+    expect(by(page, "rule")).to_contain_text(
+        f"any {neuron.tau} of these {neuron.size} hold; {seen.matches[nearest[0]]} hold now"
+    )
     marks = page.locator(".pixel:has(.mark:not([data-holds=set]))")
     words = [network.words(1, literal) for literal in neuron.lam]
     assert marks.count() == len({word.split(" <")[0].split(" >=")[0] for word in words})
@@ -231,7 +257,7 @@ def test_neurons_show_their_rule_and_lock_with_what_is_held(page, digits_file):
     expect(page.get_by_text("■ locked on").nth(1)).to_be_visible()
 
 
-# -- certificates ----------------------------------------------------------------------------------------------------------------
+# -- certificates --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -243,7 +269,9 @@ def test_neurons_show_their_rule_and_lock_with_what_is_held(page, digits_file):
         ("breast_cancer", "", "none"),
     ],
 )
-def test_a_certificate_is_checked_again_and_a_changed_one_fails(page, digits_file, cancer_file, model, hash_, answer):
+def test_a_certificate_is_checked_again_and_a_changed_one_fails(
+    page, digits_file, cancer_file, model, hash_, answer
+):
     show(page, digits_file if model == "digits" else cancer_file, hash_)
     by(page, "verdict-certificate").click()
     text = by(page, "certificate")
@@ -264,7 +292,7 @@ def test_a_certificate_is_checked_again_and_a_changed_one_fails(page, digits_fil
     expect(by(page, "drawer")).to_be_hidden()
 
 
-# -- keys, links, looks ----------------------------------------------------------------------------------------------------------
+# -- keys, links, looks --------------------------------------------------------------------------------------
 
 
 def test_everything_by_keys(page, digits_file):
@@ -328,7 +356,9 @@ def test_a_link_gives_the_same_screen_and_the_back_button_works(page, digits_fil
     page.go_back()
     expect(by(page, "changed")).to_have_text("2 pixels changed, 1 pixel held")
     assert (shown_values(page), page.url) == (values, address)
-    page.goto(digits_file.as_uri() + "#s=99999&c=12:what,9999:1,x&h=-1,5000&n=9.9&a=%E0%A4%A")  # nonsense is left out
+    page.goto(
+        digits_file.as_uri() + "#s=99999&c=12:what,9999:1,x&h=-1,5000&n=9.9&a=%E0%A4%A"
+    )  # nonsense is left out
     page.reload()
     assert settle(page).startswith("3.")
 
@@ -359,14 +389,32 @@ def test_nothing_is_wider_than_the_window(page, request, model, hash_):
 def test_text_stands_out_in_both_themes(page, digits_file, cancer_file, scheme):
     page.emulate_media(color_scheme=scheme)
     show(page, cancer_file, "#n=1.2")  # features that a neuron counts have a colour behind them
-    wash = page.evaluate(f"({LUMINANCE})(getComputedStyle(document.querySelector('.feature.shown')).backgroundColor)")
-    for selector in (".feature.shown .words", ".feature.shown .note", ".feature.shown .note.wants", ".feature.shown .value"):
+    wash = page.evaluate(
+        f"({LUMINANCE})(getComputedStyle(document.querySelector('.feature.shown')).backgroundColor)"
+    )
+    for selector in (
+        ".feature.shown .words",
+        ".feature.shown .note",
+        ".feature.shown .note.wants",
+        ".feature.shown .value",
+    ):
         text = page.evaluate(f"({LUMINANCE})(getComputedStyle(document.querySelector('{selector}')).color)")
         assert (max(text, wash) + 0.05) / (min(text, wash) + 0.05) >= 4.5, selector
     show(page, digits_file)
     paper = page.evaluate(f"({LUMINANCE})(getComputedStyle(document.documentElement).backgroundColor)")
     assert (paper > 0.5) == (scheme == "light")
-    for selector in ("h1", "h1 .label", ".chip", ".quiet", ".facts", ".button", ".votes", ".behind", ".neuron .is", "button.link"):
+    for selector in (
+        "h1",
+        "h1 .label",
+        ".chip",
+        ".quiet",
+        ".facts",
+        ".button",
+        ".votes",
+        ".behind",
+        ".neuron .is",
+        "button.link",
+    ):
         text = page.evaluate(f"({LUMINANCE})(getComputedStyle(document.querySelector('{selector}')).color)")
         assert (max(text, paper) + 0.05) / (min(text, paper) + 0.05) >= 4.5, selector
     by(page, "theme").click()  # auto, then light
@@ -375,7 +423,7 @@ def test_text_stands_out_in_both_themes(page, digits_file, cancer_file, scheme):
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
 
 
-# -- honest at every moment ------------------------------------------------------------------------------------------------------
+# -- honest at every moment ----------------------------------------------------------------------------------
 
 
 def test_a_proof_about_the_input_before_is_never_shown(page, cancer_file):
@@ -409,7 +457,9 @@ def test_a_way_ends_where_something_else_changes_the_input(page, digits_file):
 def test_of_two_ways_the_last_one_asked_for_is_gone(page, digits_file):
     page.emulate_media(reduced_motion="reduce")
     show(page, digits_file, "#s=2")
-    page.evaluate("""() => ['8', '3'].forEach((name) => document.querySelector(`[data-test="nearest-${name}"]`).click())""")
+    page.evaluate(
+        """() => ['8', '3'].forEach((name) => document.querySelector(`[data-test="nearest-${name}"]`).click())"""
+    )
     expect(by(page, "morph")).to_be_visible()
     assert page.evaluate("window.sugenet.state.label") == "3"
     expect(by(page, "answer")).to_have_count(2)
@@ -441,7 +491,9 @@ def test_a_check_of_an_older_text_says_nothing_of_the_new_one(page, digits_file)
 
 def test_the_verdict_is_said_once_and_not_at_every_step(page, digits_file):
     show(page, digits_file)
-    assert page.locator("[aria-live], [role=status]").evaluate_all("all => all.map((e) => e.id || e.className)") == [
+    assert page.locator("[aria-live], [role=status]").evaluate_all(
+        "all => all.map((e) => e.id || e.className)"
+    ) == [
         "status",
         "result",
         "morph",
@@ -488,7 +540,7 @@ def test_the_columns_are_wide_enough_for_what_stands_in_them(page, request, mode
         assert page.locator(".rule").evaluate("e => e.scrollHeight <= e.clientHeight")
 
 
-# -- tables, odd networks, the lesson --------------------------------------------------------------------------------------------
+# -- tables, odd networks, the lesson ------------------------------------------------------------------------
 
 
 def test_a_table_has_sliders_whose_cuts_are_marked(page, cancer_file):
@@ -507,7 +559,9 @@ def test_a_table_has_sliders_whose_cuts_are_marked(page, cancer_file):
     changed = X[3].copy()
     changed[0] = shown_values(page)[0]
     assert changed[0] < 12.23
-    assert settle(page).startswith(f"{network.classes[network.predict(changed[None])[0]]}. With 1 feature held, ")
+    assert settle(page).startswith(
+        f"{network.classes[network.predict(changed[None])[0]]}. With 1 feature held, "
+    )
     by(page, "nearest-benign").click()
     expect(by(page, "morph")).to_contain_text("changed", timeout=15000)
     least = sg.whatif(network, changed, sg.L0, target="benign", immutable=["mean radius"])
@@ -550,8 +604,12 @@ def test_classes_that_count_unlike_many_literals_are_compared_by_score(page, tmp
 
 def test_a_neuron_that_no_input_turns_is_not_locked_by_anything_held(page, tmp_path):
     network = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [0, 1])], Head([[1, 1], [-1, 1]]))
-    assert show(page, file_of(network, [[1, 1]], tmp_path / "odd.html")).endswith(" Nothing that may change alters it: proved")
-    expect(page.get_by_role("button", name="Neuron 1: M 2 of 2, tau 0, on, the same for every input")).to_be_visible()
+    assert show(page, file_of(network, [[1, 1]], tmp_path / "odd.html")).endswith(
+        " Nothing that may change alters it: proved"
+    )
+    expect(
+        page.get_by_role("button", name="Neuron 1: M 2 of 2, tau 0, on, the same for every input")
+    ).to_be_visible()
     expect(page.get_by_text("■ always on")).to_be_visible()
 
 

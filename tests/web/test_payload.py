@@ -32,7 +32,12 @@ def test_digits_in_full():
     assert (page["grid"], page["levels"], page["start"]) == ({"rows": 8, "columns": 8}, False, 7)
     assert page["samples"][7] == {"index": 7, "values": X[7].tolist(), "truth": int(y[7])}
     (coding,) = page["codings"]
-    assert [state["words"] for state in coding["states"]] == ["{name} < 4", "4 <= {name} < 8", "8 <= {name} < 12", "{name} >= 12"]
+    assert [state["words"] for state in coding["states"]] == [
+        "{name} < 4",
+        "4 <= {name} < 8",
+        "8 <= {name} < 12",
+        "{name} >= 12",
+    ]
     assert [state["value"] for state in coding["states"]] == [0, 5, 9, 16]
     assert len(page["features"]) == 64
     assert page["features"][9] == ["pixel (1,1)", 0]
@@ -95,7 +100,10 @@ def test_names_do_no_harm(page, tmp_path):
 
 
 def test_the_page_is_one_text_that_asks_for_nothing(digits_page):
-    assert not re.search(r"<(?:script|img|iframe)[^>]+src=|<link[^>]+href=[\"']?(?!data:|[\"'])|@import|url\((?!data:)", digits_page)
+    assert not re.search(
+        r"<(?:script|img|iframe)[^>]+src=|<link[^>]+href=[\"']?(?!data:|[\"'])|@import|url\((?!data:)",
+        digits_page,
+    )
     assert not re.search(r"<[^>]+\s(?:style|on\w+)=", digits_page.split("<script", maxsplit=1)[0])
     assert "<!--SCRIPT-->" not in digits_page
     assert '"server":false' in digits_page
@@ -107,31 +115,51 @@ def test_the_policy_names_every_script_and_style_by_its_hash(digits_page):
     assert "unsafe" not in policy
     assert "connect-src" not in policy
     assert "connect-src 'self'" in content_policy(server=True)
-    texts = re.findall(r"<script(?: id=\"engine\")?>(.*?)</script>|<style>(.*?)</style>", digits_page, re.DOTALL)
+    texts = re.findall(
+        r"<script(?: id=\"engine\")?>(.*?)</script>|<style>(.*?)</style>", digits_page, re.DOTALL
+    )
     assert len(texts) == 3
     for text in (script or style for script, style in texts):
         assert f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" in policy
 
 
 def test_the_page_stays_small_beside_model_and_samples(digits_page):
-    assert len(re.sub(r'(?<=id="payload">).*?(?=</script>)', "", digits_page, count=1, flags=re.DOTALL).encode()) < 200_000
+    assert (
+        len(re.sub(r'(?<=id="payload">).*?(?=</script>)', "", digits_page, count=1, flags=re.DOTALL).encode())
+        < 200_000
+    )
 
 
 def test_comments_and_indentation_stay_behind():
-    lines = ["  // all of it", "", "  a(); // behind code", '  b("http://x // y"); // it\'s kept', "c(1); //tight"]
+    lines = [
+        "  // all of it",
+        "",
+        "  a(); // behind code",
+        '  b("http://x // y"); // it\'s kept',
+        "c(1); //tight",
+    ]
     assert bundle._lean(lines).splitlines() == ["a();", 'b("http://x // y"); // it\'s kept', "c(1); //tight"]
     lines = [
         "const { a, b } = f(x - -y, [c || d]) ?? z;",
         "if (a <= b) { return (q) => -q; } else a = b ? .5 : 1;",
         'say(a, "b, c"); e = / , /;',
     ]
-    lean = ["const{a,b}=f(x - -y,[c||d])??z;", "if(a <=b){return(q)=>-q;}else a=b?.5:1;", 'say(a, "b, c"); e = / , /;']
+    lean = [
+        "const{a,b}=f(x - -y,[c||d])??z;",
+        "if(a <=b){return(q)=>-q;}else a=b?.5:1;",
+        'say(a, "b, c"); e = / , /;',
+    ]
     assert bundle._lean(lines).splitlines() == lean
 
 
 def test_modules_are_joined_in_order_and_once(monkeypatch):
     texts = {
-        "a.js": 'import { b } from "./in/b.js";\nimport { c } from "./c.js";\n// words\nexport const a = `${b}${c}`;\n',
+        "a.js": (
+            'import { b } from "./in/b.js";\n'
+            'import { c } from "./c.js";\n'
+            "// words\n"
+            "export const a = `${b}${c}`;\n"
+        ),
         "in/b.js": 'import { c } from "../c.js";\nexport function b() {\n  return c;\n}\n',
         "c.js": "export const c = 1;\nexport class D {}\nexport async function e() {}\n",
         "circle.js": 'import { x } from "./circle.js";\n',
@@ -142,11 +170,20 @@ def test_modules_are_joined_in_order_and_once(monkeypatch):
     monkeypatch.setattr(bundle, "source", texts.__getitem__)
     bundle.bundled.cache_clear()
     joined = bundle.bundled("a.js")
-    assert [line for line in joined.splitlines() if line.startswith("//")] == ["// c.js", "// in/b.js", "// a.js"]
+    assert [line for line in joined.splitlines() if line.startswith("//")] == [
+        "// c.js",
+        "// in/b.js",
+        "// a.js",
+    ]
     assert "const { c } = _c;" in joined
     assert "return { c, D, e };" in joined
     assert "// c.js" not in bundle.bundled("in/b.js", known="c.js")
-    for name, message in [("circle.js", "circle"), ("loose.js", "on one line"), ("long.js", "backquotes"), ("ends.js", "end its script")]:
+    for name, message in [
+        ("circle.js", "circle"),
+        ("loose.js", "on one line"),
+        ("long.js", "backquotes"),
+        ("ends.js", "end its script"),
+    ]:
         with pytest.raises(SugenetError, match=message):
             bundle.bundled(name)
     bundle.bundled.cache_clear()

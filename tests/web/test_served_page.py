@@ -1,4 +1,6 @@
-"""The page with answers from Python, in a real browser: those of the server, which it asks and nobody else, and those in a file."""
+"""The page with answers from Python, in a real browser: those of the server, which it asks and nobody else,
+and those in a file.
+"""
 
 import json
 import re
@@ -23,7 +25,9 @@ def server():
 
 @pytest.fixture
 def served(page, server):
-    """The page, opened from the server, with its verdict; a page that asks somebody else fails by its own fixture."""
+    """The page, opened from the server, with its verdict; a page that asks somebody else fails
+    by its own fixture.
+    """
     page.set_default_timeout(WAIT)
     page.goto(server.address)
     shown(page, "verdict", "proved")
@@ -62,7 +66,10 @@ def test_reasons_come_from_the_server_and_their_certificates_hold_there(served):
     part(served, "open-certificate").first.click()
     checked = asked(served, part(served, "recheck-server").click)
     assert checked.url.endswith("/api/check")
-    assert checked.response().json() == {"holds": True, "said": sg.check(checked.post_data_json["certificate"], NETWORK)}
+    assert checked.response().json() == {
+        "holds": True,
+        "said": sg.check(checked.post_data_json["certificate"], NETWORK),
+    }
     shown(served, "recheck-result", "digest")
 
 
@@ -92,8 +99,17 @@ def test_a_rule_in_words_is_refuted_by_the_server(served):
 
 
 def test_a_long_question_is_cancelled_and_leaves_what_is_known(served):
-    question = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50, "time_limit": 600}
-    served.route("**/api/questions", lambda route: route.continue_(post_data=json.dumps(question)))  # takes far more than minutes
+    question = {
+        "kind": "why",
+        "sample": SAMPLE,
+        "region": {"kind": "Anything"},
+        "minimal": "size",
+        "n": 50,
+        "time_limit": 600,
+    }
+    served.route(
+        "**/api/questions", lambda route: route.continue_(post_data=json.dumps(question))
+    )  # takes far more than minutes
     asked(served, part(served, "why").click)
     shown(served, "run", "every reason has at least")
     part(served, "cancel").click()
@@ -102,7 +118,9 @@ def test_a_long_question_is_cancelled_and_leaves_what_is_known(served):
 
 
 def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, server):
-    context = browser.new_context()  # of its own, since a browser writes every refusal of a server to its console
+    context = (
+        browser.new_context()
+    )  # of its own, since a browser writes every refusal of a server to its console
     page = context.new_page()
     page.set_default_timeout(WAIT)
     page.goto(server.address)
@@ -114,8 +132,22 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
     context.close()
 
 
-MINIMUM = {"kind": "whatif", "outcome": "minimum", "value": "1", "lower": "1", "label": "8", "sentence": "x", "certificate": None}
-FOREIGN = {"kind": "why", "outcome": "found", "reasons": [], "sentence": "x", "certificate": {"network": "0" * 64}}
+MINIMUM = {
+    "kind": "whatif",
+    "outcome": "minimum",
+    "value": "1",
+    "lower": "1",
+    "label": "8",
+    "sentence": "x",
+    "certificate": None,
+}
+FOREIGN = {
+    "kind": "why",
+    "outcome": "found",
+    "reasons": [],
+    "sentence": "x",
+    "certificate": {"network": "0" * 64},
+}
 
 
 UNFIT, UNREADABLE = "does not fit this network", "cannot be read"
@@ -133,7 +165,10 @@ REPLIES = [
 def test_an_answer_that_cannot_be_of_this_network_is_not_shown(served):
     now = {}
     served.route(
-        "**/api/questions/*", lambda route: route.fulfill(body=now["reply"]) if route.request.method == "GET" else route.continue_()
+        "**/api/questions/*",
+        lambda route: (
+            route.fulfill(body=now["reply"]) if route.request.method == "GET" else route.continue_()
+        ),
     )
     for reply, words in REPLIES:
         now["reply"] = json.dumps(reply)
@@ -157,7 +192,10 @@ def test_a_file_shows_the_answers_that_were_found_beforehand(page, tmp_path):
     X, y = sg.models.samples("digits")
     answers = precompute(NETWORK, X[7])
     path = tmp_path / "digits.html"
-    path.write_text(page_html(payload(NETWORK, X[:9], y[:9], title="digits", index=7, answers=answers), server=False), encoding="utf-8")
+    path.write_text(
+        page_html(payload(NETWORK, X[:9], y[:9], title="digits", index=7, answers=answers), server=False),
+        encoding="utf-8",
+    )
     page.goto(path.as_uri())
     part(page, "why").first.click()
     shown(page, "answer", "pixel")

@@ -48,7 +48,7 @@ def goes_on(server):
     assert server.get("/api/samples/7").json == {"index": 7, "values": SAMPLE, "truth": 3}
 
 
-# -- the page and what it is about -----------------------------------------------------------------------------------------------
+# -- the page and what it is about ---------------------------------------------------------------------------
 
 
 def test_the_page_comes_with_headers_that_browsers_obey(server):
@@ -86,7 +86,10 @@ def test_the_model_has_no_samples(server):
 def test_samples_by_number(server):
     assert server.get("/api/samples/358").json["truth"] == int(y[358])
     missing = server.get("/api/samples/359")
-    assert (missing.status, missing.json) == (404, {"error": "there is no sample 359: there are 359, numbered from 0."})
+    assert (missing.status, missing.json) == (
+        404,
+        {"error": "there is no sample 359: there are 359, numbered from 0."},
+    )
     assert server.get("/api/samples/-1").status == 422
     assert "index" in server.get("/api/samples/two").json["error"]
 
@@ -99,7 +102,7 @@ def test_unknown_addresses_and_methods_are_named(server):
     assert put.json == {"error": "PUT is not possible here, only DELETE, GET, HEAD."}
 
 
-# -- questions -------------------------------------------------------------------------------------------------------------------
+# -- questions -----------------------------------------------------------------------------------------------
 
 
 def test_an_answer_whose_certificate_holds_until_it_is_tampered_with(server):
@@ -124,7 +127,9 @@ def test_the_request_that_the_docs_show_is_taken(server):
     path = next(word for word in words if word.startswith("localhost")).partition("/")[2]
     taken = server.send(given["-X"], f"/{path}", given["-d"], headers)
     assert taken.status == 202
-    assert {key: len(value) for key, value in taken.json.items()} == {key: len(value) for key, value in json.loads(shown).items()}
+    assert {key: len(value) for key, value in taken.json.items()} == {
+        key: len(value) for key, value in json.loads(shown).items()
+    }
     assert server.end_of(taken.json["id"])["state"] == "done"
 
 
@@ -149,7 +154,9 @@ def test_reasons_come_one_at_a_time(server):
 
 
 def test_parts_that_were_seen_are_not_sent_again(server):
-    taken = server.post("/api/questions", {"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "size", "n": 3}).json["id"]
+    taken = server.post(
+        "/api/questions", {"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "size", "n": 3}
+    ).json["id"]
     whole = server.end_of(taken)
     assert server.get(f"/api/questions/{taken}?seen=2").json["parts"] == whole["parts"][2:]
 
@@ -179,7 +186,10 @@ def test_each_kind_of_question_is_answered(server):
         (SETTLED | {"region": {"kind": "L0", "radius": 2}}, "radius is 2, but must be a number as text"),
         (SETTLED | {"region": {"kind": "L0", "radius": "-2"}}, "radius is '-2'"),
         (SETTLED | {"region": {"kind": "L7", "radius": "2"}}, "kind is 'L7', but must be one of Hamming"),
-        (SETTLED | {"region": {"kind": "Free", "features": ["pixel (9,9)"]}}, "there is no feature 'pixel (9,9)'"),
+        (
+            SETTLED | {"region": {"kind": "Free", "features": ["pixel (9,9)"]}},
+            "there is no feature 'pixel (9,9)'",
+        ),
         (SETTLED | {"region": {"kind": "Anything", "radius": "2"}}, "Anything has the fields kind"),
         (SETTLED | {"target": "ten"}, "target is 'ten', which is no class"),
         (SETTLED | {"target": 3}, "target is 3, which is no class"),
@@ -188,7 +198,10 @@ def test_each_kind_of_question_is_answered(server):
         (SETTLED | {"n": 1}, "a verify question has no field 'n'"),
         ({"kind": "whatif", "sample": SAMPLE, "cost": "L3"}, "cost is 'L3', but must be one of"),
         ({"kind": "whatif", "sample": SAMPLE, "n": 51}, "n is 51, but must be a whole number from 1 to 50"),
-        ({"kind": "whatif", "sample": SAMPLE, "immutable": "pixel"}, "immutable is 'pixel', but must be a list"),
+        (
+            {"kind": "whatif", "sample": SAMPLE, "immutable": "pixel"},
+            "immutable is 'pixel', but must be a list",
+        ),
         ({"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "both"}, "minimal is 'both'"),
         ({"kind": "rule", "text": "3"}, "has no '->'"),
         ({"kind": "rule", "text": 3}, "text is 3, but must be a rule"),
@@ -231,7 +244,9 @@ def test_a_body_without_a_length_is_cut_off_too(server):
         for _ in range(MOST_BYTES // 65536 + 2):
             yield b"x" * 65536
 
-    reply = server.send("POST", "/api/questions", pieces(), JSON | {"Transfer-Encoding": "chunked"}, encode_chunked=True)
+    reply = server.send(
+        "POST", "/api/questions", pieces(), JSON | {"Transfer-Encoding": "chunked"}, encode_chunked=True
+    )
     assert reply.status == 413
     assert "more than 1,048,576 bytes" in reply.json["error"]
 
@@ -244,18 +259,29 @@ def test_questions_of_another_number_are_not_there(server):
     assert server.cancel("0" * 32).status == 404
 
 
-@pytest.mark.parametrize("query", ["wait=26", "wait=nan", "wait=inf", "wait=x", "seen=-1", "seen=1.5", "seen=99999999999999999999"])
+@pytest.mark.parametrize(
+    "query", ["wait=26", "wait=nan", "wait=inf", "wait=x", "seen=-1", "seen=1.5", "seen=99999999999999999999"]
+)
 def test_wrong_parameters_are_named(server, query):
     reply = server.get(f"/api/questions/{'0' * 32}?{query}")
     assert reply.status == 422
     assert reply.json["error"].startswith(query.partition("=")[0])
 
 
-# -- who may ask -----------------------------------------------------------------------------------------------------------------
+# -- who may ask ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil:{port}", "0.0.0.0:{port}", ""]
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.evil:{port}",
+        "0.0.0.0:{port}",
+        "",
+    ],
 )
 def test_other_hosts_are_refused(server, host):
     reply = server.get("/", Host=host.format(port=server.port))
@@ -300,14 +326,25 @@ def test_the_own_page_may_ask(server):
 def test_writing_needs_the_header_and_json(server):
     body = json.dumps(SETTLED)
     assert server.send("POST", "/api/questions", body, {"Content-Type": "application/json"}).status == 403
-    assert server.send("POST", "/api/questions", body, {"X-Sugenet": "1", "Content-Type": "text/plain"}).status == 415
-    assert server.send("POST", "/api/questions", body, JSON | {"Content-Type": "application/json; charset=utf-8"}).status == 202
+    assert (
+        server.send("POST", "/api/questions", body, {"X-Sugenet": "1", "Content-Type": "text/plain"}).status
+        == 415
+    )
+    assert (
+        server.send(
+            "POST", "/api/questions", body, JSON | {"Content-Type": "application/json; charset=utf-8"}
+        ).status
+        == 202
+    )
     assert server.send("DELETE", f"/api/questions/{'0' * 32}").status == 403
     assert server.send("OPTIONS", "/api/questions", headers={"Origin": "http://evil.example"}).status == 403
-    assert "X-Sugenet: 1 is missing" in server.send("POST", "/api/check", body, {"Content-Type": "application/json"}).json["error"]
+    assert (
+        "X-Sugenet: 1 is missing"
+        in server.send("POST", "/api/check", body, {"Content-Type": "application/json"}).json["error"]
+    )
 
 
-# -- what is hardly HTTP ---------------------------------------------------------------------------------------------------------
+# -- what is hardly HTTP -------------------------------------------------------------------------------------
 
 RAW = {
     "nothing": b"",
@@ -317,12 +354,40 @@ RAW = {
     "no host": b"GET / HTTP/1.0\r\n\r\n",
     "two hosts": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil\r\n\r\n",
     "half a request": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n",
-    "half a body": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Sugenet: 1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
-    "negative length": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: -1\r\n\r\n",
-    "two lengths": b"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+    "half a body": (
+        b"POST /api/questions HTTP/1.1\r\n"
+        b"Host: 127.0.0.1:{port}\r\n"
+        b"X-Sugenet: 1\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Content-Length: 99\r\n"
+        b"\r\n"
+        b"{"
+    ),
+    "negative length": (
+        b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: -1\r\n\r\n"
+    ),
+    "two lengths": (
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}"
+    ),
     "endless head": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: " + b"x" * 200_000,
-    "broken chunk": b"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Sugenet: 1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "web socket": b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    "broken chunk": (
+        b"POST /api/questions HTTP/1.1\r\n"
+        b"Host: 127.0.0.1:{port}\r\n"
+        b"X-Sugenet: 1\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n"
+        b"\r\n"
+        b"zz\r\n"
+    ),
+    "web socket": (
+        b"GET / HTTP/1.1\r\n"
+        b"Host: 127.0.0.1:{port}\r\n"
+        b"Connection: Upgrade\r\n"
+        b"Upgrade: websocket\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        b"Sec-WebSocket-Version: 13\r\n"
+        b"\r\n"
+    ),
     "strange letters": b"GET /\xff%00%ff%2e%2e/..%2f HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
     "another address": b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
 }
@@ -351,10 +416,18 @@ def test_a_bug_is_answered_with_all_headers_and_reported():
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"127.0.0.1:80")]}
     guard = Guard(app, host="127.0.0.1", port=80, policy="default-src 'none'")
-    with ThreadPoolExecutor(1) as thread, pytest.raises(ZeroDivisionError):  # a browser's event loop may run in this one
+    with (
+        ThreadPoolExecutor(1) as thread,
+        pytest.raises(ZeroDivisionError),
+    ):  # a browser's event loop may run in this one
         thread.submit(asyncio.run, guard(scope, None, send)).result()
-    assert (sent[0]["status"], json.loads(sent[1]["body"])) == (500, {"error": "a bug in sugenet, please report it: ZeroDivisionError."})
-    assert {*HEADERS, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")} <= set(sent[0]["headers"])
+    assert (sent[0]["status"], json.loads(sent[1]["body"])) == (
+        500,
+        {"error": "a bug in sugenet, please report it: ZeroDivisionError."},
+    )
+    assert {*HEADERS, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")} <= set(
+        sent[0]["headers"]
+    )
 
 
 def test_many_connections_that_ask_nothing_keep_nobody_out():
@@ -397,16 +470,24 @@ def test_who_is_too_slow_is_not_waited_for():
             slow.sendall(head)
             assert slow.recv(100) == b""  # closed
         with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
-            slow.sendall(head + b"X-Sugenet: 1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")
+            slow.sendall(
+                head + b"X-Sugenet: 1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+            )
             assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
-# -- work that takes long --------------------------------------------------------------------------------------------------------
+# -- work that takes long ------------------------------------------------------------------------------------
 
 
 def test_a_long_question_that_is_cancelled_gives_what_is_known(server):
     taken = server.post("/api/questions", FOREVER).json["id"]
-    wait_until(lambda: server.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason has at least"))
+    wait_until(
+        lambda: (
+            server.get(f"/api/questions/{taken}?wait=1")
+            .json["progress"]
+            .startswith("every reason has at least")
+        )
+    )
     assert server.cancel(taken).status == 200
     standing = server.end_of(taken)
     assert standing["state"] == "cancelled"
@@ -436,7 +517,9 @@ def test_too_many_open_questions_are_not_taken(server):
 def test_a_killed_worker_fails_its_own_question_only(server):
     taken = server.post("/api/questions", FOREVER).json["id"]
     after = server.post("/api/questions", SETTLED).json["id"]
-    wait_until(lambda: server.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason"))
+    wait_until(
+        lambda: server.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason")
+    )
     for worker in children(server.process.pid):
         os.kill(worker, signal.SIGKILL)
     standing = server.end_of(taken)
@@ -448,7 +531,9 @@ def test_a_killed_worker_fails_its_own_question_only(server):
 def test_whoever_waits_is_told_when_the_server_ends():
     with serving() as client, ThreadPoolExecutor() as pool:
         taken = client.post("/api/questions", FOREVER).json["id"]
-        wait_until(lambda: client.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason"))
+        wait_until(
+            lambda: client.get(f"/api/questions/{taken}?wait=1").json["progress"].startswith("every reason")
+        )
         waiting = pool.submit(client.end_of, taken)
         client.process.send_signal(signal.SIGINT)
         assert waiting.result(LONG)["error"] == "the server is being shut down."
@@ -472,7 +557,7 @@ def test_a_server_that_ends_leaves_no_process_and_no_file_behind(how):
         assert not folder.exists()
 
 
-# -- where it listens ------------------------------------------------------------------------------------------------------------
+# -- where it listens ----------------------------------------------------------------------------------------
 
 
 def test_where_the_usual_port_is_taken_a_free_one_is_used():
@@ -496,7 +581,8 @@ def test_a_port_that_was_asked_for_must_be_free():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "no address of this machine")]
+    ("options", "words"),
+    [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "no address of this machine")],
 )
 def test_wrong_addresses_are_named(options, words):
     with pytest.raises(SugenetError, match=words):
@@ -512,7 +598,11 @@ def test_another_address_is_served_with_a_warning_and_to_addresses_only():
 
 def test_it_runs_inside_an_event_loop_too():
     """As in a notebook."""
-    last = "import asyncio\nasync def main(): call()\nloop = asyncio.new_event_loop(); loop.run_until_complete(main()); loop.close()"
+    last = (
+        "import asyncio\n"
+        "async def main(): call()\n"
+        "loop = asyncio.new_event_loop(); loop.run_until_complete(main()); loop.close()"
+    )
     with serving(last=last) as client:
         assert client.ask(**SETTLED)["state"] == "done"
 

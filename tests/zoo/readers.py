@@ -1,8 +1,9 @@
-"""Readers of public trained networks kept as plain arrays: each gives the exact network and the same network in float64.
+"""Readers of public trained networks kept as plain arrays: each gives the exact network and the same
+network in float64.
 
-The two share the file and nothing else. The exact one folds batch norm into integer thresholds; the float64 one is the authors'
-formula written out in NumPy. What the formulas are, and where the files come from, stands in the README of the folder that
-the environment variable SUGENET_ZOO names. Nothing of it is copied here.
+The two share the file and nothing else. The exact one folds batch norm into integer thresholds; the float64
+one is the authors' formula written out in NumPy. What the formulas are, and where the files come from, stands
+in the README of the folder that the environment variable SUGENET_ZOO names. Nothing of it is copied here.
 """
 
 import gzip
@@ -28,7 +29,7 @@ LFC_INPUTS = 784
 LFC_CLASSES = 10
 
 
-# -- the float64 evaluation ----------------------------------------------------------------------------------------------------
+# -- the float64 evaluation ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,11 @@ class Block:
     def in_float32(self) -> "Block":
         """The same formula in float32."""
         norm = BatchNorm(
-            *(column.astype(np.float32) for column in (self.norm.gamma, self.norm.beta, self.norm.mean, self.norm.var)), self.norm.eps
+            *(
+                column.astype(np.float32)
+                for column in (self.norm.gamma, self.norm.beta, self.norm.mean, self.norm.var)
+            ),
+            self.norm.eps,
         )
         return Block(self.weights, self.bias.astype(np.float32), norm)
 
@@ -123,7 +128,7 @@ def _folded(blocks: list[Block]) -> list[DenseLayer]:
     return [fold(block.weights, bias=block.bias, **block.norm.fields()) for block in blocks]
 
 
-# -- msakai: pixels / 255, batch norm, sign, four blocks, binary output with a real bias -----------------------------------------
+# -- msakai: pixels / 255, batch norm, sign, four blocks, binary output with a real bias ---------------------
 
 
 def msakai_float(arrays: Arrays) -> PixelNetwork:
@@ -133,9 +138,17 @@ def msakai_float(arrays: Arrays) -> PixelNetwork:
 
     count = sum(name.startswith("blocks/") and name.endswith("/lin/W") for name in arrays)
     blocks = [
-        Block(_float64(arrays[f"blocks/{b}/lin/W"]), _float64(arrays[f"blocks/{b}/lin/b"]), norm(f"blocks/{b}/bn")) for b in range(count)
+        Block(
+            _float64(arrays[f"blocks/{b}/lin/W"]),
+            _float64(arrays[f"blocks/{b}/lin/b"]),
+            norm(f"blocks/{b}/bn"),
+        )
+        for b in range(count)
     ]
-    return PixelNetwork(norm("input_bn"), FloatNetwork(blocks, _float64(arrays["output_lin/W"]), _float64(arrays["output_lin/b"])))
+    return PixelNetwork(
+        norm("input_bn"),
+        FloatNetwork(blocks, _float64(arrays["output_lin/W"]), _float64(arrays["output_lin/b"])),
+    )
 
 
 def _pixel_layer(norm: BatchNorm) -> LevelLayer:
@@ -147,12 +160,14 @@ def _pixel_layer(norm: BatchNorm) -> LevelLayer:
 def msakai_exact(arrays: Arrays) -> Network:
     """The network over uint8 pixels, one cut a pixel: where batch norm of the pixel changes its sign.
 
-    A pixel with negative gamma is on below its cut; the cut is kept and its column of the first weights is negated. A bit that is
-    always on has the cut 0, one that is never on the cut 256, which no pixel reaches.
+    A pixel with negative gamma is on below its cut; the cut is kept and its column of the first weights is
+    negated. A bit that is always on has the cut 0, one that is never on the cut 256, which no pixel reaches.
     """
     parts = msakai_float(arrays)
     pixel = _pixel_layer(parts.norm)
-    cuts = np.where(pixel.flipped, 256 - pixel.tau, pixel.tau)  # on iff 255 - a >= tau, that is not a >= 256 - tau
+    cuts = np.where(
+        pixel.flipped, 256 - pixel.tau, pixel.tau
+    )  # on iff 255 - a >= tau, that is not a >= 256 - tau
     sign = np.where(pixel.flipped, -1, 1)
     first, *later = parts.network.blocks
     layers = _folded([Block(first.weights * sign, first.bias, first.norm), *later])
@@ -161,19 +176,23 @@ def msakai_exact(arrays: Arrays) -> Network:
 
 
 def msakai_on_levels(arrays: Arrays) -> Network:
-    """The same function with the input's batch norm as a layer of its own, which reads the pixels as levels."""
+    """The same function with the input's batch norm as a layer of its own,
+    which reads the pixels as levels.
+    """
     parts = msakai_float(arrays)
     pixel = _pixel_layer(parts.norm)
     layers = [pixel, *_folded(parts.network.blocks)]
     return Network(Encoder.of_integers(pixel.inputs), layers, Head(parts.network.weights, parts.network.bias))
 
 
-# -- BNN-PYNQ: matches > T, no batch norm left ---------------------------------------------------------------------------------
+# -- BNN-PYNQ: matches > T, no batch norm left ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MatchNetwork:
-    """Match counts in float64: a neuron fires iff its count is above T; the score of a class is its last count."""
+    """Match counts in float64: a neuron fires iff its count is above T;
+    the score of a class is its last count.
+    """
 
     weights: list[Floats]
     thresholds: list[Floats]
@@ -197,7 +216,9 @@ class MatchNetwork:
 
 def lfc_float(arrays: Arrays) -> MatchNetwork:
     numbers = range(sum(name.startswith("W") for name in arrays))
-    return MatchNetwork([_float64(arrays[f"W{i}"]) for i in numbers], [_float64(arrays[f"T{i}"]) for i in numbers])
+    return MatchNetwork(
+        [_float64(arrays[f"W{i}"]) for i in numbers], [_float64(arrays[f"T{i}"]) for i in numbers]
+    )
 
 
 def lfc_padded(arrays: Arrays) -> Network:
@@ -207,11 +228,15 @@ def lfc_padded(arrays: Arrays) -> Network:
     padding = [threshold(1, low=0, high=0, whole=True)] * (layers[0].inputs - LFC_INPUTS)
     encoder = Encoder([*[threshold(128, low=0, high=255, whole=True)] * LFC_INPUTS, *padding])
     half = Fraction(last.shape[1], 2)
-    return Network(encoder, layers, Head(last[:LFC_CLASSES], bias=half, scale=Fraction(1, 2)))  # M = (2 M - n) / 2 + n / 2
+    return Network(
+        encoder, layers, Head(last[:LFC_CLASSES], bias=half, scale=Fraction(1, 2))
+    )  # M = (2 M - n) / 2 + n / 2
 
 
 def lfc_exact(arrays: Arrays) -> Network:
-    """The network over 784 pixels: a padding bit, always off, is a match where its weight is -1, and tau counts it beforehand."""
+    """The network over 784 pixels: a padding bit, always off, is a match where its weight is -1, and tau
+    counts it beforehand.
+    """
     padded = lfc_padded(arrays)
     first, *later = padded.layers
     matched = (first.weights[:, LFC_INPUTS:] < 0).sum(axis=1)
@@ -223,7 +248,7 @@ def with_padding(pixels: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.ui
     return np.pad(pixels, ((0, 0), (0, width - pixels.shape[1])))
 
 
-# -- BNNQuanalyst: CSV files, batch norm without eps -----------------------------------------------------------------------------
+# -- BNNQuanalyst: CSV files, batch norm without eps ---------------------------------------------------------
 
 
 def quanalyst_float(folder: Path) -> FloatNetwork:
@@ -231,13 +256,19 @@ def quanalyst_float(folder: Path) -> FloatNetwork:
         return np.loadtxt(path, delimiter=",", ndmin=2)
 
     def block(path: Path) -> Block:
-        weight, beta, mean, var = (read(path / f"bn_{part}.csv")[0] for part in ("weight", "bias", "mean", "var"))
-        return Block(read(path / "lin_weight.csv"), read(path / "lin_bias.csv")[0], BatchNorm(weight, beta, mean, var))
+        weight, beta, mean, var = (
+            read(path / f"bn_{part}.csv")[0] for part in ("weight", "bias", "mean", "var")
+        )
+        return Block(
+            read(path / "lin_weight.csv"), read(path / "lin_bias.csv")[0], BatchNorm(weight, beta, mean, var)
+        )
 
     count = len(list(folder.glob("blk*")))
     last = folder / "out_blk"
     return FloatNetwork(
-        [block(folder / f"blk{b}") for b in range(1, count + 1)], read(last / "lin_weight.csv"), read(last / "lin_bias.csv")[0]
+        [block(folder / f"blk{b}") for b in range(1, count + 1)],
+        read(last / "lin_weight.csv"),
+        read(last / "lin_bias.csv")[0],
     )
 
 
@@ -249,10 +280,12 @@ def quanalyst_exact(folder: Path) -> Network:
 def quanalyst_inputs(folder: Path, n: int) -> npt.NDArray[np.uint8]:
     """The instances with n inputs, 0 for -1 and 1 for +1, one row each."""
     paths = sorted(folder.glob(f"instance_*_{n}.txt"))
-    return np.array([[int(word) for word in path.read_text().split()] for path in paths], np.uint8).reshape(len(paths), n)
+    return np.array([[int(word) for word in path.read_text().split()] for path in paths], np.uint8).reshape(
+        len(paths), n
+    )
 
 
-# -- images --------------------------------------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------------------
 
 
 def idx(path: Path) -> npt.NDArray[np.uint8]:

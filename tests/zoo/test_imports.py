@@ -1,4 +1,6 @@
-"""The public networks, through the importers that users call: published accuracies, float64 and ONNX Runtime bit for bit."""
+"""The public networks, through the importers that users call: published accuracies,
+float64 and ONNX Runtime bit for bit.
+"""
 
 import gzip
 import os
@@ -36,7 +38,13 @@ def mnist():
         (lambda: read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), 9587),
         (lambda: from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS), 9587),
         (
-            lambda: read_npz(FOLDER / "bnn_pynq" / "lfcW1A1_mnist.npz", features=784, outputs=10, above=127, inputs=sg.Integers(0, 255)),
+            lambda: read_npz(
+                FOLDER / "bnn_pynq" / "lfcW1A1_mnist.npz",
+                features=784,
+                outputs=10,
+                above=127,
+                inputs=sg.Integers(0, 255),
+            ),
             9834,
         ),
     ],
@@ -69,14 +77,19 @@ def test_tfc_differs_in_no_bit_from_float64_and_ties_as_published(mnist):
 
 def test_the_same_network_in_two_files_is_the_same():
     pytest.importorskip("torch")
-    one, other = read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS)
+    one, other = (
+        read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS),
+        from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS),
+    )
     assert one.network.fingerprint == other.network.fingerprint
     by_hand = msakai_exact(np.load(FOLDER / "msakai" / "mnist.npz"))
     assert sg.simplify(one.network).layers == sg.simplify(by_hand).layers
 
 
 def test_bnnquanalyst_folders():
-    for folder in sorted(path for path in (FOLDER / "bnnquanalyst").iterdir() if path.name.startswith("mnist")):
+    for folder in sorted(
+        path for path in (FOLDER / "bnnquanalyst").iterdir() if path.name.startswith("mnist")
+    ):
         network = read_bnnquanalyst(folder, inputs=sg.BitInputs()).network
         X = np.random.default_rng(0).random((500, network.encoder.features)) < 0.5
         assert (network.logits(X) == quanalyst_exact(folder).logits(X)).all()
@@ -84,7 +97,9 @@ def test_bnnquanalyst_folders():
 
 def test_two_bit_activations_are_refused_with_the_reason():
     with pytest.raises(
-        FileError, match=r"TFC_1W2A.onnx: node \d+ \(Quant 'Quant_13'\): it quantizes activations to 2 bits .* Train with 1-bit"
+        FileError,
+        match=r"TFC_1W2A.onnx: node \d+ \(Quant 'Quant_13'\): it quantizes activations to 2 bits .* "
+        r"Train with 1-bit",
     ):
         import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS)
 
@@ -100,7 +115,9 @@ def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(tmp_path):
     ramp = np.add.outer(np.arange(30), np.arange(30))[None, :, :, None]
     structured = [np.full((1, 30, 30, 3), v) for v in (0, 1, 127, 128, 254, 255)]
     structured += [np.broadcast_to((ramp * k) % 256, (1, 30, 30, 3)) for k in range(1, 200)]
-    structured += [np.repeat(np.repeat(rng.integers(0, 256, (1, 10, 10, 3)), 3, axis=1), 3, axis=2) for _ in range(795)]
+    structured += [
+        np.repeat(np.repeat(rng.integers(0, 256, (1, 10, 10, 3)), 3, axis=1), 3, axis=2) for _ in range(795)
+    ]
     X = np.concatenate([rng.integers(0, 256, (1000, 30, 30, 3)), *structured])
     assert len(X) == 2000
     agreement = sg.verify_against(found, plain, X)

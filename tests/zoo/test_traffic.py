@@ -1,4 +1,6 @@
-"""The traffic-sign queries of VNN-COMP 2023, over real boxes: a proof that is checked, counterexamples that ONNX Runtime confirms."""
+"""The traffic-sign queries of VNN-COMP 2023, over real boxes: a proof that is checked, counterexamples that
+ONNX Runtime confirms.
+"""
 
 import gzip
 import json

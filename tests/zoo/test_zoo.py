@@ -1,7 +1,9 @@
-"""Public trained networks keep every bit: what their authors' formulas give in float64, the exact networks give, and nothing else.
+"""Public trained networks keep every bit: what their authors' formulas give in float64, the exact networks
+give, and nothing else.
 
-The files are found through the environment variable SUGENET_ZOO, a folder whose README says where they come from and what is known
-about them. Where a fact below is not from there it was measured once and is stated here so that a change is noticed.
+The files are found through the environment variable SUGENET_ZOO, a folder whose README says where they come
+from and what is known about them. Where a fact below is not from there it was measured once and is stated
+here so that a change is noticed.
 """
 
 import os
@@ -18,7 +20,9 @@ from tests.zoo import readers
 
 ENGINES = ["numba", "numpy"]
 NEAR_A_TIE = 1e-9
-"""Below this a float64 value of batch norm may have the wrong sign; its rounding errors are below 1e-13 in these networks."""
+"""Below this a float64 value of batch norm may have the wrong sign;
+its rounding errors are below 1e-13 in these networks.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Facts:
     constant: list[int]
     """Neurons of each hidden layer that never change."""
     flipped: list[int] | None
-    """Neurons of each hidden layer whose batch norm has a negative scale; None for files that hold thresholds."""
+    """Neurons of each hidden layer whose batch norm has a negative scale;
+    None for files that hold thresholds.
+    """
     simplified: str
 
 
@@ -42,7 +48,9 @@ FACTS = {
     "bnnquanalyst/mnist_bnn_1_blk_64_10_10": Facts("64-10-10", [0], [1], "64-10-10"),
     "bnnquanalyst/mnist_bnn_2_blk_100_50_20_10": Facts("100-50-20-10", [0, 1], [2, 6], "100-50-19-10"),
     "bnnquanalyst/mnist_bnn_2_blk_16_25_20_10": Facts("16-25-20-10", [0, 1], [0, 7], "16-25-19-10"),
-    "bnnquanalyst/mnist_bnn_3_blk_25_25_25_20_10": Facts("25-25-25-20-10", [0, 0, 6], [0, 0, 7], "25-25-25-14-10"),
+    "bnnquanalyst/mnist_bnn_3_blk_25_25_25_20_10": Facts(
+        "25-25-25-20-10", [0, 0, 6], [0, 0, 7], "25-25-25-14-10"
+    ),
 }
 
 
@@ -60,7 +68,9 @@ class Case:
 def zoo() -> Path:
     folder = os.environ.get("SUGENET_ZOO")
     if not folder:
-        pytest.skip("SUGENET_ZOO is not set; it names the folder of public trained networks that this test reads")
+        pytest.skip(
+            "SUGENET_ZOO is not set; it names the folder of public trained networks that this test reads"
+        )
     return Path(folder)
 
 
@@ -80,7 +90,9 @@ def arrays(name):
 
 
 def bit_samples(n):
-    """All inputs where they are 2^16; else random ones, more of them for the network that is deep and narrow."""
+    """All inputs where they are 2^16; else random ones, more of them for the network that
+    is deep and narrow.
+    """
     if n == 16:
         return (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
     return np.random.default_rng(n).integers(0, 2, (1 << 18 if n == 25 else 2000, n))
@@ -97,9 +109,17 @@ def case_named(name):
         samples = np.concatenate([instances, bit_samples(n)])
         return Case(name, network, parts.blocks, samples, parts(2.0 * samples - 1))
     if origin == "bnn_pynq":
-        return Case(name, readers.lfc_exact(arrays(name)), [], mnist_images(), readers.lfc_float(arrays(name))(mnist_images()))
+        return Case(
+            name,
+            readers.lfc_exact(arrays(name)),
+            [],
+            mnist_images(),
+            readers.lfc_float(arrays(name))(mnist_images()),
+        )
     parts = readers.msakai_float(arrays(name))
-    return Case(name, readers.msakai_exact(arrays(name)), parts.network.blocks, mnist_images(), parts(mnist_images()))
+    return Case(
+        name, readers.msakai_exact(arrays(name)), parts.network.blocks, mnist_images(), parts(mnist_images())
+    )
 
 
 @pytest.fixture(params=FACTS, scope="module")
@@ -107,7 +127,9 @@ def case(request):
     return case_named(request.param)
 
 
-normed = pytest.mark.parametrize("case", [name for name, facts in FACTS.items() if facts.flipped is not None], indirect=True)
+normed = pytest.mark.parametrize(
+    "case", [name for name, facts in FACTS.items() if facts.flipped is not None], indirect=True
+)
 """For the networks whose files hold batch norm and not thresholds."""
 
 
@@ -121,7 +143,7 @@ def differing(found, expected):
     return [int((one != other).sum()) for one, other in zip(found, expected, strict=True)]
 
 
-# -- every network ---------------------------------------------------------------------------------------------------------------
+# -- every network -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -143,13 +165,17 @@ def test_the_definition_gives_the_same(case):
 
 @normed
 def test_no_float64_value_is_near_a_tie(case):
-    doubtful = [number for number, nearest in enumerate(case.evaluation.nearest, start=1) if nearest < NEAR_A_TIE]
+    doubtful = [
+        number for number, nearest in enumerate(case.evaluation.nearest, start=1) if nearest < NEAR_A_TIE
+    ]
     assert doubtful == []
 
 
 @normed
 def test_float64_agrees_at_every_sum_that_can_occur(case):
-    """So no input whatever, seen above or not, has a bit that differs; the float32 of the authors' frameworks does no worse."""
+    """So no input whatever, seen above or not, has a bit that differs;
+    the float32 of the authors' frameworks does no worse.
+    """
     for block, layer in zip(case.blocks, case.network.layers, strict=True):
         assert fold_by_evaluation(block.weights, block.value) == layer
         assert fold_by_evaluation(block.weights, block.in_float32().value) == layer
@@ -168,7 +194,9 @@ def test_the_comparison_notices_thresholds_that_are_off_by_one(case):
     for number, layer in enumerate(case.network.layers):
         layers = [*case.network.layers]
         layers[number] = DenseLayer(layer.weights, layer.tau + 1)
-        found = differing(hidden(Network(case.network.encoder, layers, case.network.head), few, "numba"), expected)
+        found = differing(
+            hidden(Network(case.network.encoder, layers, case.network.head), few, "numba"), expected
+        )
         assert found[:number] == [0] * number
         assert found[number] > 0
 
@@ -203,18 +231,20 @@ def test_constant_neurons_never_change(case):
         assert same[layer.constant].all()
 
 
-# -- published accuracies, MNIST test set ----------------------------------------------------------------------------------------
+# -- published accuracies, MNIST test set --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", ["auto", *ENGINES])
-@pytest.mark.parametrize(("name", "right"), [("msakai/mnist", 9587), ("bnn_pynq/lfcW1A1_mnist", 9834)])  # 95.87 % and 98.34 %
+@pytest.mark.parametrize(
+    ("name", "right"), [("msakai/mnist", 9587), ("bnn_pynq/lfcW1A1_mnist", 9834)]
+)  # 95.87 % and 98.34 %
 def test_the_published_accuracy_is_met_exactly(name, right, engine):  # both from the README
     found = case_named(name).network.predict(mnist_images(), engine)
     assert len(found) == 10_000
     assert int((found == mnist_labels()).sum()) == right
 
 
-# -- msakai ----------------------------------------------------------------------------------------------------------------------
+# -- msakai --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "always_on"), [("msakai/mnist", 101), ("msakai/mnist_rot", 12)])
@@ -248,7 +278,9 @@ def test_images_have_the_class_in_their_name(name):
     pixels = image.T if is_rotated else image  # rotated ones are stored column by column
     assert network.predict(pixels.reshape(1, -1)) == [int(name[-1])]
     if not is_rotated:
-        assert np.array_equal(image.ravel(), mnist_images()[int(name.split("_")[2])])  # the number is its place in the test set
+        assert np.array_equal(
+            image.ravel(), mnist_images()[int(name.split("_")[2])]
+        )  # the number is its place in the test set
 
 
 def test_a_rotated_image_read_row_by_row_is_misread():
@@ -257,7 +289,9 @@ def test_a_rotated_image_read_row_by_row_is_misread():
 
 
 def made_up_msakai(seed):
-    """A small network of the same kind with what the two files do not have: pixels with gamma of both signs and zero."""
+    """A small network of the same kind with what the two files do not have:
+    pixels with gamma of both signs and zero.
+    """
     rng = np.random.default_rng(seed)
     sizes = [9, 8, 7]
     made = {"output_lin/W": rng.choice([-1, 1], (4, sizes[-1])), "output_lin/b": rng.normal(size=4)}
@@ -283,7 +317,7 @@ def test_a_pixel_with_negative_gamma_is_reversed(seed):
         assert np.array_equal(simplify(network).predict(pixels, "numpy"), expected.classes)
 
 
-# -- BNN-PYNQ --------------------------------------------------------------------------------------------------------------------
+# -- BNN-PYNQ ------------------------------------------------------------------------------------------------
 
 
 def test_padding_counted_in_tau_and_padding_simplified_away_agree():
@@ -301,7 +335,10 @@ def test_padding_counted_in_tau_and_padding_simplified_away_agree():
 
 def test_counts_equal_to_the_stored_threshold_occur_and_do_not_fire():
     case = case_named("bnn_pynq/lfcW1A1_mnist")
-    stored, counts = arrays(case.name), case.network.layers[0].match_counts(case.network.inputs(case.samples[:200]))
+    stored, counts = (
+        arrays(case.name),
+        case.network.layers[0].match_counts(case.network.inputs(case.samples[:200])),
+    )
     padding = (stored["W0"][:, 784:] == 0).sum(axis=1)
     equal = counts + padding == stored["T0"]
     assert equal.any()

@@ -20,9 +20,11 @@ _LARGEST = 127  # of a weight: weights of a kernel over levels are bytes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedConv:
-    """One neuron for each output channel and position; active iff its match count over the taps inside the input is at least tau.
+    """One neuron for each output channel and position; active iff its match count over the taps inside the
+    input is at least tau.
 
-    Made by `PackedConv.from_arrays`; run by `PackedMaps`. Padding holds no literals, so it neither matches nor fails to.
+    Made by `PackedConv.from_arrays`; run by `PackedMaps`. Padding holds no literals,
+    so it neither matches nor fails to.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ class PackedConv:
     groups : int
         Groups of channels.
     top : int or None
-        None when the input is bits. Else it is levels 0..top, each standing for `top` bits of which as many are 1 as the level says.
+        None when the input is bits. Else it is levels 0..top, each standing for `top` bits of which as many
+        are 1 as the level says.
 
     Examples
     --------
@@ -90,20 +93,26 @@ class PackedConv:
             )
         if kernel.max() > _LARGEST or kernel.min() < -_LARGEST:
             where = tuple(int(i) for i in np.argwhere(np.abs(kernel.astype(np.int64)) > _LARGEST)[0])
-            raise NetworkError(f"weights{list(where)} is {kernel[where]}, but a weight must be in -{_LARGEST}..{_LARGEST}.")
+            raise NetworkError(
+                f"weights{list(where)} is {kernel[where]}, but a weight must be in -{_LARGEST}..{_LARGEST}."
+            )
         slide = Slide(shape, kernel.shape[2:], stride, dilation, pads)
         if groups < 1 or slide.shape[0] != groups * kernel.shape[1] or len(kernel) % groups:
             raise NetworkError(
-                f"weights has {kernel.shape[1]} input and {len(kernel)} output channels, which do not fit an input of {slide.shape[0]} "
-                f"channels in {groups} groups: give input channels / groups, and output channels that the groups divide."
+                f"weights has {kernel.shape[1]} input and {len(kernel)} output channels, which do not fit an "
+                f"input of {slide.shape[0]} channels in {groups} groups: give input channels / groups, and "
+                f"output channels that the groups divide."
             )
         if top is not None and top < 0:
-            raise NetworkError(f"top is {top}, but the largest level must be 0 or more; None for an input of bits.")
+            raise NetworkError(
+                f"top is {top}, but the largest level must be 0 or more; None for an input of bits."
+            )
         given = np.asarray(tau)
         if given.dtype.kind not in "iu" or given.shape not in ((len(kernel),), (len(kernel), slide.count)):
             raise NetworkError(
-                f"tau has type {given.dtype} and shape {given.shape}, but must be integers of shape ({len(kernel)},), one for each output "
-                f"channel, or ({len(kernel)}, {slide.count}), one for each position too."
+                f"tau has type {given.dtype} and shape {given.shape}, but must be integers of shape "
+                f"({len(kernel)},), one for each output channel, or ({len(kernel)}, {slide.count}), one for "
+                f"each position too."
             )
         bare = cls(kernel.astype(np.int8), np.zeros((0, 0), np.int64), slide, groups, top)
         sizes = bare.sizes
@@ -140,7 +149,9 @@ class PackedConv:
 
     @cached_property
     def least(self) -> _Ints:
-        """The least weighted sum of levels of an active neuron, padding read as level 0, of shape (out channels, positions)."""
+        """The least weighted sum of levels of an active neuron, padding read as level 0, of shape (out
+        channels, positions).
+        """
         assert self.top is not None
         negative = self._inside(np.maximum(-self.weights.astype(np.int64), 0))
         return np.asarray(self.tau - negative * self.top)
@@ -152,16 +163,22 @@ class PackedConv:
         return sums
 
     def spread(self) -> npt.NDArray[np.int8]:
-        """Return the kernel over all input channels, 0 outside the group, as (out channels, in channels, taps)."""
+        """Return the kernel over all input channels, 0 outside the group, as (out channels,
+        in channels, taps).
+        """
         outs, per_in = self.weights.shape[:2]
         wide = np.zeros((outs, self.slide.shape[0], len(self.slide.offsets)), np.int8)
         for group in range(self.groups):
             rows = slice(group * outs // self.groups, (group + 1) * outs // self.groups)
-            wide[rows, group * per_in : (group + 1) * per_in] = self.weights[rows].reshape(-1, per_in, wide.shape[2])
+            wide[rows, group * per_in : (group + 1) * per_in] = self.weights[rows].reshape(
+                -1, per_in, wide.shape[2]
+            )
         return wide
 
     def literals(self) -> tuple[Words, Words]:
-        """Return the packed positive and negative literals as (out channels, taps, copies, words of the channels)."""
+        """Return the packed positive and negative literals as (out channels, taps, copies,
+        words of the channels).
+        """
         wide = self.spread().transpose(0, 2, 1)[:, :, None, :]
         turn = np.arange(self.copies)[:, None]
         return pack(wide > turn), pack(wide < -turn)
@@ -169,7 +186,10 @@ class PackedConv:
     def __repr__(self) -> str:
         kernel, groups = _times(self.slide.kernel), f", groups {self.groups}" if self.groups > 1 else ""
         levels = "" if self.top is None else f", levels 0..{self.top}"
-        return f"PackedConv({_times(self.slide.shape)} -> {_times(self.output_shape)}, kernel {kernel}{groups}{levels})"
+        return (
+            f"PackedConv({_times(self.slide.shape)} -> {_times(self.output_shape)}, "
+            f"kernel {kernel}{groups}{levels})"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,16 +217,26 @@ class PackedPool:
     every: npt.NDArray[np.bool_]
 
     def __init__(
-        self, shape: tuple[int, int, int], kernel: Any, stride: Any = 1, dilation: Any = 1, pads: Any = 0, every: npt.ArrayLike = False
+        self,
+        shape: tuple[int, int, int],
+        kernel: Any,
+        stride: Any = 1,
+        dilation: Any = 1,
+        pads: Any = 0,
+        every: npt.ArrayLike = False,
     ) -> None:
         slide, marks = Slide(shape, kernel, stride, dilation, pads), np.asarray(every)
         if marks.dtype != np.bool_ or marks.shape not in ((), (slide.shape[0],)):
             raise NetworkError(
-                f"every has type {marks.dtype} and shape {marks.shape}, but must be {slide.shape[0]} booleans, or one for all."
+                f"every has type {marks.dtype} and shape {marks.shape}, but must be {slide.shape[0]} "
+                f"booleans, or one for all."
             )
         empty = (slide.taps < 0).all(axis=1)
         if empty.any():
-            raise NetworkError(f"pads is {slide.pads}, so that the window at position {int(np.argmax(empty))} lies in the padding alone.")
+            raise NetworkError(
+                f"pads is {slide.pads}, so that the window at position {int(np.argmax(empty))} lies in "
+                f"the padding alone."
+            )
         kept = np.array(np.broadcast_to(marks, slide.shape[:1]))
         kept.flags.writeable = False
         object.__setattr__(self, "slide", slide)
@@ -218,7 +248,10 @@ class PackedPool:
         return (self.slide.shape[0], *self.slide.positions)
 
     def __repr__(self) -> str:
-        return f"PackedPool({_times(self.slide.shape)} -> {_times(self.output_shape)}, kernel {_times(self.slide.kernel)})"
+        return (
+            f"PackedPool({_times(self.slide.shape)} -> {_times(self.output_shape)}, "
+            f"kernel {_times(self.slide.kernel)})"
+        )
 
 
 MapLayer = PackedConv | PackedPool

@@ -1,8 +1,8 @@
 """Which engine counts the matches: the interface both engines have, and the one place where one is chosen.
 
-The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and without one it is
-``"numba"``. Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a warning; an engine asked for by name is used or
-refused, never replaced.
+The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and
+without one it is ``"numba"``. Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a
+warning; an engine asked for by name is used or refused, never replaced.
 """
 
 import os
@@ -52,14 +52,18 @@ class Program(Protocol):
         """Return the packed activity of the last layer."""
 
     def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
-        """Return, for a single layer, how many literals of Lam are missing, from the packed sets of missing literals."""
+        """Return, for a single layer, how many literals of Lam are missing,
+        from the packed sets of missing literals.
+        """
 
 
 class MapProgram(Protocol):
     """A chain of convolutions and pooling made ready to run; inputs have been checked before."""
 
     def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
-        """Return the packed maps of the last layer, from packed maps or, where the first layer reads levels, from flat levels."""
+        """Return the packed maps of the last layer, from packed maps or,
+        where the first layer reads levels, from flat levels.
+        """
 
 
 class Engine(Protocol):
@@ -109,8 +113,8 @@ def engine_named(name: str = "auto") -> Engine:
 def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = None) -> EngineName:
     """Load the kernels now, and say so before they have to be compiled.
 
-    Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a second. A program with a face
-    calls this at its start, so that a person who waits knows why.
+    Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a
+    second. A program with a face calls this at its start, so that a person who waits knows why.
 
     Parameters
     ----------

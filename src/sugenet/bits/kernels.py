@@ -1,24 +1,28 @@
 """The compiled kernels: one lane per neuron, written as LLVM vector instructions.
 
-A lane of a vector belongs to one neuron. A word of the sample is broadcast to all lanes, combined with the words of eight neurons, and the
-ones are counted and added, so no sum runs across a vector. A *tile* of `ROWS` samples and `VECTORS` vectors keeps its sums in registers
-while it walks over the words; comparing the sums with the limits gives the packed output bits.
+A lane of a vector belongs to one neuron. A word of the sample is broadcast to all lanes, combined with the
+words of eight neurons, and the ones are counted and added, so no sum runs across a vector. A *tile* of `ROWS`
+samples and `VECTORS` vectors keeps its sums in registers while it walks over the words; comparing the sums
+with the limits gives the packed output bits.
 
-*Missed* literals are counted: with ``missed = |Lam| - M``, a neuron is active iff ``missed <= |Lam| - tau``. Three kinds of tiles differ
-in how they find them:
+*Missed* literals are counted: with ``missed = |Lam| - M``, a neuron is active iff ``missed <= |Lam| - tau``.
+Three kinds of tiles differ in how they find them:
 
-- ``DENSE``, no weight is 0. Words are stored as running XORs, ``P[k] = a[0] ^ ... ^ a[k]`` where ``a = x ^ w``; the running XOR of a
-  difference is the difference of the running XORs, so both sides are prepared beforehand. Each coordinate of P starts at 0 and changes
-  once per missed literal, so it falls from 1 to 0 once for every two of them: ``missed = 2 * falls + ones(P[last])``. Two falls in
-  succession exclude each other, so those of two words go into one word, ``P[k+1] ? ~P[k+2] : P[k]``, and are counted together. That is
-  five operations for two words, where XOR, count and add take six.
+- ``DENSE``, no weight is 0. Words are stored as running XORs, ``P[k] = a[0] ^ ... ^ a[k]`` where
+  ``a = x ^ w``; the running XOR of a difference is the difference of the running XORs, so both sides are
+  prepared beforehand. Each coordinate of P starts at 0 and changes once per missed literal, so it falls from
+  1 to 0 once for every two of them: ``missed = 2 * falls + ones(P[last])``. Two falls in succession exclude
+  each other, so those of two words go into one word, ``P[k+1] ? ~P[k+2] : P[k]``, and are counted together.
+  That is five operations for two words, where XOR, count and add take six.
 - ``TERNARY``, some weights are 0: ``missed = x ? negative : positive``, three operations a word.
-- ``POLARIZED``, for inputs of which only some are known: both literals of a coordinate are given, four operations a word.
+- ``POLARIZED``, for inputs of which only some are known: both literals of a coordinate are given, four
+  operations a word.
 
-Two functions use these tiles: `_layers` for neurons over one input space, `_maps` for convolutions and pooling. A convolution gathers the
-words under its window for a block of `BLOCK` positions, word by word, ``patches[word][position]``; the same tiles then read positions
-in place of samples. Maps lie in the *arena* as ``[sample][word of the channels][pixel]`` with their padding around them, so that
-neighbouring positions read neighbouring words. A fourth kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
+Two functions use these tiles: `_layers` for neurons over one input space, `_maps` for convolutions and
+pooling. A convolution gathers the words under its window for a block of `BLOCK` positions, word by word,
+``patches[word][position]``; the same tiles then read positions in place of samples. Maps lie in the *arena*
+as ``[sample][word of the channels][pixel]`` with their padding around them, so that neighbouring positions
+read neighbouring words. A fourth kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
 
 All compiled code is in this file, since the cache on disk is renewed when *this* file changes.
 """
@@ -55,7 +59,9 @@ ROWS, VECTORS, LANES = 4, 2, 8  # a tile: 4 samples x 2 vectors of 8 neurons
 NEURONS = VECTORS * LANES
 SAMPLES = 64  # samples that go through all layers together while their words stay in the first cache
 BLOCK = 64  # positions of a convolution whose words are gathered together
-PITCH = BLOCK + LANES  # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
+PITCH = (
+    BLOCK + LANES
+)  # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
 LEVEL_LANES, LEVEL_NEURONS = 16, 32  # a tile over levels: 4 positions x 2 vectors of 16 neurons
 
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
@@ -74,26 +80,42 @@ def _instruction(b: ir.IRBuilder, name: str, arguments: list[ir.Value]) -> ir.Va
 
 
 def _falls(context: Any, b: ir.IRBuilder, before: ir.Value, middle: ir.Value, after: ir.Value) -> ir.Value:
-    """``middle ? ~after : before``. LLVM makes two instructions of it where AVX-512 has one, so that one is asked for by name."""
+    """``middle ? ~after : before``.
+
+    LLVM makes two instructions of it where AVX-512 has one, so that one is asked for by name.
+    """
     if "+avx512f" in context.codegen().magic_tuple()[2]:
-        return _instruction(b, "llvm.x86.avx512.pternlog.q.512", [middle, after, before, ir.Constant(_I32, 0b00111010)])
+        return _instruction(
+            b, "llvm.x86.avx512.pternlog.q.512", [middle, after, before, ir.Constant(_I32, 0b00111010)]
+        )
     return b.or_(b.and_(middle, b.not_(after)), b.and_(b.not_(middle), before))
 
 
 def _everywhere(b: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
     """One value in all lanes."""
-    undefined, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count)
+    undefined, first = (
+        ir.Constant(kind, ir.Undefined),
+        ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count),
+    )
     return b.shuffle_vector(b.insert_element(undefined, value, ir.Constant(_I32, 0)), undefined, first)
 
 
 class _Tile:
     """Emits the instructions of one tile; the cells are (sample, vector) pairs, each with its own sum.
 
-    `pointers` are the words of the samples, those of the other literals, the steps from sample to sample and from word to word, and
-    the words of the neurons.
+    `pointers` are the words of the samples, those of the other literals, the steps from sample to sample and
+    from word to word, and the words of the neurons.
     """
 
-    def __init__(self, context: Any, b: ir.IRBuilder, kind: int, rows: int, pointers: tuple[ir.Value, ...], words: ir.Value) -> None:
+    def __init__(
+        self,
+        context: Any,
+        b: ir.IRBuilder,
+        kind: int,
+        rows: int,
+        pointers: tuple[ir.Value, ...],
+        words: ir.Value,
+    ) -> None:
         self.context, self.b, self.kind, self.rows, self.words = context, b, kind, rows, words
         self.inputs, self.others, self.row_step, self.word_step, self.weights = pointers
         self.cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
@@ -112,7 +134,9 @@ class _Tile:
         b, vectors = self.b, []
         for vector in range(VECTORS):
             words = b.load(b.gep(self.weights, [b.add(b.mul(k, _int(VECTORS)), _int(vector))]))
-            words.align = 8  # the weights begin at a cache line; promising less costs nothing and cannot crash
+            words.align = (
+                8  # the weights begin at a cache line; promising less costs nothing and cannot crash
+            )
             vectors.append(words)
         return vectors
 
@@ -120,7 +144,9 @@ class _Tile:
         """Emit the walk over all words and return the sum of each cell."""
         return self._dense() if self.kind == DENSE else self._masked()
 
-    def _loop(self, starts: list[tuple[ir.Value, ir.Block]], step: int) -> tuple[ir.PhiInstr, ir.Block, ir.Block]:
+    def _loop(
+        self, starts: list[tuple[ir.Value, ir.Block]], step: int
+    ) -> tuple[ir.PhiInstr, ir.Block, ir.Block]:
         b = self.b
         head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
         b.position_at_end(head)
@@ -140,7 +166,9 @@ class _Tile:
         b.cbranch(b.trunc(self.words, ir.IntType(1)), odd, even)
         b.position_at_end(odd)
         w = self.neurons(_int(0))
-        first = {(row, vector): b.xor(self.sample(_int(0), row, self.inputs), w[vector]) for row, vector in cells}
+        first = {
+            (row, vector): b.xor(self.sample(_int(0), row, self.inputs), w[vector]) for row, vector in cells
+        }
         k, body, done = self._loop([(_int(1), odd), (_int(0), even)], step=2)
         before, total = {c: b.phi(_VECTOR) for c in cells}, {c: b.phi(_VECTOR) for c in cells}
         for c in cells:
@@ -152,7 +180,9 @@ class _Tile:
         b.position_at_end(body)
         following = b.add(k, _int(1))
         w, w_following = self.neurons(k), self.neurons(following)
-        for row in range(self.rows):  # one sample after the other: all at once, the words do not fit in the registers
+        for row in range(
+            self.rows
+        ):  # one sample after the other: all at once, the words do not fit in the registers
             x, x_following = self.sample(k, row, self.inputs), self.sample(following, row, self.inputs)
             for vector in range(VECTORS):
                 c = row, vector
@@ -188,7 +218,9 @@ class _Tile:
 
 
 def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.Value) -> ir.Value:
-    """Compare sums with the limits at a place and return the outcome as one integer, the first lane its lowest bit."""
+    """Compare sums with the limits at a place and return the outcome as one integer,
+    the first lane its lowest bit.
+    """
     lanes = sums[0].type.count
     packed = ir.IntType(lanes * len(sums))
     value: ir.Value = ir.Constant(packed, 0)
@@ -201,7 +233,9 @@ def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.V
 
 
 def _tile(kind: int, rows: int, *, bits: bool) -> Any:
-    """Return the intrinsic that does one tile and writes packed activity (`bits`) or the missed counts as int32."""
+    """Return the intrinsic that does one tile and writes packed activity (`bits`) or the
+    missed counts as int32.
+    """
 
     def typed(_, x, other, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
         place = types.intp
@@ -218,10 +252,14 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
             missed = _Tile(context, b, kind, rows, pointers, args[6]).missed()
             if bits:
                 packed, limits = ir.IntType(NEURONS), vectors(7, 8)
-                out = b.gep(b.bitcast(data(9), packed.as_pointer()), [args[10]])  # places in `out` count in units of NEURONS bits
+                out = b.gep(
+                    b.bitcast(data(9), packed.as_pointer()), [args[10]]
+                )  # places in `out` count in units of NEURONS bits
                 for row in range(rows):
                     sums = [missed[row, vector] for vector in range(VECTORS)]
-                    b.store(_active(b, "<=", sums, limits), b.gep(out, [b.mul(args[11], _int(row))])).align = 1
+                    b.store(
+                        _active(b, "<=", sums, limits), b.gep(out, [b.mul(args[11], _int(row))])
+                    ).align = 1
             else:
                 narrow = ir.VectorType(_I32, LANES)
                 out = b.gep(data(9), [args[10]])
@@ -244,10 +282,12 @@ _polarized_counts, _polarized_counts_1 = _tile(POLARIZED, ROWS, bits=False), _ti
 
 
 def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, counts, activity):  # type: ignore[no-untyped-def]
-    """Take samples start..stop through all layers of `plan`; the last one writes `counts`, or `activity` where `counts` has no rows.
+    """Take samples start..stop through all layers of `plan`; the last one writes `counts`, or `activity`
+    where `counts` has no rows.
 
-    A row of `plan`: kind, words, tail mask, neurons, blocks of `NEURONS` neurons, place in `weights`, place in `limits`, output words.
-    `now` and `then` hold the words of `SAMPLES` samples before and after a layer, `wide` the counts of one block of neurons.
+    A row of `plan`: kind, words, tail mask, neurons, blocks of `NEURONS` neurons, place in `weights`, place
+    in `limits`, output words. `now` and `then` hold the words of `SAMPLES` samples before and after a layer,
+    `wide` the counts of one block of neurons.
     """
     last = plan.shape[0] - 1
     for base in range(start, stop, SAMPLES):
@@ -273,14 +313,66 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
                         for s in range(0, tiled, ROWS):
-                            _dense_counts(now, now, s * words, words, weights, w, words, limits, at, wide, s * NEURONS, NEURONS)
+                            _dense_counts(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                         for s in range(tiled, rows):
-                            _dense_counts_1(now, now, s * words, words, weights, w, words, limits, at, wide, s * NEURONS, NEURONS)
+                            _dense_counts_1(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                     else:
                         for s in range(0, tiled, ROWS):
-                            _ternary_counts(now, now, s * words, words, weights, w, words, limits, at, wide, s * NEURONS, NEURONS)
+                            _ternary_counts(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                         for s in range(tiled, rows):
-                            _ternary_counts_1(now, now, s * words, words, weights, w, words, limits, at, wide, s * NEURONS, NEURONS)
+                            _ternary_counts_1(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                     first = j * NEURONS
                     for s in range(rows):
                         for i in range(min(NEURONS, neurons - first)):
@@ -288,19 +380,73 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
             else:
                 stride = out_words * 64 // NEURONS
                 for s in range(rows):
-                    then[(s + 1) * out_words - 1] = np.uint64(0)  # the last word may reach beyond the last block
+                    then[(s + 1) * out_words - 1] = np.uint64(
+                        0
+                    )  # the last word may reach beyond the last block
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
                         for s in range(0, tiled, ROWS):
-                            _dense_bits(now, now, s * words, words, weights, w, words, limits, at, then, s * stride + j, stride)
+                            _dense_bits(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                         for s in range(tiled, rows):
-                            _dense_bits_1(now, now, s * words, words, weights, w, words, limits, at, then, s * stride + j, stride)
+                            _dense_bits_1(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                     else:
                         for s in range(0, tiled, ROWS):
-                            _ternary_bits(now, now, s * words, words, weights, w, words, limits, at, then, s * stride + j, stride)
+                            _ternary_bits(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                         for s in range(tiled, rows):
-                            _ternary_bits_1(now, now, s * words, words, weights, w, words, limits, at, then, s * stride + j, stride)
+                            _ternary_bits_1(
+                                now,
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                 now, then = then, now
         if counts.shape[0] == 0:
             out_words = plan[last, 7]
@@ -319,19 +465,46 @@ def _polarized(no_positive, no_negative, start, stop, neurons, weights, limits, 
         for first in range(0, neurons, NEURONS):
             w = first * words * 2
             for s in range(0, tiled, ROWS):
-                _polarized_counts(x, other, (base + s) * words, words, weights, w, words, limits, first, wide, s * NEURONS, NEURONS)
+                _polarized_counts(
+                    x,
+                    other,
+                    (base + s) * words,
+                    words,
+                    weights,
+                    w,
+                    words,
+                    limits,
+                    first,
+                    wide,
+                    s * NEURONS,
+                    NEURONS,
+                )
             for s in range(tiled, rows):
-                _polarized_counts_1(x, other, (base + s) * words, words, weights, w, words, limits, first, wide, s * NEURONS, NEURONS)
+                _polarized_counts_1(
+                    x,
+                    other,
+                    (base + s) * words,
+                    words,
+                    weights,
+                    w,
+                    words,
+                    limits,
+                    first,
+                    wide,
+                    s * NEURONS,
+                    NEURONS,
+                )
             for s in range(rows):
                 for i in range(min(NEURONS, neurons - first)):
                     counts[base + s, first + i] = wide[s * NEURONS + i]
 
 
 def _map_tile(kind: int) -> Any:
-    """Return the intrinsic that does one tile of positions, whose limits and places in `out` are looked up one by one.
+    """Return the intrinsic that does one tile of positions, whose limits and places in `out` are
+    looked up one by one.
 
-    `rows` has three rows: where a position begins in `x` (asked for ``LEVELS`` alone, whose four bytes then begin at `offsets`), in `out`
-    and in `limit`. Places in `out` count in units of 16 bits.
+    `rows` has three rows: where a position begins in `x` (asked for ``LEVELS`` alone, whose four bytes then
+    begin at `offsets`), in `out` and in `limit`. Places in `out` count in units of 16 bits.
     """
 
     def typed(_, x, rows_at, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
@@ -352,7 +525,9 @@ def _map_tile(kind: int) -> Any:
                 sums = _level_sums(context, b, starts, b.gep(data(3), [args[4]]), weights, args[7])
             else:
                 x = b.gep(data(0), [b.add(args[2], _int(PITCH))])  # behind the row of zeros
-                missed = _Tile(context, b, kind, ROWS, (x, x, _int(1), _int(PITCH), weights), args[7]).missed()
+                missed = _Tile(
+                    context, b, kind, ROWS, (x, x, _int(1), _int(PITCH), weights), args[7]
+                ).missed()
                 sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
             limits = b.bitcast(data(8), vector.element.as_pointer())
             out = b.bitcast(data(10), ir.IntType(16).as_pointer())
@@ -369,9 +544,16 @@ def _map_tile(kind: int) -> Any:
 
 
 def _level_sums(
-    context: Any, b: ir.IRBuilder, starts: list[ir.Value], offsets: ir.Value, weights: ir.Value, words: ir.Value
+    context: Any,
+    b: ir.IRBuilder,
+    starts: list[ir.Value],
+    offsets: ir.Value,
+    weights: ir.Value,
+    words: ir.Value,
 ) -> list[list[ir.Value]]:
-    """Emit the weighted sums of bytes, four at a time, for positions that begin at `starts`; a list of vectors each."""
+    """Emit the weighted sums of bytes, four at a time, for positions that begin at `starts`;
+    a list of vectors each.
+    """
     entry = b.block
     head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
     b.branch(head)
@@ -400,8 +582,13 @@ def _level_sums(
     return [list(row) for row in sums]
 
 
-def _add_products(context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value, weights: ir.Value) -> ir.Value:
-    """Add the four products of unsigned bytes with signed ones in each lane. AVX-512 VNNI has an instruction for it."""
+def _add_products(
+    context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value, weights: ir.Value
+) -> ir.Value:
+    """Add the four products of unsigned bytes with signed ones in each lane.
+
+    AVX-512 VNNI has an instruction for it.
+    """
     if "+avx512vnni" in context.codegen().magic_tuple()[2]:
         return _instruction(b, "llvm.x86.avx512.vpdpbusd.512", [total, _everywhere(b, quad, _SUMS), weights])
     for byte in range(4):
@@ -415,8 +602,8 @@ def _add_products(context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value
 def _typed_gather(_, arena, source, step, patches, place, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
 
-    Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are that much longer, and what
-    is written too much is written again by the next positions.
+    Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
+    that much longer, and what is written too much is written again by the next positions.
     """
     place_type = types.intp
     signature = types.void(arena, place_type, place_type, patches, place_type, place_type, types.boolean)
@@ -464,8 +651,8 @@ _dense_map, _ternary_map, _level_map = _map_tile(DENSE), _map_tile(TERNARY), _ma
 def _read_maps(x, octets, base, samples, source, arena, bytes_):  # type: ignore[no-untyped-def]
     """Copy samples into the arena, or levels into `bytes_`, inside their padding.
 
-    `source`: channels, height, width, words a pixel, mask of the last word, words of a sample in the arena, place of the first pixel,
-    and width with padding; for levels all of them in bytes.
+    `source`: channels, height, width, words a pixel, mask of the last word, words of a sample in the arena,
+    place of the first pixel, and width with padding; for levels all of them in bytes.
     """
     channels, height, width, words = source[0], source[1], source[2], source[3]
     mask, size, first, pitch = np.uint64(source[4]), source[5], source[6], source[7]
@@ -504,14 +691,35 @@ def _pool(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-u
                 arena[target + positions[plan[6] + p, 1]] = found ^ mask
 
 
-def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets, weights, limits, arena, bytes_, patches, rows, out):  # type: ignore[no-untyped-def]
-    """Take samples start..stop through convolutions and pooling, `most` at a time, and write the maps of the last layer to `out`.
+def _maps(
+    x,
+    octets,
+    start,
+    stop,
+    most,
+    source,
+    plan,
+    blocks,
+    positions,
+    offsets,
+    weights,
+    limits,
+    arena,
+    bytes_,
+    patches,
+    rows,
+    out,
+):  # type: ignore[no-untyped-def]
+    """Take samples start..stop through convolutions and pooling, `most` at a time, and write the maps of the
+    last layer to `out`.
 
-    A row of `plan`: kind, place in the arena and words of a sample for input and for output, positions, place of the first of them in
-    `positions`, positions in a row, step from one to the next, first and last block of neurons; for pooling words, first tap, taps and
-    place of the mask. A row of `blocks`: place in `weights`, words, place in `offsets`, place in a row of limits, place in a
-    row of output, and whether its words differ from those of the block before. A row of `positions`: place of the input under the first
-    tap, of the output, and of the limits. `rows` holds the same three for a block of positions. Row 0 of `patches` is zero.
+    A row of `plan`: kind, place in the arena and words of a sample for input and for output, positions, place
+    of the first of them in `positions`, positions in a row, step from one to the next, first and last block
+    of neurons; for pooling words, first tap, taps and place of the mask. A row of `blocks`: place in
+    `weights`, words, place in `offsets`, place in a row of limits, place in a row of output, and whether its
+    words differ from those of the block before. A row of `positions`: place of the input under the first tap,
+    of the output, and of the limits. `rows` holds the same three for a block of positions.
+    Row 0 of `patches` is zero.
     """
     last = plan.shape[0] - 1
     for base in range(start, stop, most):
@@ -528,7 +736,9 @@ def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets
             s, p = 0, 0
             for r0 in range(0, total, BLOCK):
                 column = p % width
-                idle = (r0 - total) % ROWS if total - r0 < BLOCK else 0  # rows that fill up the first tile, each overwritten by row `idle`
+                idle = (
+                    (r0 - total) % ROWS if total - r0 < BLOCK else 0
+                )  # rows that fill up the first tile, each overwritten by row `idle`
                 size = min(BLOCK, idle + total - r0)
                 for r in range(idle, size):
                     rows[0, r] = in_at + s * in_size + positions[first + p, 0]
@@ -541,23 +751,76 @@ def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets
                     for which in range(3):
                         rows[which, r] = rows[which, idle]
                 for j in range(plan[layer, 9], plan[layer, 10]):
-                    w, words, offset, limit, place = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3], blocks[j, 4]
+                    w, words, offset, limit, place = (
+                        blocks[j, 0],
+                        blocks[j, 1],
+                        blocks[j, 2],
+                        blocks[j, 3],
+                        blocks[j, 4],
+                    )
                     if blocks[j, 5]:
                         r, run = idle, width - column
                         while r < size:
                             run = min(run, size - r)
                             for k in range(words):
-                                _gather(arena, rows[0, r] + offsets[offset + k], step, patches, (k + 1) * PITCH + r, run, kind == DENSE)
+                                _gather(
+                                    arena,
+                                    rows[0, r] + offsets[offset + k],
+                                    step,
+                                    patches,
+                                    (k + 1) * PITCH + r,
+                                    run,
+                                    kind == DENSE,
+                                )
                             r, run = r + run, width
                     if kind == DENSE:
                         for r in range(0, size, ROWS):
-                            _dense_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                            _dense_map(
+                                patches,
+                                rows,
+                                r,
+                                offsets,
+                                offset,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                limit,
+                                arena,
+                                place,
+                            )
                     elif kind == TERNARY:
                         for r in range(0, size, ROWS):
-                            _ternary_map(patches, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                            _ternary_map(
+                                patches,
+                                rows,
+                                r,
+                                offsets,
+                                offset,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                limit,
+                                arena,
+                                place,
+                            )
                     else:
                         for r in range(0, size, ROWS):
-                            _level_map(bytes_, rows, r, offsets, offset, weights, w, words, limits, limit, arena, place)
+                            _level_map(
+                                bytes_,
+                                rows,
+                                r,
+                                offsets,
+                                offset,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                limit,
+                                arena,
+                                place,
+                            )
         out_at, out_size = plan[last, 3], plan[last, 4]
         for s in range(samples):
             for k in range(out.shape[2]):
@@ -568,10 +831,18 @@ def _maps(x, octets, start, stop, most, source, plan, blocks, positions, offsets
 _PLACE, _FLAT, _TABLE = types.intp, types.uint64[::1], types.uint64[:, ::1]
 _INTS, _NARROW, _COUNTS = types.int64[::1], types.int32[::1], types.int32[:, ::1]
 _PLAN = types.int64[:, ::1]
-_INPUT, _OCTETS = types.Array(types.uint64, 2, "C", readonly=True), types.Array(types.uint8, 2, "C", readonly=True)
+_INPUT, _OCTETS = (
+    types.Array(types.uint64, 2, "C", readonly=True),
+    types.Array(types.uint8, 2, "C", readonly=True),
+)
 _MAPS, _BYTES = types.Array(types.uint64, 3, "C", readonly=True), types.uint8[::1]
 _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "layers": (_layers, types.void(_INPUT, _PLACE, _PLACE, _PLAN, _FLAT, _INTS, _INTS, _FLAT, _FLAT, _NARROW, _COUNTS, _TABLE)),
+    "layers": (
+        _layers,
+        types.void(
+            _INPUT, _PLACE, _PLACE, _PLAN, _FLAT, _INTS, _INTS, _FLAT, _FLAT, _NARROW, _COUNTS, _TABLE
+        ),
+    ),
     "maps": (
         _maps,
         types.void(
@@ -579,7 +850,10 @@ _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
             *(_FLAT, _BYTES, _FLAT, _PLAN, types.uint64[:, :, ::1]),
         ),
     ),
-    "polarized": (_polarized, types.void(_INPUT, _INPUT, _PLACE, _PLACE, _PLACE, _FLAT, _INTS, _NARROW, _COUNTS)),
+    "polarized": (
+        _polarized,
+        types.void(_INPUT, _INPUT, _PLACE, _PLACE, _PLACE, _FLAT, _INTS, _NARROW, _COUNTS),
+    ),
 }
 
 
@@ -599,14 +873,18 @@ class _Telling(event.Listener):
 
 
 def load(name: str, notify: Callable[[str], None] | None = None) -> Any:
-    """Return the kernel `name` ("layers", "maps", "polarized") from the cache on disk, or compile it now; `notify` hears of that first."""
+    """Return the kernel `name` ("layers", "maps", "polarized") from the cache on disk, or compile it now;
+    `notify` hears of that first.
+    """
     function, signature = _KERNELS[name]
     with event.install_listener("numba:compile", _Telling(notify)):
         return _compiled(function, signature, (True, False))
 
 
 def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[bool]) -> Any:
-    """Compile with the first kind of cache that works: a folder that cannot be written, or a damaged file in it, costs time only."""
+    """Compile with the first kind of cache that works: a folder that cannot be written, or a damaged file in
+    it, costs time only.
+    """
     *tries, final = caches
     for cache in tries:
         try:

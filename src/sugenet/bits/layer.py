@@ -25,7 +25,8 @@ class PackedLayer:
     Parameters
     ----------
     positive, negative : uint64 arrays of shape (m, words)
-        The literals that each neuron's weights choose: bit ``i`` of `positive` is set where the weight is +1, of `negative` where it is -1.
+        The literals that each neuron's weights choose: bit ``i`` of `positive` is set where the weight is +1,
+        of `negative` where it is -1.
     tau : int64 array of shape (m,)
         In ``0 .. |Lam| + 1``.
     width : int
@@ -63,21 +64,24 @@ class PackedLayer:
         signs : array of shape (m, n)
             The weights of m neurons over n inputs, each -1, 0 or +1.
         tau : integers of shape (m,)
-            Of any size: ``tau <= 0`` makes a neuron that is always active, ``tau > |Lam|`` one that never is. Kept as the nearest of
-            ``0 .. |Lam| + 1``, which changes no answer.
+            Of any size: ``tau <= 0`` makes a neuron that is always active, ``tau > |Lam|`` one that never is.
+            Kept as the nearest of ``0 .. |Lam| + 1``, which changes no answer.
         engine : {"auto", "numba", "numpy"}
             Who counts; see `sugenet.bits.engine`.
         """
         weights = np.asarray(signs)
         if weights.ndim != 2 or 0 in weights.shape:
             raise NetworkError(
-                f"signs has shape {weights.shape}, but must have one row per neuron and one column per input, at least one each."
+                f"signs has shape {weights.shape}, but must have one row per neuron and one column per "
+                f"input, at least one each."
             )
         up, down = np.asarray(weights == 1, bool), np.asarray(weights == -1, bool)
         good = up | down | np.asarray(weights == 0, bool)
         if weights.dtype == np.bool_ or not good.all():
             j, i = (0, 0) if weights.dtype == np.bool_ else (int(k) for k in np.argwhere(~good)[0])
-            raise NetworkError(f"signs[{j}, {i}] is {weights[j, i]!r}, but a weight must be one of the numbers -1, 0 and +1.")
+            raise NetworkError(
+                f"signs[{j}, {i}] is {weights[j, i]!r}, but a weight must be one of the numbers -1, 0 and +1."
+            )
         sizes = (up | down).sum(axis=1, dtype=np.int64)
         return cls(pack(up), pack(down), _clamped(tau, sizes), weights.shape[1], engine)
 
@@ -100,13 +104,15 @@ class PackedLayer:
     def match_bounds(self, words: Words, known: Words, threads: int | None = None) -> tuple[Counts, Counts]:
         """Bound the match counts where some inputs are unknown.
 
-        An unknown input is read as both literals off for the lower bound, and as both on for the upper one; every match count that some
-        choice of the unknown inputs gives lies between the two, and each bound is reached by some choice for each neuron alone.
+        An unknown input is read as both literals off for the lower bound, and as both on for the upper one;
+        every match count that some choice of the unknown inputs gives lies between the two, and each bound is
+        reached by some choice for each neuron alone.
 
         Parameters
         ----------
         words, known : uint64 arrays of shape (batch, ceil(n / 64))
-            The samples, and a mask with bit 1 where the input is known. Bits of `words` that are not known do not matter.
+            The samples, and a mask with bit 1 where the input is known.
+            Bits of `words` that are not known do not matter.
         threads : int, optional
             As in `match_counts`.
 
@@ -122,7 +128,9 @@ class PackedLayer:
         """
         x, k = check_words(words, self.width), check_words(known, self.width, "known")
         if x.shape != k.shape:
-            raise EncodingError(f"known has shape {k.shape}, but words has {x.shape}; give one mask for each sample.")
+            raise EncodingError(
+                f"known has shape {k.shape}, but words has {x.shape}; give one mask for each sample."
+            )
         sizes = self.lam_sizes.astype(np.int32)
         most = self._program.missed_counts(~(x & k), x | ~k, threads)
         least = self._program.missed_counts(~x & k, x & k, threads)
@@ -140,7 +148,9 @@ class PackedLayer:
     @cached_property
     def lam_sizes(self) -> npt.NDArray[np.int64]:
         """``|Lam|`` of each neuron: how many of its weights are not 0."""
-        sizes: npt.NDArray[np.int64] = np.bitwise_count(self.positive | self.negative).sum(axis=1, dtype=np.int64)
+        sizes: npt.NDArray[np.int64] = np.bitwise_count(self.positive | self.negative).sum(
+            axis=1, dtype=np.int64
+        )
         return sizes
 
     @cached_property
@@ -150,7 +160,9 @@ class PackedLayer:
 
     def signs(self) -> npt.NDArray[np.int8]:
         """Return the weights as int8 of shape (m, n), the inverse of `from_arrays`."""
-        return unpack(self.positive, self.width).astype(np.int8) - unpack(self.negative, self.width).astype(np.int8)
+        return unpack(self.positive, self.width).astype(np.int8) - unpack(self.negative, self.width).astype(
+            np.int8
+        )
 
     @cached_property
     def _program(self) -> Program:
@@ -165,15 +177,22 @@ class PackedLayer:
 
 
 def _clamped(tau: npt.ArrayLike, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    values = tau if isinstance(tau, np.ndarray) else np.array(tau, object)  # NumPy would round a list of large integers to floats
+    values = (
+        tau if isinstance(tau, np.ndarray) else np.array(tau, object)
+    )  # NumPy would round a list of large integers to floats
     if values.dtype == object:
         wrong = [t for t in values.flat if not isinstance(t, Integral) or isinstance(t, bool)]
     else:
         wrong = [] if values.dtype.kind in "iu" else list(values.flat[:1])
     if wrong:
-        raise NetworkError(f"tau holds {wrong[0]!r}, but match counts are compared with integers. For a threshold t, tau is ceil(t).")
+        raise NetworkError(
+            f"tau holds {wrong[0]!r}, but match counts are compared with integers. "
+            f"For a threshold t, tau is ceil(t)."
+        )
     if values.shape != sizes.shape:
-        raise NetworkError(f"tau has shape {values.shape}, but signs has {len(sizes)} rows: give one integer per neuron.")
+        raise NetworkError(
+            f"tau has shape {values.shape}, but signs has {len(sizes)} rows: give one integer per neuron."
+        )
     top = int(sizes.max()) + 1
     small = np.array([min(max(int(t), 0), top) for t in values], np.int64)
     return cast("npt.NDArray[np.int64]", np.minimum(small, sizes + 1))

@@ -40,7 +40,8 @@ def pack_maps(bits: npt.ArrayLike, shape: tuple[int, int, int]) -> Words:
     channels, pixels = shape[0], shape[1] * shape[2]
     if array.dtype != np.bool_ or array.ndim != 2 or array.shape[1] != channels * pixels:
         raise EncodingError(
-            f"bits has type {array.dtype} and shape {array.shape}, but booleans of shape (batch, {channels * pixels}) are needed."
+            f"bits has type {array.dtype} and shape {array.shape}, but booleans of shape (batch, "
+            f"{channels * pixels}) are needed."
         )
     return pack(array.reshape(len(array), channels, pixels).transpose(0, 2, 1))
 
@@ -58,7 +59,8 @@ def unpack_maps(words: npt.ArrayLike, channels: int) -> npt.NDArray[np.bool_]:
 
 
 def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
-    """Return for each bit of packed maps, read as one row of words, which flat NCHW number it has; -1 for bits after the last channel.
+    """Return for each bit of packed maps, read as one row of words, which flat NCHW number it has; -1 for
+    bits after the last channel.
 
     A dense layer behind maps reads their words as they are, once its columns are in this order.
 
@@ -75,7 +77,9 @@ def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedMaps:
-    """Convolutions and pooling that feed each other. A group of samples goes through all layers while its maps stay in the cache.
+    """Convolutions and pooling that feed each other.
+
+    A group of samples goes through all layers while its maps stay in the cache.
 
     Parameters
     ----------
@@ -106,11 +110,13 @@ class PackedMaps:
         for number, (layer, following) in enumerate(pairwise(chain)):
             if layer.output_shape != following.slide.shape:
                 raise NetworkError(
-                    f"layer {number} gives maps of shape {layer.output_shape}, but layer {number + 1} reads {following.slide.shape}; "
-                    "the two must be equal."
+                    f"layer {number} gives maps of shape {layer.output_shape}, but layer {number + 1} reads "
+                    f"{following.slide.shape}; the two must be equal."
                 )
             if isinstance(following, PackedConv) and following.top is not None:
-                raise NetworkError(f"layer {number + 1} reads levels, but only the first layer can: later ones read bits.")
+                raise NetworkError(
+                    f"layer {number + 1} reads levels, but only the first layer can: later ones read bits."
+                )
         object.__setattr__(self, "layers", chain)
         object.__setattr__(self, "engine", engine_named(engine).name)
 
@@ -131,8 +137,9 @@ class PackedMaps:
         Parameters
         ----------
         inputs : array
-            For a first layer over bits, packed maps as `pack_maps` gives them; bits after the last channel are ignored. For one over
-            levels, integers of shape (batch, channels * height * width) in the order of NCHW arrays.
+            For a first layer over bits, packed maps as `pack_maps` gives them; bits after the last channel
+            are ignored. For one over levels, integers of shape (batch, channels * height * width) in the
+            order of NCHW arrays.
         threads : int, optional
             How many threads may work at once; one per core when not given.
         """
@@ -156,17 +163,20 @@ class PackedMaps:
         if self.top is None:
             if array.ndim != 3 or array.shape[1] != pixels:
                 raise EncodingError(
-                    f"inputs has shape {array.shape}, but packed maps have shape (batch, {pixels}, {words_for(channels)}) here. "
-                    "Pack flat maps with pack_maps()."
+                    f"inputs has shape {array.shape}, but packed maps have shape (batch, {pixels}, "
+                    f"{words_for(channels)}) here. Pack flat maps with pack_maps()."
                 )
             flat = check_words(array.reshape(array.shape[0] * pixels, array.shape[2]), channels, "inputs")
             return flat.reshape(array.shape)
         if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != channels * pixels:
             raise EncodingError(
-                f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape (batch, {channels * pixels})."
+                f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape "
+                f"(batch, {channels * pixels})."
             )
         if array.size and (array.min() < 0 or array.max() > self.top):
-            raise EncodingError(f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{self.top}.")
+            raise EncodingError(
+                f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{self.top}."
+            )
         return np.ascontiguousarray(array)
 
     @cached_property
@@ -175,7 +185,10 @@ class PackedMaps:
 
     def __repr__(self) -> str:
         shapes = [self.layers[0].slide.shape, *(layer.output_shape for layer in self.layers)]
-        return f"PackedMaps({' -> '.join('x'.join(map(str, shape)) for shape in shapes)}, engine={self.engine!r})"
+        return (
+            f"PackedMaps({' -> '.join('x'.join(map(str, shape)) for shape in shapes)}, "
+            f"engine={self.engine!r})"
+        )
 
     def __reduce__(self) -> tuple[Callable[..., "PackedMaps"], tuple[Any, ...]]:
         return PackedMaps, (self.layers, self.engine)

@@ -16,7 +16,8 @@ __all__ = ["PackedNetwork"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedNetwork:
-    """Hidden layers that feed each other, and a head whose match counts are the answer; the head's tau is ignored.
+    """Hidden layers that feed each other, and a head whose match counts are the answer;
+    the head's tau is ignored.
 
     A block of samples goes through all layers while its words stay in the cache, in one compiled call.
 
@@ -50,7 +51,8 @@ class PackedNetwork:
             after = "the head" if number + 1 == len(chain) else f"layer {number + 1}"
             if layer.neurons != following.width:
                 raise NetworkError(
-                    f"layer {number} has {layer.neurons} neurons, but {after} reads {following.width} inputs; the two must be equal."
+                    f"layer {number} has {layer.neurons} neurons, but {after} reads {following.width} "
+                    f"inputs; the two must be equal."
                 )
             if layer.engine != following.engine:
                 raise NetworkError(
@@ -91,8 +93,8 @@ class PackedNetwork:
     def match_bounds(self, words: Words, known: Words, threads: int | None = None) -> tuple[Counts, Counts]:
         """Bound the match counts of the head where some inputs are unknown.
 
-        A hidden neuron is known where its own bounds settle it. The bounds hold for every choice of the unknown inputs; with hidden
-        layers they need not be reached, since neurons are bounded one by one.
+        A hidden neuron is known where its own bounds settle it. The bounds hold for every choice of the
+        unknown inputs; with hidden layers they need not be reached, since neurons are bounded one by one.
 
         Parameters
         ----------
@@ -109,7 +111,9 @@ class PackedNetwork:
 
     def with_engine(self, engine: EngineName) -> "PackedNetwork":
         """Return the same network, counted by another engine."""
-        return PackedNetwork([layer.with_engine(engine) for layer in self.layers], self.head.with_engine(engine))
+        return PackedNetwork(
+            [layer.with_engine(engine) for layer in self.layers], self.head.with_engine(engine)
+        )
 
     @cached_property
     def _program(self) -> Program:

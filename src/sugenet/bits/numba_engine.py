@@ -1,4 +1,6 @@
-"""The compiled engine: lays out the words of a chain of layers for the kernels of `sugenet.bits.kernels`, and calls them."""
+"""The compiled engine: lays out the words of a chain of layers for the kernels of
+`sugenet.bits.kernels`, and calls them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,7 +67,9 @@ def kernel_named(name: str, notify: Callable[[str], None] | None = None) -> Any:
 
 
 class NumbaProgram:
-    """A chain of layers as flat arrays, so that one compiled call takes a block of samples through all of them."""
+    """A chain of layers as flat arrays, so that one compiled call takes a block of samples
+    through all of them.
+    """
 
     def __init__(self, layers: tuple[Neurons, ...]) -> None:
         self._layers = layers
@@ -84,8 +88,12 @@ class NumbaProgram:
         self._plan = np.array(rows, np.int64)
         self._weights = on_a_line(np.concatenate(weights))
         self._sizes = on_a_line(np.concatenate([_by_block(layer.lam_sizes, 0) for layer in layers]))
-        self._limits = on_a_line(np.concatenate([_by_block(layer.lam_sizes - layer.tau, -1) for layer in layers]))
-        self._scratch = SAMPLES * max(max(words_for(layer.width), words_for(len(layer.tau))) for layer in layers)
+        self._limits = on_a_line(
+            np.concatenate([_by_block(layer.lam_sizes - layer.tau, -1) for layer in layers])
+        )
+        self._scratch = SAMPLES * max(
+            max(words_for(layer.width), words_for(len(layer.tau))) for layer in layers
+        )
         products = sum(layer.width * len(layer.tau) for layer in layers)
         self._grain = -(-PRODUCTS_PER_HANDOVER // products)
         self._no_counts, self._no_activity = np.empty((0, 0), np.int32), np.empty((0, 0), np.uint64)
@@ -123,7 +131,20 @@ class NumbaProgram:
         def task(start: int, stop: int) -> None:
             now, then = np.empty(self._scratch, np.uint64), np.empty(self._scratch, np.uint64)
             wide = np.empty(SAMPLES * NEURONS, np.int32)
-            self._run(words, start, stop, self._plan, self._weights, self._limits, self._sizes, now, then, wide, counts, activity)
+            self._run(
+                words,
+                start,
+                stop,
+                self._plan,
+                self._weights,
+                self._limits,
+                self._sizes,
+                now,
+                then,
+                wide,
+                counts,
+                activity,
+            )
 
         share(task, len(words), self._grain, threads)
 
@@ -139,12 +160,16 @@ def _paired_words(layer: Neurons) -> Words:
 
 
 def laid_out(words: Words) -> Words:
-    """Return words of shape (neurons, words, parts) as [block][word][part][vector][lane], flat, blocks filled up with zeros."""
+    """Return words of shape (neurons, words, parts) as [block][word][part][vector][lane], flat,
+    blocks filled up with zeros.
+    """
     neurons, count, parts = words.shape
     blocks = -(-neurons // NEURONS)
     full = np.zeros((blocks * NEURONS, count, parts), np.uint64)
     full[:neurons] = words
-    return np.ascontiguousarray(full.reshape(blocks, VECTORS, LANES, count, parts).transpose(0, 3, 4, 1, 2)).reshape(-1)
+    return np.ascontiguousarray(
+        full.reshape(blocks, VECTORS, LANES, count, parts).transpose(0, 3, 4, 1, 2)
+    ).reshape(-1)
 
 
 def _by_block(values: npt.NDArray[np.int64], rest: int) -> npt.NDArray[np.int64]:

@@ -1,8 +1,10 @@
-"""Convolutions and pooling for the compiled engine: lays out a chain of them as flat arrays for the kernel, and calls it.
+"""Convolutions and pooling for the compiled engine: lays out a chain of them as flat arrays for the
+kernel, and calls it.
 
-Every layer has its input in the *arena*, padding included, for as many samples as keep the maps in the second cache. The padding is
-written once, when an arena is made; the kernel writes inside it. Limits are kept once for all positions that have the same ones: all
-positions of a convolution without padding, or all but those at the border of one with it.
+Every layer has its input in the *arena*, padding included, for as many samples as keep the maps in the second
+cache. The padding is written once, when an arena is made; the kernel writes inside it. Limits are kept once
+for all positions that have the same ones: all positions of a convolution without padding, or all but those at
+the border of one with it.
 """
 
 from collections import deque
@@ -15,7 +17,18 @@ import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer, PackedConv, PackedPool
 from sugenet.bits.engine import MapProgram
-from sugenet.bits.kernels import BLOCK, DENSE, LANES, LEVEL_LANES, LEVEL_NEURONS, LEVELS, NEURONS, PITCH, POOL, TERNARY
+from sugenet.bits.kernels import (
+    BLOCK,
+    DENSE,
+    LANES,
+    LEVEL_LANES,
+    LEVEL_NEURONS,
+    LEVELS,
+    NEURONS,
+    PITCH,
+    POOL,
+    TERNARY,
+)
 from sugenet.bits.numba_engine import PRODUCTS_PER_HANDOVER, kernel_named, laid_out, on_a_line
 from sugenet.bits.numpy_maps import NumpyMaps
 from sugenet.bits.threads import share
@@ -31,7 +44,10 @@ _NEVER = (1 << 31) - 1  # no sum of levels reaches this
 
 
 def map_program(layers: tuple[MapLayer, ...]) -> MapProgram:
-    """Make a chain ready to run. Levels that do not fit into bytes, or their sums into 31 bits, are done by the NumPy twin."""
+    """Make a chain ready to run.
+
+    Levels that do not fit into bytes, or their sums into 31 bits, are done by the NumPy twin.
+    """
     first, *rest = layers
     if not isinstance(first, PackedConv) or first.top is None:
         return NumbaMaps(layers)
@@ -83,7 +99,9 @@ def _append(parts: list[Any], values: npt.NDArray[Any]) -> int:
 
 
 class NumbaMaps:
-    """A chain of convolutions and pooling as flat arrays, so that one compiled call takes a group of samples through all of them."""
+    """A chain of convolutions and pooling as flat arrays, so that one compiled call takes a group of samples
+    through all of them.
+    """
 
     def __init__(self, layers: tuple[MapLayer, ...]) -> None:
         self._layers = layers
@@ -92,19 +110,34 @@ class NumbaMaps:
         self._levels = isinstance(first, PackedConv) and first.top is not None
         channels, height, width = layers[-1].output_shape
         self._out = height * width, words_for(channels)
-        sizes = [0 if self._levels and layer is first else _words(layer) for layer in layers] + [height * width * words_for(channels)]
+        sizes = [0 if self._levels and layer is first else _words(layer) for layer in layers] + [
+            height * width * words_for(channels)
+        ]
         self._most = max(1, min(_MOST, _ARENA // (8 * sum(sizes))))
         self._sizes, starts = sizes, [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
         plan = _Plan()
         for number, layer in enumerate(layers):
             following = layers[number + 1] if number + 1 < len(layers) else None
-            inner = np.arange(layer.slide.count, dtype=np.int64) if following is None else following.slide.inner
+            inner = (
+                np.arange(layer.slide.count, dtype=np.int64) if following is None else following.slide.inner
+            )
             out_plane = sizes[number + 1] // words_for(layer.output_shape[0])
             kind, starts_in, limits, *last = _laid(plan, layer, out_plane)
             place = sum(map(len, plan.positions))
             plan.positions.append(np.stack([starts_in, inner, limits], axis=1))
             in_size = sizes[number] or _bytes(layer)
-            plan.rows.append([kind, starts[number], in_size, starts[number + 1], sizes[number + 1], layer.slide.count, place, *last])
+            plan.rows.append(
+                [
+                    kind,
+                    starts[number],
+                    in_size,
+                    starts[number + 1],
+                    sizes[number + 1],
+                    layer.slide.count,
+                    place,
+                    *last,
+                ]
+            )
         self._arrays = (
             self._source(first),
             np.array(plan.rows, np.int64),
@@ -115,7 +148,9 @@ class NumbaMaps:
             on_a_line(np.concatenate([*plan.limits, np.zeros(0, np.int64)])),
         )
         self._patch_words = (1 + max([int(words) for _, words, *_ in plan.blocks], default=0)) * PITCH
-        products = sum(layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, PackedConv))
+        products = sum(
+            layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, PackedConv)
+        )
         self._grain = -(-PRODUCTS_PER_HANDOVER // max(1, products))
         self._spare: deque[tuple[Words, npt.NDArray[np.uint8], Words, _Ints]] = deque()
         self._no_words, self._no_octets = np.empty((0, 0, 0), np.uint64), np.empty((0, 0), np.uint8)
@@ -142,8 +177,12 @@ class NumbaMaps:
         begin = int(layer.slide.inner[0])
         mask = int(np.uint64(tail_mask(channels)).view(np.int64))
         if self._levels:
-            return np.array([channels, height, width, 0, 0, _bytes(layer), begin * channels, padded[1]], np.int64)
-        return np.array([channels, height, width, words_for(channels), mask, _words(layer), begin, padded[1]], np.int64)
+            return np.array(
+                [channels, height, width, 0, 0, _bytes(layer), begin * channels, padded[1]], np.int64
+            )
+        return np.array(
+            [channels, height, width, words_for(channels), mask, _words(layer), begin, padded[1]], np.int64
+        )
 
     @cached_property
     def _fresh(self) -> Words:
@@ -170,7 +209,9 @@ def _bytes(layer: MapLayer) -> int:
 
 
 def _laid(plan: _Plan, layer: MapLayer, out_plane: int) -> tuple[Any, ...]:
-    """Add a layer: its kind, where its positions begin, where their limits do, and the end of its row in the plan."""
+    """Add a layer: its kind, where its positions begin, where their limits do,
+    and the end of its row in the plan.
+    """
     if isinstance(layer, PackedPool):
         return _laid_pool(plan, layer)
     return _laid_conv(plan, layer, out_plane) if layer.top is None else _laid_levels(plan, layer, out_plane)
@@ -201,20 +242,32 @@ def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...
     for begin in range(0, outs, NEURONS):  # the words that hold the groups of 16 neurons
         groups = [row * layer.groups // outs for row in (begin, min(begin + NEURONS, outs) - 1)]
         spans.append((groups[0] * per_in // 64, words_for((groups[1] + 1) * per_in)))
-        inside = groups[0] == groups[1] and per_in * groups[0] % 64 == 0 and ((groups[1] + 1) * per_in % 64 == 0 or layer.groups == 1)
+        inside = (
+            groups[0] == groups[1]
+            and per_in * groups[0] % 64 == 0
+            and ((groups[1] + 1) * per_in % 64 == 0 or layer.groups == 1)
+        )
         dense = dense and inside
     limits = plan.add_limits(layer.allowed, -1, NEURONS, np.int64)
     first, places = len(plan.blocks), dict[tuple[int, int], int]()
     for block, (low, high) in enumerate(spans):
         rows = slice(block * NEURONS, (block + 1) * NEURONS)
         if (low, high) not in places:
-            offsets = slide.offsets[:, None, None] + np.zeros((layer.copies, 1), np.int64) + np.arange(low, high) * plane
+            offsets = (
+                slide.offsets[:, None, None]
+                + np.zeros((layer.copies, 1), np.int64)
+                + np.arange(low, high) * plane
+            )
             places[low, high] = plan.add_offsets(offsets.reshape(-1))
         up, down = (part[rows, :, :, low:high].reshape(len(part[rows]), -1) for part in (positive, negative))
-        laid = laid_out(np.bitwise_xor.accumulate(up, axis=1)[:, :, None] if dense else np.stack([up, down], axis=2))
+        laid = laid_out(
+            np.bitwise_xor.accumulate(up, axis=1)[:, :, None] if dense else np.stack([up, down], axis=2)
+        )
         renew = block == 0 or spans[block - 1] != (low, high)
         out = block * NEURONS // 64 * out_plane * 4 + block * NEURONS % 64 // 16
-        plan.blocks.append([plan.add_weights(laid), up.shape[1], places[low, high], block * NEURONS, out, int(renew)])
+        plan.blocks.append(
+            [plan.add_weights(laid), up.shape[1], places[low, high], block * NEURONS, out, int(renew)]
+        )
     end = (first, len(plan.blocks), 0, 0, 0)
     return DENSE if dense else TERNARY, slide.starts, limits, slide.positions[1], slide.stride[1], *end
 
@@ -223,15 +276,22 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
     slide, channels = layer.slide, layer.slide.shape[0]
     (high, wide), outs = slide.kernel, len(layer.weights)
     taps = layer.spread().transpose(0, 2, 1).reshape(outs, high, wide, channels)
-    # The bytes of neighbouring pixels follow each other: a row of the kernel is one run of bytes, unless it is dilated.
-    runs = taps.reshape(outs, high, wide * channels) if slide.dilation[1] == 1 else taps.reshape(outs, high * wide, channels)
+    # The bytes of neighbouring pixels follow each other: a row of the kernel is one run of bytes,
+    # unless it is dilated.
+    runs = (
+        taps.reshape(outs, high, wide * channels)
+        if slide.dilation[1] == 1
+        else taps.reshape(outs, high * wide, channels)
+    )
     begins = slide.offsets.reshape(high, wide)[:, 0] if slide.dilation[1] == 1 else slide.offsets
     quads = -(-runs.shape[2] // 4)
     blocks = -(-outs // LEVEL_NEURONS)
     octets = np.zeros((blocks * LEVEL_NEURONS, runs.shape[1], quads * 4), np.int8)
     octets[:outs, :, : runs.shape[2]] = runs
     count = runs.shape[1] * quads
-    lanes = octets.reshape(blocks, LEVEL_NEURONS // LEVEL_LANES, LEVEL_LANES, count, 4).transpose(0, 3, 1, 2, 4)
+    lanes = octets.reshape(blocks, LEVEL_NEURONS // LEVEL_LANES, LEVEL_LANES, count, 4).transpose(
+        0, 3, 1, 2, 4
+    )
     offsets = plan.add_offsets((begins[:, None] * channels + 4 * np.arange(quads)).reshape(-1))
     limits = plan.add_limits(layer.least, _NEVER, LEVEL_NEURONS, np.int32)
     first = len(plan.blocks)

@@ -67,7 +67,9 @@ class NumpyProgram:
         out = np.empty((len(no_positive), len(layer.tau)), np.int32)
 
         def task(start: int, stop: int) -> None:
-            out[start:stop] = missed_counts(layer.positive, layer.negative, no_positive[start:stop], no_negative[start:stop])
+            out[start:stop] = missed_counts(
+                layer.positive, layer.negative, no_positive[start:stop], no_negative[start:stop]
+            )
 
         share(task, len(no_positive), self._grain(), threads)
         return out
@@ -89,18 +91,26 @@ def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
     return layer.width - _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
 
 
-def missed_counts(positive: Words, negative: Words, no_positive: Words, no_negative: Words) -> npt.NDArray[np.int64]:
-    """Return how many literals, given as packed rows for each neuron, are among those that do not hold, packed rows for each sample."""
+def missed_counts(
+    positive: Words, negative: Words, no_positive: Words, no_negative: Words
+) -> npt.NDArray[np.int64]:
+    """Return how many literals, given as packed rows for each neuron, are among those that do not hold,
+    packed rows for each sample.
+    """
     positive, negative = np.ascontiguousarray(positive.T), np.ascontiguousarray(negative.T)
 
     def missing(here: slice, k: int) -> Words:
-        missed: Words = (no_positive[here, k, None] & positive[k]) | (no_negative[here, k, None] & negative[k])
+        missed: Words = (no_positive[here, k, None] & positive[k]) | (
+            no_negative[here, k, None] & negative[k]
+        )
         return missed
 
     return _summed(len(no_positive), positive.shape, missing)
 
 
-def _summed(batch: int, shape: tuple[int, ...], missing: Callable[[slice, int], Words]) -> npt.NDArray[np.int64]:
+def _summed(
+    batch: int, shape: tuple[int, ...], missing: Callable[[slice, int], Words]
+) -> npt.NDArray[np.int64]:
     words, neurons = shape
     out = np.zeros((batch, neurons), np.int64)
     rows = max(1, _CELLS // neurons)

@@ -1,4 +1,6 @@
-"""Packed convolutions and pooling without a compiler: gathered words and `numpy.bitwise_count`; levels by a matrix product."""
+"""Packed convolutions and pooling without a compiler: gathered words and `numpy.bitwise_count`;
+levels by a matrix product.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +49,11 @@ class NumpyMaps:
     @cached_property
     def _steps(self) -> list["_Pool | _Levels | _Conv"]:
         return [
-            _Pool(layer) if isinstance(layer, PackedPool) else _Conv(layer) if layer.top is None else _Levels(layer)
+            _Pool(layer)
+            if isinstance(layer, PackedPool)
+            else _Conv(layer)
+            if layer.top is None
+            else _Levels(layer)
             for layer in self.layers
         ]
 
@@ -65,7 +71,9 @@ class _Conv:
         self.positive, self.negative = (words.reshape(len(layer.weights), -1) for words in layer.literals())
 
     def activity(self, maps: Words) -> Words:
-        around = np.concatenate([maps, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1)  # tap -1 reads the zero at the end
+        around = np.concatenate(
+            [maps, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1
+        )  # tap -1 reads the zero at the end
         rows = np.repeat(around[:, self.taps], self.copies, axis=2).reshape(len(maps) * len(self.taps), -1)
         missed = missed_counts(self.positive, self.negative, ~rows, rows)
         return pack(missed.reshape(len(maps), len(self.taps), -1) <= self.limits)
@@ -92,6 +100,8 @@ class _Pool:
         self.taps, self.every = layer.slide.taps, pack(layer.every)
 
     def activity(self, maps: Words) -> Words:
-        around = np.concatenate([maps ^ self.every, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1)
+        around = np.concatenate(
+            [maps ^ self.every, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1
+        )
         found: Words = np.bitwise_or.reduce(around[:, self.taps], axis=2) ^ self.every
         return found

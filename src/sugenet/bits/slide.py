@@ -49,14 +49,20 @@ class Slide:
             "pads": (pads, 4, 0),
         }
         for name, (value, length, least) in given.items():
-            numbers = (value,) * length if isinstance(value, int) and name != "shape" else tuple(int(v) for v in value)
+            numbers = (
+                (value,) * length
+                if isinstance(value, int) and name != "shape"
+                else tuple(int(v) for v in value)
+            )
             if len(numbers) != length or min(numbers) < least:
-                raise NetworkError(f"{name} is {value!r}, but must be {length} whole numbers, each at least {least}.")
+                raise NetworkError(
+                    f"{name} is {value!r}, but must be {length} whole numbers, each at least {least}."
+                )
             object.__setattr__(self, name, numbers)
         if min(self.positions) < 1:
             raise NetworkError(
-                f"kernel {self.kernel} with dilation {self.dilation} does not fit into {self.padded}, the input with its padding. "
-                "Give more padding or a smaller kernel."
+                f"kernel {self.kernel} with dilation {self.dilation} does not fit into {self.padded}, the "
+                "input with its padding. Give more padding or a smaller kernel."
             )
 
     @property
@@ -70,7 +76,9 @@ class Slide:
         """Height and width of the output."""
         height, width = (
             (size - spread * (taps - 1) - 1) // step + 1
-            for size, taps, step, spread in zip(self.padded, self.kernel, self.stride, self.dilation, strict=True)
+            for size, taps, step, spread in zip(
+                self.padded, self.kernel, self.stride, self.dilation, strict=True
+            )
         )
         return height, width
 
@@ -87,13 +95,19 @@ class Slide:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """For each position, the pixel under the first tap, counted in the padded input."""
-        rows, columns = (np.arange(count, dtype=np.int64) * step for count, step in zip(self.positions, self.stride, strict=True))
+        rows, columns = (
+            np.arange(count, dtype=np.int64) * step
+            for count, step in zip(self.positions, self.stride, strict=True)
+        )
         return (rows[:, None] * self.padded[1] + columns).reshape(-1)
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """For each tap, row by row, how many pixels of the padded input it lies behind the first."""
-        rows, columns = (np.arange(taps, dtype=np.int64) * spread for taps, spread in zip(self.kernel, self.dilation, strict=True))
+        rows, columns = (
+            np.arange(taps, dtype=np.int64) * spread
+            for taps, spread in zip(self.kernel, self.dilation, strict=True)
+        )
         return (rows[:, None] * self.padded[1] + columns).reshape(-1)
 
     @cached_property

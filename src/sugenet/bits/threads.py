@@ -1,8 +1,9 @@
 """A batch cut into blocks and shared between threads, the calling thread among them.
 
-The work itself releases the interpreter lock, so plain threads use all cores. Blocks are taken from one queue, so a core that is busy with
-something else takes fewer of them. Helpers that have not begun when the queue is empty are cancelled: a call from inside another pool, or
-many calls at once, cannot wait for each other in a circle.
+The work itself releases the interpreter lock, so plain threads use all cores. Blocks are taken from one
+queue, so a core that is busy with something else takes fewer of them. Helpers that have not begun when the
+queue is empty are cancelled: a call from inside another pool, or many calls at once, cannot wait for each
+other in a circle.
 """
 
 import os
@@ -39,13 +40,16 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
     total : int
         The number of samples.
     grain : int
-        Blocks are at least this large, but for the last one: below it, handing work over costs more than it saves.
+        Blocks are at least this large, but for the last one: below it,
+        handing work over costs more than it saves.
     threads : int or None
         How many threads may work at once; None for one per core.
     """
     if threads is not None and threads < 1:
         raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
-    if total < 2 * grain or threads == 1:  # asked before the cores are counted, which takes as long as a small network does
+    if (
+        total < 2 * grain or threads == 1
+    ):  # asked before the cores are counted, which takes as long as a small network does
         if total:
             task(0, total)
         return

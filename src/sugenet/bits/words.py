@@ -13,7 +13,9 @@ __all__ = ["Words", "check_words", "pack", "pack_signs", "tail_mask", "unpack", 
 Words = npt.NDArray[np.uint64]
 
 _FULL = (1 << 64) - 1
-_UINT64 = "QL" if np.dtype("L").itemsize == 8 else "Q"  # the characters of the unsigned 64-bit types, in either byte order
+_UINT64 = (
+    "QL" if np.dtype("L").itemsize == 8 else "Q"
+)  # the characters of the unsigned 64-bit types, in either byte order
 
 
 def words_for(width: int) -> int:
@@ -60,7 +62,13 @@ def pack(bits: npt.ArrayLike) -> Words:
     array = _with_last_axis(bits, "bits")
     if array.dtype != np.bool_:
         flags = _equal(array, 1)
-        _refuse(array, flags | _equal(array, 0), "bits", "0 and 1", "An array of -1 and +1 is packed by pack_signs().")
+        _refuse(
+            array,
+            flags | _equal(array, 0),
+            "bits",
+            "0 and 1",
+            "An array of -1 and +1 is packed by pack_signs().",
+        )
         array = flags
     return _pack_flags(array)
 
@@ -101,8 +109,9 @@ def unpack(words: npt.ArrayLike, width: int) -> npt.NDArray[np.bool_]:
     array = np.asarray(words)
     if array.dtype != np.uint64 or array.ndim == 0 or array.shape[-1] != words_for(width):
         raise EncodingError(
-            f"words has type {array.dtype} and shape {array.shape}, but {width} bits are held by uint64 words of shape "
-            f"(..., {words_for(width)}). Give the words as pack() made them, with the width they were packed from."
+            f"words has type {array.dtype} and shape {array.shape}, but {width} bits are held by uint64 "
+            f"words of shape (..., {words_for(width)}). Give the words as pack() made them, with the width "
+            f"they were packed from."
         )
     octets = np.ascontiguousarray(array).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=width, bitorder="little").view(np.bool_)
@@ -113,7 +122,8 @@ def check_words(words: Any, width: int, name: str = "words") -> Words:
     if not (isinstance(words, np.ndarray) and words.dtype.char in _UINT64):
         kind = f"an array of {words.dtype}" if isinstance(words, np.ndarray) else f"a {type(words).__name__}"
         raise EncodingError(
-            f"{name} is {kind}, but packed uint64 words are needed. Pack booleans or 0/1 with pack(), -1/+1 with pack_signs()."
+            f"{name} is {kind}, but packed uint64 words are needed. Pack booleans or 0/1 with pack(), -1/+1 "
+            f"with pack_signs()."
         )
     if words.ndim != 2 or words.shape[1] != words_for(width):
         raise EncodingError(
@@ -127,7 +137,10 @@ def check_words(words: Any, width: int, name: str = "words") -> Words:
 def _with_last_axis(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.ndim == 0:
-        raise EncodingError(f"{name} is the single value {values!r}, but an array with the features along its last axis is needed.")
+        raise EncodingError(
+            f"{name} is the single value {values!r}, but an array with the features along its "
+            f"last axis is needed."
+        )
     return array
 
 
@@ -138,7 +151,9 @@ def _equal(array: npt.NDArray[Any], value: int) -> npt.NDArray[np.bool_]:
 def _refuse(array: npt.NDArray[Any], good: npt.NDArray[np.bool_], name: str, right: str, advice: str) -> None:
     if not good.all():
         where = tuple(int(i) for i in np.argwhere(~good)[0])
-        raise EncodingError(f"{name}{list(where)} is {array[where]!r}, but only {right} can be packed. {advice}")
+        raise EncodingError(
+            f"{name}{list(where)} is {array[where]!r}, but only {right} can be packed. {advice}"
+        )
 
 
 def _pack_flags(flags: npt.NDArray[np.bool_]) -> Words:

@@ -1,4 +1,7 @@
-"""Binarized networks: the definition (paper sections 2.1 and 3). Frozen values, pure functions, exact integers."""
+"""Binarized networks: the definition (paper sections 2.1 and 3).
+
+Frozen values, pure functions, exact integers.
+"""
 
 from sugenet.bnn.codings import Coding, Move, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.bnn.conv import ConvLayer, PoolLayer

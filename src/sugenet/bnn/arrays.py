@@ -19,7 +19,9 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
     """Check whole numbers and return them as a read-only int64 array."""
     array = np.asarray(values)
     if array.ndim != ndim:
-        raise NetworkError(f"{what} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed.")
+        raise NetworkError(
+            f"{what} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed."
+        )
     if array.dtype.kind not in "biuf":
         raise NetworkError(f"{what} has dtype {array.dtype}, but whole numbers are needed.")
     with np.errstate(invalid="ignore"):

@@ -1,7 +1,9 @@
-"""How one raw feature becomes bits, and what its bits mean: which patterns are possible, what a change costs, words for a bit.
+"""How one raw feature becomes bits, and what its bits mean: which patterns are possible,
+what a change costs, words for a bit.
 
-A feature takes one of a few *states*, numbered from 0; a state is a legal bit pattern and a set of raw values. For `Steps`
-(thresholds, thermometers, integers) state t means "t cuts reached" and holds the raw values of one interval; for `OneHot` it is a category.
+A feature takes one of a few *states*, numbered from 0; a state is a legal bit pattern and a set of raw
+values. For `Steps` (thresholds, thermometers, integers) state t means "t cuts reached" and holds the raw
+values of one interval; for `OneHot` it is a category.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Steps:
-    """A number compared with rising cuts: bit t is ``x >= cuts[t]`` (a thermometer; a single threshold with one cut).
+    """A number compared with rising cuts: bit t is ``x >= cuts[t]`` (a thermometer;
+    a single threshold with one cut).
 
     Parameters
     ----------
@@ -98,8 +101,15 @@ class Steps:
 
     @cached_property
     def every_step(self) -> bool:
-        """Whether values are whole numbers with a cut at each step, as those of `integer`: then levels follow raw values."""
-        if not self.whole or self.bipolar or self.high - self.low != self.width or not (self.low // 1 == self.low > -inf):
+        """Whether values are whole numbers with a cut at each step, as those of `integer`:
+        then levels follow raw values.
+        """
+        if (
+            not self.whole
+            or self.bipolar
+            or self.high - self.low != self.width
+            or not (self.low // 1 == self.low > -inf)
+        ):
             return False
         return bool(np.array_equal(self.array, self.low + 1 + np.arange(self.width)))
 
@@ -171,7 +181,9 @@ class Steps:
         if self.bipolar and len(states) == 1:
             return self.describe(name, states[0])
         return replace(
-            self, cuts=tuple(self.cuts[t - 1] for t in (states[0], states[-1] + 1) if 1 <= t <= self.width), bipolar=False
+            self,
+            cuts=tuple(self.cuts[t - 1] for t in (states[0], states[-1] + 1) if 1 <= t <= self.width),
+            bipolar=False,
         ).describe(name, int(states[0] > 0))
 
     def _checked(self, value: Any) -> float:
@@ -189,7 +201,9 @@ class Steps:
         try:
             numbers = column.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise EncodingError(f"{name} needs numbers, but holds {next(v for v in column if not _is_number(v))!r}.") from None
+            raise EncodingError(
+                f"{name} needs numbers, but holds {next(v for v in column if not _is_number(v))!r}."
+            ) from None
         if (column.dtype.kind in "iuO" and column.size and np.abs(numbers).max() >= _EXACT) or (
             column.dtype == object and any(isinstance(value, Fraction) for value in column.tolist())
         ):
@@ -228,7 +242,9 @@ class OneHot:
     categories: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories))
+        object.__setattr__(
+            self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
+        )
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
 
@@ -275,7 +291,11 @@ class OneHot:
         left_out = [c for s, c in enumerate(self.categories) if s not in states]
         if len(states) == 1 or len(left_out) > len(states):
             return f"{name} = {' or '.join(str(self.categories[s]) for s in states)}"
-        return " and ".join(f"{name} != {category}" for category in left_out) if left_out else f"{name} is anything"
+        return (
+            " and ".join(f"{name} != {category}" for category in left_out)
+            if left_out
+            else f"{name} is anything"
+        )
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and give the numbers of their categories."""
@@ -285,7 +305,9 @@ class OneHot:
             known = place.get(value) if isinstance(value, Hashable) else None
             if known is None:
                 shown = ", ".join(map(str, self.categories[:12]))
-                raise EncodingError(f"{name} is {value!r} in sample {row}, which is no category. The categories are {shown}.")
+                raise EncodingError(
+                    f"{name} is {value!r} in sample {row}, which is no category. The categories are {shown}."
+                )
             states[row] = known
         return states
 
@@ -322,12 +344,17 @@ _EXACT = 2.0**53  # floats hold every whole number up to here
 
 
 def _comparable(value: Any, cuts: tuple[float, ...], name: str) -> float:
-    """A float that compares with every cut as the exact value does: the float nearest to it on the same side of all cuts."""
+    """A float that compares with every cut as the exact value does:
+    the float nearest to it on the same side of all cuts.
+    """
     near = float(value)
     if near != value:
         exact = Fraction(value)
         if any((near >= cut) != (exact >= Fraction(cut)) for cut in cuts if abs(cut) != inf):
-            raise EncodingError(f"{name} is {value!r}, which no float keeps apart from a cut next to it. Round it on purpose first.")
+            raise EncodingError(
+                f"{name} is {value!r}, which no float keeps apart from a cut next to it. "
+                f"Round it on purpose first."
+            )
     return near
 
 

@@ -1,7 +1,8 @@
 """Convolutions and pooling as layers of neurons, kept as kernel and geometry and unrolled on demand.
 
-A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (THEORY 4, point 9). Padding with +1 or -1 is
-folded into that tau too. Maps are flattened channel by channel, row by row, so flat input and output numbers are those of NCHW arrays.
+A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (THEORY 4, point 9).
+Padding with +1 or -1 is folded into that tau too. Maps are flattened channel by channel, row by row, so flat
+input and output numbers are those of NCHW arrays.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class ConvLayer:
     weights
         Integers of shape (out channels, in channels / groups, kernel height, kernel width).
     tau
-        Thresholds on the match count of the taps inside the input: of shape (out channels, height, width), or (out channels,) for
-        the same everywhere.
+        Thresholds on the match count of the taps inside the input: of shape (out channels, height, width), or
+        (out channels,) for the same everywhere.
     window
         Input shape and geometry.
     groups
@@ -42,7 +43,8 @@ class ConvLayer:
     top
         None when the input is bits; else the largest level of each input value, as in `LevelLayer`.
     theta
-        Where `top` is given, the thresholds on sums of real values as in `LevelLayer`: one an output channel, or one a neuron.
+        Where `top` is given, the thresholds on sums of real values as in `LevelLayer`:
+        one an output channel, or one a neuron.
 
     Examples
     --------
@@ -76,10 +78,15 @@ class ConvLayer:
         kernel = integer_array(weights, 4, "kernel")
         channels = window.shape[0]
         if groups < 1 or channels % groups or kernel.shape[0] % groups:
-            raise NetworkError(f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels.")
+            raise NetworkError(
+                f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels."
+            )
         expected = (channels // groups, *window.kernel)
         if kernel.shape[1:] != expected:
-            raise NetworkError(f"the kernel has shape {kernel.shape}, but (outputs, {', '.join(map(str, expected))}) is needed.")
+            raise NetworkError(
+                f"the kernel has shape {kernel.shape}, but (outputs, "
+                f"{', '.join(map(str, expected))}) is needed."
+            )
         full = (len(kernel), *window.positions)
         given = np.asarray(tau)
         if given.shape == full[:1]:
@@ -87,7 +94,9 @@ class ConvLayer:
         if given.shape != full:
             raise NetworkError(f"tau has shape {given.shape}, but {full} or {full[:1]} is needed.")
         if top is not None and not 0 <= top < 1 << 20:
-            raise NetworkError(f"top={top} must be a small whole number: the largest level of an input value.")
+            raise NetworkError(
+                f"top={top} must be a small whole number: the largest level of an input value."
+            )
         check_size(kernel.reshape(len(kernel), -1), 1 if top is None else top)
         object.__setattr__(self, "weights", kernel)
         object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
@@ -98,7 +107,9 @@ class ConvLayer:
         for name, marks in (("flipped", flipped), ("ties", ties)):
             kept = None if marks is None else np.array(marks, dtype=bool)
             if kept is not None and kept.shape != full[:1]:
-                raise NetworkError(f"{name} has shape {kept.shape}, but there are {len(kernel)} output channels.")
+                raise NetworkError(
+                    f"{name} has shape {kept.shape}, but there are {len(kernel)} output channels."
+                )
             object.__setattr__(self, name, kept)
         object.__setattr__(self, "theta", None if theta is None else self._thetas(list(theta)))
 
@@ -107,7 +118,9 @@ class ConvLayer:
             raise NetworkError("theta is for layers that read levels: give top as well.")
         if len(theta) == len(self.weights) != self.outputs:
             theta = [value for value in theta for _ in range(len(self.window.taps))]
-        return exact_thetas(theta, self.tau, self.sizes, self._constant_sums(np.minimum(self.weights, 0)) * self.top)
+        return exact_thetas(
+            theta, self.tau, self.sizes, self._constant_sums(np.minimum(self.weights, 0)) * self.top
+        )
 
     @property
     def inputs(self) -> int:
@@ -125,11 +138,16 @@ class ConvLayer:
         return len(self.tau)
 
     def sums(self, values: Any) -> Ints:
-        """Weighted sums of the taps inside the input: values are -1 and +1, or levels. Shape (samples, outputs)."""
+        """Weighted sums of the taps inside the input: values are -1 and +1, or levels.
+
+        Shape (samples, outputs).
+        """
         channels, height, width = self.window.shape
         maps = np.asarray(values, dtype=np.int64).reshape(len(values), channels, height * width)
         taps = self.window.taps
-        padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2)  # tap -1 reads the zero behind the last pixel
+        padded = np.concatenate(
+            [maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2
+        )  # tap -1 reads the zero behind the last pixel
         out = np.empty((len(maps), len(self.weights), len(taps)), np.int64)
         step = max(1, CHUNK_VALUES // max(1, maps.shape[1] * taps.size))
         per_in, per_out = maps.shape[1] // self.groups, len(self.weights) // self.groups
@@ -137,7 +155,9 @@ class ConvLayer:
             for group in range(self.groups):
                 patches = padded[start : start + step, group * per_in : (group + 1) * per_in][:, :, taps]
                 kernel = self.weights[group * per_out : (group + 1) * per_out].reshape(per_out, per_in, -1)
-                out[start : start + step, group * per_out : (group + 1) * per_out] = np.einsum("ncpk,ock->nop", patches, kernel)
+                out[start : start + step, group * per_out : (group + 1) * per_out] = np.einsum(
+                    "ncpk,ock->nop", patches, kernel
+                )
         return out.reshape(len(maps), self.outputs)
 
     def match_counts(self, inputs: Any) -> Ints:
@@ -150,13 +170,17 @@ class ConvLayer:
                 raise NetworkError(f"bits have dtype {array.dtype}, but True and False are needed.")
             return np.asarray((self.sums(np.where(array, 1, -1)) + self.sizes) // 2)
         if array.size and (array.min() < 0 or array.max() > self.top):
-            raise NetworkError(f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}.")
+            raise NetworkError(
+                f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}."
+            )
         return np.asarray(self.sums(array) + self._constant_sums(np.maximum(-self.weights, 0)) * self.top)
 
     def _constant_sums(self, kernel: Ints) -> Ints:
         """Sum of a kernel over the taps inside the input, for every neuron."""
         inside = self.window.taps >= 0
-        return np.asarray((kernel.reshape(len(kernel), kernel.shape[1], -1).sum(axis=1) @ inside.T).reshape(-1))
+        return np.asarray(
+            (kernel.reshape(len(kernel), kernel.shape[1], -1).sum(axis=1) @ inside.T).reshape(-1)
+        )
 
     @property
     def sizes(self) -> Ints:
@@ -195,7 +219,9 @@ class ConvLayer:
         return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
 
     def neuron(self, j: int) -> Neuron:
-        """Neuron j, numbered from 1, over all input values; over thermometer bits where the input is levels."""
+        """Neuron j, numbered from 1, over all input values;
+        over thermometer bits where the input is levels.
+        """
         if not 1 <= j <= self.outputs:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
         row = self._row(j - 1)
@@ -216,18 +242,27 @@ class ConvLayer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConvLayer):
             return NotImplemented
-        same = (self.window, self.groups, self.top, self.theta) == (other.window, other.groups, other.top, other.theta)
+        same = (self.window, self.groups, self.top, self.theta) == (
+            other.window,
+            other.groups,
+            other.top,
+            other.theta,
+        )
         return same and np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
 
     def __hash__(self) -> int:
-        return hash((self.window, self.groups, self.top, self.theta, self.weights.tobytes(), self.tau.tobytes()))
+        return hash(
+            (self.window, self.groups, self.top, self.theta, self.weights.tobytes(), self.tau.tobytes())
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class PoolLayer:
-    """Max pooling of bits: active iff any input of the window is (a possibility measure), or, where `every`, iff all are (a necessity).
+    """Max pooling of bits: active iff any input of the window is (a possibility measure), or, where `every`,
+    iff all are (a necessity).
 
-    Pooling in front of batch norm and sign is the same as behind it: a positive scale gives *any*, a negative one *every*.
+    Pooling in front of batch norm and sign is the same as behind it: a positive scale gives *any*,
+    a negative one *every*.
 
     Parameters
     ----------
@@ -250,7 +285,9 @@ class PoolLayer:
         marks = np.array(np.broadcast_to(np.asarray(every, dtype=bool), window.shape[:1]))
         marks.flags.writeable = False
         if (self_empty := (window.taps < 0).all(axis=1)).any():
-            raise NetworkError(f"the window at position {int(np.argmax(self_empty))} lies in the padding alone.")
+            raise NetworkError(
+                f"the window at position {int(np.argmax(self_empty))} lies in the padding alone."
+            )
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "every", marks)
 
@@ -273,7 +310,10 @@ class PoolLayer:
         """How many inputs of each window are active."""
         array = np.asarray(bits)
         if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
-            raise NetworkError(f"pooling reads bits of shape (samples, {self.inputs}), not {array.dtype} of shape {array.shape}.")
+            raise NetworkError(
+                f"pooling reads bits of shape (samples, {self.inputs}), "
+                f"not {array.dtype} of shape {array.shape}."
+            )
         channels, height, width = self.window.shape
         maps = array.reshape(len(array), channels, height * width)
         padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), bool)], axis=2)

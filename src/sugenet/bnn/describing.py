@@ -1,4 +1,6 @@
-"""The table that users of Larq know, with what matters for reasoning added: constant, flipped and tie-reachable neurons."""
+"""The table that users of Larq know, with what matters for reasoning added: constant, flipped and
+tie-reachable neurons.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class LayerSummary:
     zeros: int
     """Weights that are 0."""
     thresholds: int
-    """Parameters kept as 32-bit numbers: one threshold or bias an output, for a convolution one a channel and kind of border."""
+    """Parameters kept as 32-bit numbers: one threshold or bias an output,
+    for a convolution one a channel and kind of border.
+    """
     products: int
     """Multiply-adds of one bit that one sample takes."""
     constant: int | None
@@ -69,7 +73,8 @@ class Summary(Drawn):
 
         def line(cells: tuple[str, ...]) -> str:
             return "  ".join(
-                cell.ljust(width) if not i else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+                cell.ljust(width) if not i else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
             )
 
         rule = "-" * len(line(head))
@@ -79,7 +84,10 @@ class Summary(Drawn):
         full = 4 * (weights + numbers)
         totals = [
             f"parameters     {weights + numbers:,}: {weights:,} weights, {numbers:,} thresholds and biases",
-            f"memory         {packed / 1000:.2f} kB packed, {full / 1000:.2f} kB as float32: {full / packed:.1f} times smaller"
+            (
+                f"memory         {packed / 1000:.2f} kB packed, {full / 1000:.2f} kB as float32: "
+                f"{full / packed:.1f} times smaller"
+            )
             if packed
             else "memory         nothing to store",
             f"multiply-adds  {sum(row.products for row in self.layers):,} of one bit for one sample",
@@ -125,7 +133,11 @@ def summary(network: Network) -> Summary:
         )
     head = network.head
     votes = int(np.count_nonzero(head.weights))
-    rows.append(LayerSummary("head", 1, head.outputs, votes, head.weights.size - votes, head.outputs, votes, None, None, None))
+    rows.append(
+        LayerSummary(
+            "head", 1, head.outputs, votes, head.weights.size - votes, head.outputs, votes, None, None, None
+        )
+    )
     return Summary(str(network), tuple(rows))
 
 

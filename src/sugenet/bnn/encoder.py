@@ -31,8 +31,9 @@ class Encoder:
     names
         Of the features; ``x1``, ``x2``, ... unless given.
     shape
-        Of one sample in the source that the features come from, such as (height, width, channels); its flat order is that of the
-        features. Samples may then come in this shape too. It changes nothing else, and encoders that differ in it alone are equal.
+        Of one sample in the source that the features come from, such as (height, width, channels); its flat
+        order is that of the features. Samples may then come in this shape too. It changes nothing else, and
+        encoders that differ in it alone are equal.
 
     Examples
     --------
@@ -49,17 +50,30 @@ class Encoder:
     names: tuple[str, ...]
     shape: tuple[int, ...] | None = field(default=None, compare=False)
 
-    def __init__(self, codings: Iterable[Coding], names: Iterable[object] | None = None, shape: Iterable[int] | None = None) -> None:
+    def __init__(
+        self,
+        codings: Iterable[Coding],
+        names: Iterable[object] | None = None,
+        shape: Iterable[int] | None = None,
+    ) -> None:
         kept = _shared(tuple(codings))
-        given = tuple(f"x{i}" for i in range(1, len(kept) + 1)) if names is None else tuple(str(name) for name in names)
+        given = (
+            tuple(f"x{i}" for i in range(1, len(kept) + 1))
+            if names is None
+            else tuple(str(name) for name in names)
+        )
         if len(given) != len(kept):
-            raise EncodingError(f"{len(given)} feature names for {len(kept)} features. Give one for each, or none.")
+            raise EncodingError(
+                f"{len(given)} feature names for {len(kept)} features. Give one for each, or none."
+            )
         if len(set(given)) < len(given):
             doubled = Counter(given).most_common(1)[0][0]
             raise EncodingError(f"the feature name {doubled!r} stands twice.")
         sizes = None if shape is None else tuple(int(size) for size in shape)
         if sizes is not None and (min(sizes, default=0) < 1 or prod(sizes) != len(kept)):
-            raise EncodingError(f"samples of shape {sizes} do not have {len(kept)} values, one for each feature.")
+            raise EncodingError(
+                f"samples of shape {sizes} do not have {len(kept)} values, one for each feature."
+            )
         object.__setattr__(self, "codings", kept)
         object.__setattr__(self, "names", given)
         object.__setattr__(self, "shape", sizes)
@@ -70,13 +84,20 @@ class Encoder:
         return cls([bit()] * n, names)
 
     @classmethod
-    def of_thresholds(cls, cuts: Sequence[float], names: Iterable[object] | None = None, **domain: Any) -> Encoder:
+    def of_thresholds(
+        cls, cuts: Sequence[float], names: Iterable[object] | None = None, **domain: Any
+    ) -> Encoder:
         """One threshold a feature, all with the same domain (`low`, `high`, `whole`)."""
         return cls([threshold(float(cut), **domain) for cut in cuts], names)
 
     @classmethod
     def of_integers(
-        cls, n: int, low: int = 0, high: int = 255, names: Iterable[object] | None = None, shape: Iterable[int] | None = None
+        cls,
+        n: int,
+        low: int = 0,
+        high: int = 255,
+        names: Iterable[object] | None = None,
+        shape: Iterable[int] | None = None,
     ) -> Encoder:
         """Whole numbers kept exactly, such as uint8 pixels."""
         return cls([integer(low, high)] * n, names, shape)
@@ -122,7 +143,8 @@ class Encoder:
     def rows(self, X: Any) -> npt.NDArray[Any]:
         """Raw samples as an array with one row a sample, in the order of the features.
 
-        Samples with names (data frames, dicts) are taken by name, whatever the order of their columns; samples in `shape` are flattened.
+        Samples with names (data frames, dicts) are taken by name, whatever the order of their columns;
+        samples in `shape` are flattened.
 
         Examples
         --------
@@ -135,7 +157,9 @@ class Encoder:
         return rows_of(X, self.names, self.shape)
 
     def values(self, x: Any) -> list[Any]:
-        """One raw sample as a list of values in the order of the features: a row, something with names, or an array in `shape`."""
+        """One raw sample as a list of values in the order of the features: a row, something with names,
+        or an array in `shape`.
+        """
         return values_of(x, self.names, self.shape)
 
     def encode(self, X: Any) -> Bits:
@@ -177,11 +201,24 @@ class Encoder:
         return out
 
     def _whole_levels(self, array: npt.NDArray[Any]) -> Ints | None:
-        """Whole numbers inside one common domain with a cut at every step: their levels without a detour through floats."""
-        if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != self.features or not array.size:
+        """Whole numbers inside one common domain with a cut at every step:
+        their levels without a detour through floats.
+        """
+        if (
+            array.dtype.kind not in "iu"
+            or array.ndim != 2
+            or array.shape[1] != self.features
+            or not array.size
+        ):
             return None
         domain = self._uniform
-        if domain is None or domain.bipolar or self._unit_steps is None or array.min() < domain.low or array.max() > domain.high:
+        if (
+            domain is None
+            or domain.bipolar
+            or self._unit_steps is None
+            or array.min() < domain.low
+            or array.max() > domain.high
+        ):
             return None
         low = int(domain.low)
         return array if low == 0 else np.asarray(array.astype(np.int64) - low)
@@ -204,23 +241,38 @@ class Encoder:
 
     @cached_property
     def _unit_steps(self) -> npt.NDArray[np.float64] | None:
-        """Where every feature is a whole number with a cut at every step: its least value, which is level 0."""
+        """Where every feature is a whole number with a cut at every step:
+        its least value, which is level 0.
+        """
         lows = [coding.low for coding in self.codings if isinstance(coding, Steps) and coding.every_step]
         return np.array(lows) if len(lows) == self.features else None
 
     def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
-        """Check raw samples; one float64 column a feature. None for boolean input of a bits encoder, which needs no reading."""
+        """Check raw samples; one float64 column a feature.
+
+        None for boolean input of a bits encoder, which needs no reading.
+        """
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != self.features:
             hint = " One sample needs brackets of its own: [[...]]." if array.ndim == 1 else ""
             wanted = shape_words(self.features, self.shape, "samples")
-            raise EncodingError(f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}")
-        if array.dtype == bool and all(isinstance(coding, Steps) and coding.bipolar for coding in self.codings):
+            raise EncodingError(
+                f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}"
+            )
+        if array.dtype == bool and all(
+            isinstance(coding, Steps) and coding.bipolar for coding in self.codings
+        ):
             return None
         if array.dtype.kind in "biuf" and self._uniform is not None:
             return _read_uniform(array, self._uniform, self.names)
         return (
-            np.stack([coding.read(array[:, feature], self.names[feature]) for feature, coding in enumerate(self.codings)], axis=1)
+            np.stack(
+                [
+                    coding.read(array[:, feature], self.names[feature])
+                    for feature, coding in enumerate(self.codings)
+                ],
+                axis=1,
+            )
             if self.features
             else np.zeros((len(array), 0))
         )
@@ -230,8 +282,13 @@ class Encoder:
 
     @cached_property
     def _uniform(self) -> Steps | None:
-        """The common domain, where all features are numbers with the same one: then a batch is checked at once."""
-        kinds = {(coding.low, coding.high, coding.whole, coding.bipolar) if isinstance(coding, Steps) else None for coding in self.codings}
+        """The common domain, where all features are numbers with the same one:
+        then a batch is checked at once.
+        """
+        kinds = {
+            (coding.low, coding.high, coding.whole, coding.bipolar) if isinstance(coding, Steps) else None
+            for coding in self.codings
+        }
         if len(kinds) != 1 or None in kinds:
             return None
         first = self.codings[0]
@@ -240,10 +297,15 @@ class Encoder:
 
 
 def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
-    """The same codings, with one object for all equal steps: what is worked out about it is worked out once."""
+    """The same codings, with one object for all equal steps:
+    what is worked out about it is worked out once.
+    """
     given = {id(coding): coding for coding in codings}
     known: dict[Coding, Coding] = {}
-    one = {key: known.setdefault(coding, coding) if isinstance(coding, Steps) else coding for key, coding in given.items()}
+    one = {
+        key: known.setdefault(coding, coding) if isinstance(coding, Steps) else coding
+        for key, coding in given.items()
+    }
     return tuple(one[id(coding)] for coding in codings)
 
 

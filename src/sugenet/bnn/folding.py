@@ -1,11 +1,15 @@
-"""Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer threshold a neuron.
+"""Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer
+threshold a neuron.
 
 Two ways, for two meanings of "what the network computes" (THEORY 4, points 5 to 9):
 
-- `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm exactly, square root included.
-- `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so is bit-exact with it.
+- `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
+  exactly, square root included.
+- `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so
+  is bit-exact with it.
 
-Both say for each neuron whether a sum of exactly zero can occur. Where none can, all conventions for sign(0) agree.
+Both say for each neuron whether a sum of exactly zero can occur. Where none can,
+all conventions for sign(0) agree.
 """
 
 from __future__ import annotations
@@ -78,9 +82,11 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     weights
         -1, 0 or +1, one row a neuron.
     bias, scale, gamma, beta, mean, var, eps
-        One number for all neurons or one for each; floats (also float32) are taken as the exact numbers they are.
+        One number for all neurons or one for each; floats (also float32) are taken as the
+        exact numbers they are.
     zero
-        What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero provably cannot occur.
+        What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero
+        provably cannot occur.
 
     Examples
     --------
@@ -99,11 +105,14 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     return DenseLayer(folded, tau, flipped=flipped, ties=ties)
 
 
-def fold_levels(weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> LevelLayer:
-    """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1, K = 256 for uint8).
+def fold_levels(
+    weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]
+) -> LevelLayer:
+    """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1,
+    K = 256 for uint8).
 
-    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by 255 and moved to
-    [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.
+    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
+    255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.
 
     Examples
     --------
@@ -116,7 +125,9 @@ def fold_levels(weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero:
         raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
     unit, origin = Fraction(exact_number(step, "step")), Fraction(exact_number(start, "start"))
     below = -np.minimum(rows, 0) @ highest
-    offsets = [origin * int(total) - unit * int(low) for total, low in zip(rows.sum(axis=1), below, strict=True)]
+    offsets = [
+        origin * int(total) - unit * int(low) for total, low in zip(rows.sum(axis=1), below, strict=True)
+    ]
     decide = exact_decisions(norm, [unit] * len(rows), offsets)
     folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ highest, decide, zero)
     return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
@@ -132,10 +143,11 @@ def fold_inputs(
     zero: SignOfZero = 1,
     **norm: Unpack[Norm],
 ) -> tuple[Encoder, Ints]:
-    """Fold a sign on integer features, such as pixels behind a batch norm: one threshold a feature, and the sign of its bit.
+    """Fold a sign on integer features, such as pixels behind a batch norm: one threshold a feature,
+    and the sign of its bit.
 
-    A feature 0..top has the value ``start + step * feature``. Where the sign falls with the feature, the bit says the opposite
-    and its sign is -1: multiply the columns of the first layer with it.
+    A feature 0..top has the value ``start + step * feature``. Where the sign falls with the feature, the bit
+    says the opposite and its sign is -1: multiply the columns of the first layer with it.
 
     Examples
     --------
@@ -150,7 +162,9 @@ def fold_inputs(
 
 
 def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:
-    """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``, in exact arithmetic."""
+    """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
+    in exact arithmetic.
+    """
     unknown = set(norm) - set(DEFAULTS)
     if unknown:
         raise NetworkError(f"unknown parameter {unknown.pop()!r}. Batch norm has {', '.join(DEFAULTS)}.")
@@ -160,7 +174,9 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
         bias, scale, gamma, beta, mean, var, eps = (column[j] for column in columns)
         if var + eps <= 0:
-            raise NetworkError(f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance.")
+            raise NetworkError(
+                f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance."
+            )
         slope = gamma * scale * steps[j]
         offset = gamma * (scale * starts[j] + bias - mean)
         return _sign(slope), lambda count: sign_of_affine(slope * count + offset, beta, var + eps)
@@ -168,7 +184,9 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
     return decide
 
 
-def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1) -> DenseLayer:
+def fold_by_evaluation(
+    weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1
+) -> DenseLayer:
     """Fold what a framework computes between the bipolar sum and the sign, by asking it.
 
     Parameters
@@ -176,8 +194,9 @@ def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], 
     weights
         -1, 0 or +1, one row a neuron.
     value
-        Takes an array (sums, neurons) of bipolar sums and returns the values whose sign is taken, of the same shape, in the
-        framework's own arithmetic, for example ``lambda s: batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
+        Takes an array (sums, neurons) of bipolar sums and returns the values whose sign is taken, of the same
+        shape, in the framework's own arithmetic, for example ``lambda s:
+        batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
     zero
         What sign(0) is.
 
@@ -195,22 +214,32 @@ def fold_by_evaluation(weights: Any, value: Callable[[npt.NDArray[np.float64]], 
 
 
 def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: Ints, starts: Ints) -> Decide:
-    """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``: all of them are asked for."""
-    counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)  # a short column repeats its last sum
+    """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``:
+    all of them are asked for.
+    """
+    counts = np.minimum(
+        np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes
+    )  # a short column repeats its last sum
     sums = (starts + 2 * counts).astype(np.float64)
     values = np.asarray(value(sums))
     if values.dtype.kind not in "iuf":
         raise NetworkError(f"value returned {values.dtype}, but the numbers in front of the sign are needed.")
     if values.shape != sums.shape:
-        raise NetworkError(f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape.")
+        raise NetworkError(
+            f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape."
+        )
     if np.isnan(values).any():
-        raise NetworkError(f"neuron {int(np.argwhere(np.isnan(values))[0][1]) + 1}: the framework's value is NaN.")
+        raise NetworkError(
+            f"neuron {int(np.argwhere(np.isnan(values))[0][1]) + 1}: the framework's value is NaN."
+        )
 
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
         column = values[: int(sizes[j]) + 1, j]
         rises, falls = (column[1:] > column[:-1]).any(), (column[1:] < column[:-1]).any()
         if rises and falls:
-            raise NetworkError(f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold.")
+            raise NetworkError(
+                f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold."
+            )
         signs = np.sign(column).astype(int)
         return int(rises) - int(falls), lambda count: int(signs[count])
 
@@ -218,7 +247,9 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
 
 
 def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
-    """Find each threshold by halving over the match counts; `decide(j)` gives the direction and the sign at a count."""
+    """Find each threshold by halving over the match counts; `decide(j)` gives the direction and
+    the sign at a count.
+    """
     if zero not in (1, -1, 0):
         raise NetworkError(f"zero={zero!r} is no sign of zero: it is 1, -1 or 0.")
     if rows.size and np.abs(rows).max() > 1:
@@ -232,8 +263,8 @@ def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tup
         ties[j] = at_zero < above
         if ties[j] and zero == 0:
             raise TieError(
-                f"neuron {j + 1}: {size - at_zero if falls else at_zero} matches of {size} give exactly zero, where sign is 0 and "
-                "not -1 or +1. Declare zero=1 or zero=-1."
+                f"neuron {j + 1}: {size - at_zero if falls else at_zero} matches of {size} give exactly "
+                "zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
             )
         taus[j] = above if zero == -1 else at_zero
         if falls:
@@ -242,7 +273,9 @@ def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tup
 
 
 def _first(sign_at: Callable[[int], int], least: int, size: int, falls: bool) -> int:
-    """Least count (of opposite literals where the sign falls) at which the sign is at least `least`; size + 1 if none."""
+    """Least count (of opposite literals where the sign falls) at which the sign is at least
+    `least`; size + 1 if none.
+    """
     low, high = 0, size + 1
     while low < high:
         middle = (low + high) // 2
@@ -258,8 +291,12 @@ def _per_neuron(values: Any, count: int, what: str) -> list[Fraction]:
     if row.ndim == 0:
         return [Fraction(exact_number(values, what))] * count
     if row.shape != (count,):
-        raise NetworkError(f"{what} has shape {row.shape} for {count} neurons. Give one number for each, or one for all.")
-    return [Fraction(exact_number(value, f"{what} of neuron {j + 1}")) for j, value in enumerate(row.tolist())]
+        raise NetworkError(
+            f"{what} has shape {row.shape} for {count} neurons. Give one number for each, or one for all."
+        )
+    return [
+        Fraction(exact_number(value, f"{what} of neuron {j + 1}")) for j, value in enumerate(row.tolist())
+    ]
 
 
 def _sign(value: Fraction) -> int:

@@ -1,4 +1,6 @@
-"""Folding for convolutions: as in `fold`, with a threshold of its own wherever taps fall on padding (THEORY 4, point 9)."""
+"""Folding for convolutions: as in `fold`, with a threshold of its own wherever taps fall on padding
+(THEORY 4, point 9).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def fold_conv(
     fill
         The value of padding: 0, +1, -1 or any exact number.
     top, step, start
-        For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``, as in `fold_levels`.
+        For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``,
+        as in `fold_levels`.
     zero
         What sign(0) is.
     norm
@@ -54,14 +57,23 @@ def fold_conv(
     >>> layer.tau.reshape(3, 3).tolist()  # at least half of the 4, 6 or 9 taps inside
     [[2, 3, 2], [3, 5, 3], [2, 3, 2]]
     """
-    unit, origin, padding = (Fraction(exact_number(v, name)) for v, name in ((step, "step"), (start, "start"), (fill, "fill")))
+    unit, origin, padding = (
+        Fraction(exact_number(v, name)) for v, name in ((step, "step"), (start, "start"), (fill, "fill"))
+    )
 
     def decide(inside: Ints, outside: Ints, sizes: Ints) -> Decide:
         outer = [padding * int(total) for total in outside.sum(axis=1)]
         if top is None:
-            return exact_decisions(norm, [Fraction(2)] * len(sizes), [pad - int(size) for pad, size in zip(outer, sizes, strict=True)])
+            return exact_decisions(
+                norm,
+                [Fraction(2)] * len(sizes),
+                [pad - int(size) for pad, size in zip(outer, sizes, strict=True)],
+            )
         below = -np.minimum(inside, 0).sum(axis=1) * top
-        starts = [p + origin * int(t) - unit * int(b) for p, t, b in zip(outer, inside.sum(axis=1), below, strict=True)]
+        starts = [
+            p + origin * int(t) - unit * int(b)
+            for p, t, b in zip(outer, inside.sum(axis=1), below, strict=True)
+        ]
         return exact_decisions(norm, [unit] * len(sizes), starts)
 
     return _fold(weights, window, groups, top, decide, zero)
@@ -76,7 +88,9 @@ def fold_conv_by_evaluation(
     fill: int = 0,
     zero: SignOfZero = 1,
 ) -> ConvLayer:
-    """Fold what a framework computes between the sum of a convolution over bits and the sign, by asking it at every sum."""
+    """Fold what a framework computes between the sum of a convolution over bits and the sign,
+    by asking it at every sum.
+    """
     if fill not in (0, 1, -1):
         raise NetworkError(f"fill={fill} must be 0, 1 or -1: padded sums must be whole numbers.")
 
@@ -87,14 +101,21 @@ def fold_conv_by_evaluation(
 
 
 def _fold(
-    weights: Any, window: Window, groups: int, top: int | None, decide: Callable[[Ints, Ints, Ints], Decide], zero: SignOfZero
+    weights: Any,
+    window: Window,
+    groups: int,
+    top: int | None,
+    decide: Callable[[Ints, Ints, Ints], Decide],
+    zero: SignOfZero,
 ) -> ConvLayer:
     """Find the thresholds once for each set of taps that can fall inside the input."""
     kernel = integer_array(weights, 4, "kernel")
     rows = kernel.reshape(len(kernel), -1)
     cases, case_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
     if rows.shape[1] % max(cases.shape[1], 1):
-        raise NetworkError(f"the kernel has shape {kernel.shape}, which does not fit a window of {window.kernel}.")
+        raise NetworkError(
+            f"the kernel has shape {kernel.shape}, which does not fit a window of {window.kernel}."
+        )
     tau = np.empty((len(rows), len(cases)), np.int64)
     flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     for number, case in enumerate(cases):

@@ -1,4 +1,6 @@
-"""Where the taps of a sliding window fall: stride, dilation and padding of convolutions and pooling, in one or two dimensions."""
+"""Where the taps of a sliding window fall: stride, dilation and padding of convolutions and pooling, in one
+or two dimensions.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Window:
     dilation: tuple[int, int]
     pads: tuple[int, int, int, int]
 
-    def __init__(self, shape: Sequence[int], kernel: Any, stride: Any = 1, dilation: Any = 1, pads: Any = 0) -> None:
+    def __init__(
+        self, shape: Sequence[int], kernel: Any, stride: Any = 1, dilation: Any = 1, pads: Any = 0
+    ) -> None:
         for name, value, length, least in (
             ("shape", shape, 3, 1),
             ("kernel", kernel, 2, 1),
@@ -51,19 +55,27 @@ class Window:
             ("dilation", dilation, 2, 1),
             ("pads", pads, 4, 0),
         ):
-            given = (value,) * length if isinstance(value, int) and name != "shape" else tuple(int(v) for v in value)
+            given = (
+                (value,) * length
+                if isinstance(value, int) and name != "shape"
+                else tuple(int(v) for v in value)
+            )
             if len(given) != length or min(given) < least:
                 raise NetworkError(f"{name}={value!r} must be {length} whole numbers, each at least {least}.")
             object.__setattr__(self, name, given)
         if min(self.positions) < 1:
-            raise NetworkError(f"a window of {self.kernel} does not fit into {self.shape[1:]} with pads {self.pads}.")
+            raise NetworkError(
+                f"a window of {self.kernel} does not fit into {self.shape[1:]} with pads {self.pads}."
+            )
 
     @property
     def positions(self) -> tuple[int, int]:
         """Height and width of the output."""
         (top, left, bottom, right), (_, height, width) = self.pads, self.shape
         reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        return (height + top + bottom - reach[0]) // self.stride[0] + 1, (width + left + right - reach[1]) // self.stride[1] + 1
+        return (height + top + bottom - reach[0]) // self.stride[0] + 1, (
+            width + left + right - reach[1]
+        ) // self.stride[1] + 1
 
     @property
     def inputs(self) -> int:
@@ -76,7 +88,9 @@ class Window:
         _, height, width = self.shape
         rows, columns = (
             np.arange(count)[:, None] * step - pad + np.arange(size) * spread
-            for count, step, pad, size, spread in zip(self.positions, self.stride, self.pads[:2], self.kernel, self.dilation, strict=True)
+            for count, step, pad, size, spread in zip(
+                self.positions, self.stride, self.pads[:2], self.kernel, self.dilation, strict=True
+            )
         )
         y, x = rows[:, None, :, None], columns[None, :, None, :]
         inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)

@@ -1,6 +1,8 @@
-"""The last layer (paper section 3.4): match counts of K classes, exact scores, softmax and possibility outside.
+"""The last layer (paper section 3.4): match counts of K classes, exact scores,
+softmax and possibility outside.
 
-The score of class k is ``scale_k * (2 M_k - n_k) + bias_k`` in exact rationals; a tie goes to the lowest class number.
+The score of class k is ``scale_k * (2 M_k - n_k) + bias_k`` in exact rationals;
+a tie goes to the lowest class number.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Head:
     weights
         One row a class, integers: -1, 0 or +1 in a BNN.
     bias, scale
-        Exact numbers, one a class or one for all; floats are taken as the numbers they are. Scales must not be negative.
+        Exact numbers, one a class or one for all; floats are taken as the numbers they are.
+        Scales must not be negative.
 
     Examples
     --------
@@ -59,7 +62,10 @@ class Head:
         object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
         negative = next((k for k, value in enumerate(self.scale) if value < 0), None)
         if negative is not None:
-            raise NetworkError(f"scale of class {negative} is {float(self.scale[negative])}: negate its weights and use a positive scale.")
+            raise NetworkError(
+                f"scale of class {negative} is {float(self.scale[negative])}: "
+                f"negate its weights and use a positive scale."
+            )
 
     @property
     def inputs(self) -> int:
@@ -77,7 +83,9 @@ class Head:
         return np.asarray(np.abs(self.weights).sum(axis=1))
 
     def capacity(self, k: int) -> SetFunction:
-        """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity (THEORY 4, point 10)."""
+        """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity
+        (THEORY 4, point 10).
+        """
         row, n = self.weights[k].tolist(), int(self.sizes[k])
         if not n:
             raise NetworkError(f"class {k} has no literals, so nu is not defined: its score is its bias.")
@@ -92,21 +100,29 @@ class Head:
         """M of every sample and class."""
         array = np.asarray(bits)
         if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
-            raise NetworkError(f"the head reads bits of shape (samples, {self.inputs}), not {array.dtype} of shape {array.shape}.")
+            raise NetworkError(
+                f"the head reads bits of shape (samples, {self.inputs}), "
+                f"not {array.dtype} of shape {array.shape}."
+            )
         return match_counts(self.weights, array)
 
     @cached_property
     def integers(self) -> tuple[list[int], list[int], int]:
         """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit: scores compare as integers."""
         slopes = [2 * scale for scale in self.scale]
-        offsets = [bias - scale * int(size) for bias, scale, size in zip(self.bias, self.scale, self.sizes, strict=True)]
+        offsets = [
+            bias - scale * int(size)
+            for bias, scale, size in zip(self.bias, self.scale, self.sizes, strict=True)
+        ]
         unit = lcm(1, *(number.denominator for number in slopes + offsets))
         return [int(slope * unit) for slope in slopes], [int(offset * unit) for offset in offsets], unit
 
     def ranked(self, counts: Ints) -> npt.NDArray[Any]:
         """Scores times a common unit: int64 where all of them fit, else Python integers."""
         slopes, offsets, _ = self.integers
-        largest = max(abs(a) * max(int(n), 1) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True))
+        largest = max(
+            abs(a) * max(int(n), 1) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True)
+        )
         dtype = np.int64 if largest < 1 << 62 else object
         return np.asarray(counts.astype(dtype) * np.array(slopes, dtype) + np.array(offsets, dtype))
 
@@ -126,7 +142,9 @@ class Head:
         unit = self.integers[2]
         if ranked.dtype != object and unit <= 1 << 52 and np.abs(ranked).max(initial=0) <= 1 << 52:
             return np.asarray(ranked / unit)  # both are exact floats, so the quotient is correctly rounded
-        return np.array([_quotient(int(value), unit) for value in ranked.ravel()], dtype=np.float64).reshape(ranked.shape)
+        return np.array([_quotient(int(value), unit) for value in ranked.ravel()], dtype=np.float64).reshape(
+            ranked.shape
+        )
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
         """The class with the largest exact score; of equal ones the lowest number."""
@@ -142,7 +160,9 @@ class Head:
         """pi_k = exp((s_k - max s) / temperature): 1 for the best class or classes."""
         ranked = self.ranked(counts)
         if not temperature > 0:
-            raise NetworkError(f"temperature={temperature} must be positive; larger values make the distribution flatter.")
+            raise NetworkError(
+                f"temperature={temperature} must be positive; larger values make the distribution flatter."
+            )
         return np.asarray(np.exp(self._floats(ranked - ranked.max(axis=1, keepdims=True)) / temperature))
 
     def probability(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
@@ -153,7 +173,11 @@ class Head:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Head):
             return NotImplemented
-        return np.array_equal(self.weights, other.weights) and self.bias == other.bias and self.scale == other.scale
+        return (
+            np.array_equal(self.weights, other.weights)
+            and self.bias == other.bias
+            and self.scale == other.scale
+        )
 
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.bias, self.scale))
@@ -170,5 +194,7 @@ def _per_class(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
     many = np.ndim(values) > 0 and not isinstance(values, str)
     row = list(values) if many else [values.item() if isinstance(values, np.ndarray) else values] * count
     if len(row) != count:
-        raise NetworkError(f"{what} has {len(row)} values for {count} classes. Give one for each, or one for all.")
+        raise NetworkError(
+            f"{what} has {len(row)} values for {count} classes. Give one for each, or one for all."
+        )
     return tuple(Fraction(exact_number(value, f"{what} of class {k}")) for k, value in enumerate(row))

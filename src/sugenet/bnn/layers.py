@@ -1,7 +1,9 @@
-"""Layers of threshold neurons over one input space (paper section 3.3), evaluated as the definition says, in exact integers.
+"""Layers of threshold neurons over one input space (paper section 3.3), evaluated as the definition says,
+in exact integers.
 
-`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (THEORY 3.1): a feature with levels 0..t stands for its
-t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255 bits that are never written out.
+`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (THEORY 3.1): a feature with levels
+0..t stands for its t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255 bits that
+are never written out.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from sugenet.errors import CapacityError, NetworkError
 __all__ = ["DenseLayer", "LevelLayer", "Theta", "check_size", "check_tau", "exact_thetas", "match_counts"]
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
-"""For each neuron an enclosure of its threshold on real values; both ends are equal where the threshold is rational."""
+"""For each neuron an enclosure of its threshold on real values;
+both ends are equal where the threshold is rational.
+"""
 
 
 def check_size(weights: Ints, top: int = 1) -> None:
@@ -32,10 +36,14 @@ def check_size(weights: Ints, top: int = 1) -> None:
 
 
 def check_tau(tau: Ints) -> None:
-    """Refuse thresholds so far from all match counts that a difference of the two, or twice it, could leave 64 bits."""
+    """Refuse thresholds so far from all match counts that a difference of the two, or twice it,
+    could leave 64 bits.
+    """
     if tau.size and max(int(tau.max()), -int(tau.min())) > 1 << 62:
         place = int(np.argmax(np.abs(tau // 2)))
-        raise NetworkError(f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same.")
+        raise NetworkError(
+            f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same."
+        )
 
 
 def match_counts(weights: Ints, bits: Bits) -> Ints:
@@ -45,7 +53,8 @@ def match_counts(weights: Ints, bits: Bits) -> Ints:
 
 
 def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
-    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the tau of whole numbers.
+    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
+    tau of whole numbers.
 
     `lowest` is the least sum of each neuron, where its match count is 0.
     """
@@ -60,21 +69,30 @@ def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
             try:
                 low, high = (Fraction(exact_number(end, f"theta of neuron {j + 1}")) for end in key)
             except (CapacityError, ValueError) as error:
-                raise NetworkError(f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed.") from error
+                raise NetworkError(
+                    f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed."
+                ) from error
             if low > high:
                 raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
             known[key] = low, high
         found.append(known[key])
-    for j, (ends, count, size, least) in enumerate(zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)):
+    for j, (ends, count, size, least) in enumerate(
+        zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)
+    ):
         first, last = (min(max(ceil(end) - least, 0), size + 1) for end in ends)
         if not first <= min(max(count, 0), size + 1) <= last:
-            raise NetworkError(f"theta of neuron {j + 1}, about {float(ends[0])}, does not fit its tau={count} on whole numbers.")
+            raise NetworkError(
+                f"theta of neuron {j + 1}, about {float(ends[0])}, "
+                f"does not fit its tau={count} on whole numbers."
+            )
     return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
 class _Thresholds:
-    """What both kinds of layer share: integer weights, thresholds, and what folding noticed about each neuron."""
+    """What both kinds of layer share: integer weights, thresholds,
+    and what folding noticed about each neuron.
+    """
 
     weights: Ints
     tau: Ints
@@ -86,7 +104,9 @@ class _Thresholds:
     def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
         rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
         if len(rows) != len(taus):
-            raise NetworkError(f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each.")
+            raise NetworkError(
+                f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each."
+            )
         check_size(rows)
         check_tau(taus)
         object.__setattr__(self, "weights", rows)
@@ -110,7 +130,9 @@ class _Thresholds:
         return len(self.tau)
 
     def column(self, place: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them, some with weight 0."""
+        """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them,
+        some with weight 0.
+        """
         return np.arange(self.outputs), self.weights[:, place]
 
     def __eq__(self, other: object) -> bool:
@@ -177,9 +199,11 @@ class DenseLayer(_Thresholds):
 
 
 class LevelLayer(_Thresholds):
-    """Neurons over integer features: feature i has levels 0..tops[i], each level step one literal with the feature's weight.
+    """Neurons over integer features: feature i has levels 0..tops[i],
+    each level step one literal with the feature's weight.
 
-    The match count is the level where the weight is positive and what is left to the top where it is negative.
+    The match count is the level where the weight is positive and what is left to the top
+    where it is negative.
 
     Parameters
     ----------
@@ -188,8 +212,9 @@ class LevelLayer(_Thresholds):
     tops
         The largest level of each feature.
     theta
-        What tau keeps for whole numbers only: the threshold on the weighted sum s of real values in 0..top, one number a neuron, or
-        (low, high) where it is known to lie between two. The neuron is active where s >= high, and not where s < low. None: unknown.
+        What tau keeps for whole numbers only: the threshold on the weighted sum s of real values in 0..top,
+        one number a neuron, or (low, high) where it is known to lie between two. The neuron is active where
+        s >= high, and not where s < low. None: unknown.
 
     Examples
     --------
@@ -203,27 +228,38 @@ class LevelLayer(_Thresholds):
     tops: Ints
     theta: Theta | None
 
-    def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None) -> None:
+    def __init__(
+        self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None
+    ) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
         highest = integer_array(tops, 1, "tops")
         if len(highest) != self.inputs:
             raise NetworkError(f"{len(highest)} tops for {self.inputs} features. Every feature has one.")
         if (highest < 0).any():
-            raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
+            raise NetworkError(
+                f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top."
+            )
         if highest.size and int(np.abs(self.weights).max(initial=1)) * sum(highest.tolist()) >= 1 << 31:
             raise NetworkError("the levels are too many: match counts must stay below 2^31.")
         object.__setattr__(self, "tops", highest)
         lowest = np.minimum(self.weights, 0) @ highest
-        object.__setattr__(self, "theta", None if theta is None else exact_thetas(theta, self.tau, self.sizes, lowest))
+        object.__setattr__(
+            self, "theta", None if theta is None else exact_thetas(theta, self.tau, self.sizes, lowest)
+        )
 
     def match_counts(self, levels: Any) -> Ints:
         """M of every sample and neuron, from the levels of the features."""
         array = integer_array(levels, 2, "levels")
         if array.shape[1] != self.inputs:
-            raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {self.inputs} features.")
+            raise NetworkError(
+                f"levels has {array.shape[1]} columns, but the layer reads {self.inputs} features."
+            )
         if ((array < 0) | (array > self.tops)).any():
             row, column = (int(index) for index in np.argwhere((array < 0) | (array > self.tops))[0])
-            raise NetworkError(f"level {array[row, column]} of feature {column} in sample {row} is not in 0..{self.tops[column]}.")
+            raise NetworkError(
+                f"level {array[row, column]} of feature {column} in sample {row} is not "
+                f"in 0..{self.tops[column]}."
+            )
         return np.asarray(array @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
 
     def activity(self, levels: Any) -> Bits:
@@ -242,7 +278,9 @@ class LevelLayer(_Thresholds):
 
     def unrolled(self) -> DenseLayer:
         """The same neurons over thermometer bits, feature by feature, lowest level first."""
-        return DenseLayer(np.repeat(self.weights, self.tops, axis=1), self.tau, flipped=self.flipped, ties=self.ties)
+        return DenseLayer(
+            np.repeat(self.weights, self.tops, axis=1), self.tau, flipped=self.flipped, ties=self.ties
+        )
 
     def neuron(self, j: int) -> Neuron:
         """Neuron j, numbered from 1, over thermometer bits."""
@@ -255,7 +293,11 @@ class LevelLayer(_Thresholds):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LevelLayer):
             return NotImplemented
-        return _Thresholds.__eq__(self, other) and np.array_equal(self.tops, other.tops) and self.theta == other.theta
+        return (
+            _Thresholds.__eq__(self, other)
+            and np.array_equal(self.tops, other.tops)
+            and self.theta == other.theta
+        )
 
     def __hash__(self) -> int:
         return hash((_Thresholds.__hash__(self), self.tops.tobytes(), self.theta))
@@ -264,7 +306,12 @@ class LevelLayer(_Thresholds):
 def _bits(bits: Any, n: int) -> Bits:
     array = np.asarray(bits)
     if array.dtype != bool:
-        raise NetworkError(f"bits have dtype {array.dtype}, but True and False are needed: write x > 0 for bipolar x.")
+        raise NetworkError(
+            f"bits have dtype {array.dtype}, but True and False are needed: write x > 0 for bipolar x."
+        )
     if array.ndim != 2 or array.shape[1] != n:
-        raise NetworkError(f"bits have shape {array.shape}, but the layer reads samples of {n} bits: give shape (samples, {n}).")
+        raise NetworkError(
+            f"bits have shape {array.shape}, but the layer reads samples of {n} bits: "
+            f"give shape (samples, {n})."
+        )
     return array

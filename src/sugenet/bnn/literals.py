@@ -1,6 +1,7 @@
 """Literals and the polarized encoding of bipolar vectors (paper section 3.1, Remarks 1 and 2).
 
-A literal is a signed coordinate number: `+i` stands for the paper's i^+ ("x_i is +1"), `-i` for i^- ("x_i is -1"), i from 1.
+A literal is a signed coordinate number: `+i` stands for the paper's i^+ ("x_i is +1"),
+`-i` for i^- ("x_i is -1"), i from 1.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from typing import Any, TypeAlias
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
 
-__all__ = ["Literal", "active_set", "bipolar", "decode", "lam_of", "match_bits", "match_count", "polarize", "tau_of"]
+__all__ = [
+    "Literal",
+    "active_set",
+    "bipolar",
+    "decode",
+    "lam_of",
+    "match_bits",
+    "match_count",
+    "polarize",
+    "tau_of",
+]
 
 Literal: TypeAlias = int
 
@@ -81,7 +92,9 @@ def match_bits(weights: Sequence[Any], x: Iterable[Any]) -> tuple[int, ...]:
     values = bipolar(x)
     if len(values) != len(weights):
         raise NetworkError(f"x has {len(values)} coordinates but there are {len(weights)} weights.")
-    return tuple(int((weight > 0) == (value > 0)) for weight, value in zip(weights, values, strict=True) if weight)
+    return tuple(
+        int((weight > 0) == (value > 0)) for weight, value in zip(weights, values, strict=True) if weight
+    )
 
 
 def match_count(lam: Iterable[Literal], x: Iterable[Any]) -> int:
@@ -90,7 +103,8 @@ def match_count(lam: Iterable[Literal], x: Iterable[Any]) -> int:
 
 
 def tau_of(theta: Any, n: int) -> int:
-    """Least match count that makes the bipolar sum s = 2M - n reach theta: ceil((theta + n) / 2), in exact arithmetic.
+    """Least match count that makes the bipolar sum s = 2M - n reach theta: ceil((theta + n) / 2),
+    in exact arithmetic.
 
     Examples
     --------

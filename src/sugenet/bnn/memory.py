@@ -1,4 +1,6 @@
-"""How much memory there is, asked before much of it is taken: a question that does not fit is refused, not the machine taken down."""
+"""How much memory there is, asked before much of it is taken: a question that does not fit is refused, not
+the machine taken down.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _UNKNOWN = 1 << 32
 
 
 def available() -> int:
-    """Bytes that this process can still take: of the machine, its control group and its own limit the least."""
+    """Bytes that this process can still take: of the machine,
+    its control group and its own limit the least.
+    """
     return max(0, min(_of_machine(), _of_group(), _of_process()))
 
 
@@ -40,7 +44,10 @@ def make_sure(needed: int, what: str, instead: str) -> None:
         return
     free = int(_SHARE * available())
     if needed > free:
-        raise TooLargeError(f"{what} would take {size_words(needed)} of memory, and a step may take {size_words(free)} here. {instead}")
+        raise TooLargeError(
+            f"{what} would take {size_words(needed)} of memory, and a step may take "
+            f"{size_words(free)} here. {instead}"
+        )
 
 
 def size_words(size: int) -> str:
@@ -62,8 +69,13 @@ def _of_machine() -> int:
 
 
 def _of_group() -> int:
-    """What a container leaves, where there is one: its limit and what is used of it, files that can be read again aside."""
-    for folder, limit, used in (("", "memory.max", "memory.current"), ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes")):
+    """What a container leaves, where there is one: its limit and what is used of it,
+    files that can be read again aside.
+    """
+    for folder, limit, used in (
+        ("", "memory.max", "memory.current"),
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
         place = Path("/sys/fs/cgroup", folder)
         try:
             rows = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())

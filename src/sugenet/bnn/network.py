@@ -1,6 +1,7 @@
 """A network: encoder, layers, head (paper section 3.3). Frozen; numbers in, numbers out, packed words inside.
 
-Layers are numbered from 1, and so are neurons, like the literals by which the next layer names them; classes from 0.
+Layers are numbered from 1, and so are neurons, like the literals by which the next layer names
+them; classes from 0.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ class Network(Drawn):
     classes
         Names of the classes; ``"0"``, ``"1"``, ... unless given.
     notes
-        Anything worth keeping with the model, as text: where it came from, its measured accuracy. Not part of what it is.
+        Anything worth keeping with the model, as text: where it came from, its measured accuracy.
+        Not part of what it is.
     source
-        How its numbers are those of the file it was read from, for questions about that file. Not part of what it is.
+        How its numbers are those of the file it was read from, for questions about that file.
+        Not part of what it is.
 
     Examples
     --------
@@ -81,9 +84,15 @@ class Network(Drawn):
         source: Source | None = None,
     ) -> None:
         kept = tuple(layers)
-        names = tuple(str(k) for k in range(head.outputs)) if classes is None else tuple(str(name) for name in classes)
+        names = (
+            tuple(str(k) for k in range(head.outputs))
+            if classes is None
+            else tuple(str(name) for name in classes)
+        )
         if len(names) != head.outputs or len(set(names)) < len(names):
-            raise NetworkError(f"class names {list(names)} do not fit {head.outputs} classes: give each a name of its own.")
+            raise NetworkError(
+                f"class names {list(names)} do not fit {head.outputs} classes: give each a name of its own."
+            )
         object.__setattr__(self, "encoder", encoder)
         object.__setattr__(self, "layers", kept)
         object.__setattr__(self, "head", head)
@@ -95,7 +104,9 @@ class Network(Drawn):
             tops = tops_of(layer)
             if tops is not None:
                 if number > 1:
-                    raise NetworkError(f"layer {number} reads levels, but only the first layer can: later ones read bits.")
+                    raise NetworkError(
+                        f"layer {number} reads levels, but only the first layer can: later ones read bits."
+                    )
                 if encoder.tops != tops:
                     raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
                 width = layer.inputs
@@ -113,12 +124,13 @@ class Network(Drawn):
         kept = tuple(layers)
         return cls(Encoder.of_bits(kept[0].inputs if kept else head.inputs), kept, head, **about)
 
-    # -- evaluation ------------------------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def match_counts(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> Ints:
         """Match counts of the classes for raw samples, one row a sample.
 
-        ``engine="definition"`` evaluates layer by layer as the definition says; the others use packed words and give the same.
+        ``engine="definition"`` evaluates layer by layer as the definition says; the others use packed words
+        and give the same.
         """
         parts = [self._counts(chunk, engine, threads) for chunk in self._chunks(X)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
@@ -142,7 +154,9 @@ class Network(Drawn):
 
     @property
     def reads_reals(self) -> bool:
-        """Whether the first layer knows its thresholds as real numbers, so that inputs between the levels have a meaning too."""
+        """Whether the first layer knows its thresholds as real numbers, so that inputs between the levels
+        have a meaning too.
+        """
         return bool(self.layers) and getattr(self.layers[0], "theta", None) is not None
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[Bits]:
@@ -166,11 +180,15 @@ class Network(Drawn):
     def _packed(self) -> dict[str, Packed | Unpacked]:
         return {}
 
-    def predict(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> npt.NDArray[np.intp]:
+    def predict(
+        self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
+    ) -> npt.NDArray[np.intp]:
         """Class of each raw sample; a tie goes to the lowest number."""
         return self.head.classes(self.match_counts(X, engine, threads))
 
-    def logits(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> npt.NDArray[np.float64]:
+    def logits(
+        self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
+    ) -> npt.NDArray[np.float64]:
         """Scores of the classes."""
         return self.head.logits(self.match_counts(X, engine, threads))
 
@@ -190,7 +208,7 @@ class Network(Drawn):
         for start in range(0, max(len(array), 1), CHUNK):
             yield array[start : start + CHUNK]
 
-    # -- looking inside --------------------------------------------------------------------------------------------------------
+    # -- looking inside --------------------------------------------------------------------------------------
 
     def trace(self, x: Any) -> Trace:
         """Every layer's match counts, thresholds and activity for one raw sample."""
@@ -203,7 +221,10 @@ class Network(Drawn):
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
         if not 1 <= number <= len(self.layers):
-            raise NetworkError(f"there is no layer {number}: the network has {many(len(self.layers), 'hidden layer')}, numbered from 1.")
+            raise NetworkError(
+                f"there is no layer {number}: the network has {many(len(self.layers), 'hidden layer')}, "
+                f"numbered from 1."
+            )
         return self.layers[number - 1]
 
     def neuron(self, layer: int, j: int) -> Neuron:
@@ -211,10 +232,14 @@ class Network(Drawn):
         try:
             return self.layer(layer).neuron(j)
         except NetworkError as error:
-            raise NetworkError(f"layer {layer}: {error}" if 1 <= layer <= len(self.layers) else str(error)) from None
+            raise NetworkError(
+                f"layer {layer}: {error}" if 1 <= layer <= len(self.layers) else str(error)
+            ) from None
 
     def words(self, layer: int, literal: int) -> str:
-        """What an input literal of a layer says, in the words of the encoder or as a neuron of the layer before."""
+        """What an input literal of a layer says, in the words of the encoder or as a neuron
+        of the layer before.
+        """
         place = abs(literal) - 1
         if layer == 1:
             return self.encoder.words(place, literal > 0)
@@ -222,7 +247,9 @@ class Network(Drawn):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the network computes and what its inputs and classes are called; notes and source do not count."""
+        """SHA-256 of what the network computes and what its inputs and classes are called;
+        notes and source do not count.
+        """
         digest = hashlib.sha256(b"sugenet network 1\n")
         known: dict[Any, bytes] = {}
         for coding in self.encoder.codings:
@@ -241,12 +268,20 @@ class Network(Drawn):
             if isinstance(layer, LevelLayer | ConvLayer) and layer.theta is not None:
                 digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
         _digest_arrays(digest, [self.head.weights])
-        digest.update(json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode())
+        digest.update(
+            json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode()
+        )
         return digest.hexdigest()
 
     def __str__(self) -> str:
-        shape = "-".join(str(size) for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs))
-        return f"network {shape} over {many(self.encoder.features, 'feature')}, classes {', '.join(self.classes)}"
+        shape = "-".join(
+            str(size)
+            for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs)
+        )
+        return (
+            f"network {shape} over {many(self.encoder.features, 'feature')}, "
+            f"classes {', '.join(self.classes)}"
+        )
 
 
 def _digest_arrays(digest: Any, arrays: list[Any]) -> None:

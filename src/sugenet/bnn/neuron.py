@@ -1,4 +1,6 @@
-"""A hidden neuron as the pair (Lam, tau): active iff at least tau of the literals Lam hold (paper section 3.2)."""
+"""A hidden neuron as the pair (Lam, tau): active iff at least tau of the literals Lam hold
+(paper section 3.2).
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ class Neuron:
     Parameters
     ----------
     weights
-        One integer for each input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1, 0 or +1; a larger
-        size counts the literal that many times (it arises when `simplify` merges neurons that are the same).
+        One integer for each input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1,
+        0 or +1; a larger size counts the literal that many times (it arises when `simplify` merges neurons
+        that are the same).
     tau
         Least match count that activates. Any integer: see `kind`.
 
@@ -90,7 +93,9 @@ class Neuron:
         """M: how many literals of Lam hold in x."""
         held = active_set(x)
         if len(held) != len(self.weights):
-            raise NetworkError(f"x has {len(held)} coordinates, but the neuron has {len(self.weights)} inputs.")
+            raise NetworkError(
+                f"x has {len(held)} coordinates, but the neuron has {len(self.weights)} inputs."
+            )
         return sum(abs(self.weights[abs(literal) - 1]) for literal in held & self.lam)
 
     def active(self, x: Iterable[Any]) -> bool:
@@ -98,7 +103,9 @@ class Neuron:
         return self.match_count(x) >= self.tau
 
     def capacity(self) -> SetFunction:
-        """The paper's mu_{w,tau} over the 2n literals; a weighted threshold where literals count more than once."""
+        """The paper's mu_{w,tau} over the 2n literals; a weighted threshold where literals
+        count more than once.
+        """
         literals = Criteria.literals(len(self.weights))
         if all(abs(weight) <= 1 for weight in self.weights):
             return CardinalityThreshold(self.lam, self.tau, literals)
@@ -115,17 +122,23 @@ class Neuron:
         return self.capacity().focal_count()
 
     def negated(self) -> Neuron:
-        """The neuron that is active exactly when this one is not: opposite literals, at least n - tau + 1 of them."""
+        """The neuron that is active exactly when this one is not: opposite literals,
+        at least n - tau + 1 of them.
+        """
         return Neuron((-weight for weight in self.weights), self.size - self.tau + 1)
 
     def turn(self, x: Iterable[Any]) -> Turn:
-        """Least number of inputs to flip so that the neuron changes, and how many ways there are (THEORY 4, point 15)."""
+        """Least number of inputs to flip so that the neuron changes,
+        and how many ways there are (THEORY 4, point 15).
+        """
         if self.kind != "threshold":
             return Turn(None, 0)
         weights, needed = self._movable(x)
         if set(weights) <= {0, 1}:
             return Turn(needed, comb(sum(weights), needed))
-        least = min(mask.bit_count() for mask in islice(ranked_minimal_sets(weights, needed, [1] * len(weights)), 1))
+        least = min(
+            mask.bit_count() for mask in islice(ranked_minimal_sets(weights, needed, [1] * len(weights)), 1)
+        )
         of_least = sum(1 for _ in self._sets_of(weights, needed, least))
         return Turn(least, of_least)
 
@@ -135,16 +148,25 @@ class Neuron:
             return iter(())
         weights, needed = self._movable(x)
         least = next(ranked_minimal_sets(weights, needed, [1] * len(weights))).bit_count()
-        return (frozenset(place + 1 for place in bits(mask)) for mask in self._sets_of(weights, needed, least))
+        return (
+            frozenset(place + 1 for place in bits(mask)) for mask in self._sets_of(weights, needed, least)
+        )
 
     def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
-        """For each coordinate how much its flip moves M towards the other side of tau, and how much is needed."""
+        """For each coordinate how much its flip moves M towards the other side of tau,
+        and how much is needed.
+        """
         held = active_set(x)
         m = self.match_count([1 if i in held else -1 for i in range(1, len(self.weights) + 1)])
         matched = held & self.lam
         if m >= self.tau:
-            return [abs(w) if (i * ((w > 0) - (w < 0))) in matched else 0 for i, w in enumerate(self.weights, start=1)], m - self.tau + 1
-        return [0 if (i * ((w > 0) - (w < 0))) in matched else abs(w) for i, w in enumerate(self.weights, start=1)], self.tau - m
+            return [
+                abs(w) if (i * ((w > 0) - (w < 0))) in matched else 0
+                for i, w in enumerate(self.weights, start=1)
+            ], m - self.tau + 1
+        return [
+            0 if (i * ((w > 0) - (w < 0))) in matched else abs(w) for i, w in enumerate(self.weights, start=1)
+        ], self.tau - m
 
     @staticmethod
     def _sets_of(weights: list[int], needed: int, size: int) -> Iterator[int]:
@@ -169,4 +191,6 @@ def _whole(value: Any, what: str) -> int:
             return number
     except (TypeError, ValueError, OverflowError):
         pass
-    raise NetworkError(f"{what} is {value!r}, which is not a whole number. Take the signs of real weights first.")
+    raise NetworkError(
+        f"{what} is {value!r}, which is not a whole number. Take the signs of real weights first."
+    )

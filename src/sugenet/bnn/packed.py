@@ -1,7 +1,8 @@
 """The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`.
 
-Layers of one kind that follow each other run together: convolutions and pooling as maps, dense layers as rows of words. A dense layer
-behind maps has its columns put in the order of the packed maps once, here, so that it reads their words as they are.
+Layers of one kind that follow each other run together: convolutions and pooling as maps, dense layers as rows
+of words. A dense layer behind maps has its columns put in the order of the packed maps once, here, so that it
+reads their words as they are.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ _Values: TypeAlias = npt.NDArray[Any]
 _COPIES = 1 << 20
 
 
-def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
+def unmerged(
+    weights: Sequence[Ints],
+) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
     """Split weights larger than 1 into several inputs that are copies of one another.
 
-    Returns weights in -1, 0, +1 for each layer, which original input each input of the first one copies, and which original neuron
-    each row of every later layer's inputs copies.
+    Returns weights in -1, 0, +1 for each layer, which original input each input of the first one copies, and
+    which original neuron each row of every later layer's inputs copies.
     """
     signs: list[npt.NDArray[np.int8]] = []
     copies: list[npt.NDArray[np.intp]] = []
@@ -58,11 +61,13 @@ def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.N
         repeats = np.maximum(np.abs(rows).max(axis=0, initial=0), 1)
         if int(repeats.sum()) > _COPIES:
             raise TooLargeError(
-                f"weights of up to {int(repeats.max())} would need {int(repeats.sum()):,} packed inputs; the limit is {_COPIES:,}. "
-                "Evaluate this network with engine='definition'."
+                f"weights of up to {int(repeats.max())} would need {int(repeats.sum()):,} packed inputs; the "
+                f"limit is {_COPIES:,}. Evaluate this network with engine='definition'."
             )
         source = np.repeat(np.arange(rows.shape[1]), repeats)
-        turn = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)  # 0, 1, ... within the copies of an input
+        turn = np.arange(len(source)) - np.repeat(
+            np.cumsum(repeats) - repeats, repeats
+        )  # 0, 1, ... within the copies of an input
         wide = rows[:, source]
         signs.append(np.where(np.abs(wide) > turn, np.sign(wide), 0).astype(np.int8))
         copies.append(source)
@@ -73,13 +78,19 @@ def unmerged(weights: Sequence[Ints]) -> tuple[list[npt.NDArray[np.int8]], npt.N
 
 @dataclass(frozen=True)
 class Plain:
-    """A layer that runs as the definition says: one over levels that is no convolution, or a kernel with very large weights."""
+    """A layer that runs as the definition says: one over levels that is no convolution,
+    or a kernel with very large weights.
+    """
 
     layer: Layer
 
     def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
         """Activity of the layer."""
-        return fast_levels(self.layer, values) if isinstance(self.layer, LevelLayer) else self.layer.activity(values)
+        return (
+            fast_levels(self.layer, values)
+            if isinstance(self.layer, LevelLayer)
+            else self.layer.activity(values)
+        )
 
     def hidden(self, values: _Values) -> list[Bits]:
         """The same, as a list of one."""
@@ -94,9 +105,15 @@ class Maps:
 
     @classmethod
     def of(cls, layers: Sequence[Layer], engine: Any) -> Maps:
-        """Pack kernels; flat bits of few channels are read as levels 0 and 1, which gives the same match counts."""
+        """Pack kernels; flat bits of few channels are read as levels 0 and 1,
+        which gives the same match counts.
+        """
         few = layers[0].window.shape[0] <= _FEW_CHANNELS if isinstance(layers[0], ConvLayer) else False
-        return cls(PackedMaps([_packed_map(layer, read_bytes=few and layer is layers[0]) for layer in layers], engine))
+        return cls(
+            PackedMaps(
+                [_packed_map(layer, read_bytes=few and layer is layers[0]) for layer in layers], engine
+            )
+        )
 
     def words(self, values: _Values, threads: int | None = None) -> npt.NDArray[np.uint64]:
         """The packed maps of the last layer, one row of words a sample."""
@@ -110,7 +127,10 @@ class Maps:
     def hidden(self, values: _Values) -> list[Bits]:
         """Activity of every layer."""
         found = self.maps.hidden(self._inputs(values))
-        return [unpack_maps(words, layer.output_shape[0]) for words, layer in zip(found, self.maps.layers, strict=True)]
+        return [
+            unpack_maps(words, layer.output_shape[0])
+            for words, layer in zip(found, self.maps.layers, strict=True)
+        ]
 
     def _inputs(self, values: _Values) -> _Values:
         return pack_maps(values, self.maps.layers[0].slide.shape) if self.maps.top is None else values
@@ -127,7 +147,9 @@ class Rows:
     firsts: tuple[Bits, ...]
     """For each layer, which of its outputs are the first copy of a neuron."""
     shift: int
-    """By how much the match counts of the first layer are too large: bits behind the last channel of maps in front, which always match."""
+    """By how much the match counts of the first layer are too large: bits behind the last channel of maps in
+    front, which always match.
+    """
     network: PackedNetwork
     """The last of the layers is its head."""
 
@@ -140,12 +162,23 @@ class Rows:
         signs, inputs, sources = unmerged([first, *weights[1:]])
         thresholds = [tau[source] for tau, source in zip(taus, sources, strict=False)] + [taus[-1]]
         thresholds[0] = thresholds[0] + shift
-        signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]  # kernels need at least one of each
+        signs = [
+            np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs
+        ]  # kernels need at least one of each
         thresholds = [np.pad(tau, (0, int(not len(tau))), constant_values=1) for tau in thresholds]
-        *layers, last = (PackedLayer.from_arrays(rows, tau, engine=engine) for rows, tau in zip(signs, thresholds, strict=True))
+        *layers, last = (
+            PackedLayer.from_arrays(rows, tau, engine=engine)
+            for rows, tau in zip(signs, thresholds, strict=True)
+        )
         plain = np.array_equal(inputs, np.arange(len(inputs)))
         firsts = tuple(np.diff(source, prepend=-1) > 0 for source in sources)
-        return cls(None if plain else inputs, copies, (*firsts, np.ones(len(taus[-1]), bool)), shift, PackedNetwork(layers, last))
+        return cls(
+            None if plain else inputs,
+            copies,
+            (*firsts, np.ones(len(taus[-1]), bool)),
+            shift,
+            PackedNetwork(layers, last),
+        )
 
     def words(self, bits: Bits) -> npt.NDArray[np.uint64]:
         """Pack flat bits."""
@@ -177,7 +210,9 @@ class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
     stages: tuple[Plain | Maps | Rows, ...]
-    """What runs in front of the last dense layers: each gives flat bits, but the words of maps go on as they are."""
+    """What runs in front of the last dense layers: each gives flat bits,
+    but the words of maps go on as they are.
+    """
     tail: Rows
     """The last dense layers and the head."""
 
@@ -194,11 +229,15 @@ class Packed:
                 stages.append(Maps.of(part, engine))
             else:
                 rows = [layer for layer in part if isinstance(layer, DenseLayer)]
-                stages.append(Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine))
+                stages.append(
+                    Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine)
+                )
         rows = [layer for layer in dense if isinstance(layer, DenseLayer)]
         taus = [*(layer.tau for layer in rows), np.zeros(head.outputs, np.int64)]
         before = stages[-1].maps if stages and isinstance(stages[-1], Maps) else None
-        return cls(tuple(stages), Rows.of([*(layer.weights for layer in rows), head.weights], taus, before, engine))
+        return cls(
+            tuple(stages), Rows.of([*(layer.weights for layer in rows), head.weights], taus, before, engine)
+        )
 
     def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
         """Match counts of the classes, from what the first layer reads."""
@@ -222,11 +261,15 @@ class Packed:
             values = stage.bits(values, threads)
         if isinstance(last, Maps):
             return self.tail.match_counts(last.words(values, threads), threads)
-        return self.tail.match_counts(self.tail.words(values if last is None else last.bits(values, threads)), threads)
+        return self.tail.match_counts(
+            self.tail.words(values if last is None else last.bits(values, threads)), threads
+        )
 
     def _chunks(self, inputs: _Values) -> Iterator[_Values]:
         sizes = [stage.maps.output_shape for stage in self.stages if isinstance(stage, Maps)]
-        widest = max((8 * words_for(channels) * height * width for channels, height, width in sizes), default=0)
+        widest = max(
+            (8 * words_for(channels) * height * width for channels, height, width in sizes), default=0
+        )
         step = max(64, _CHUNK_BYTES // widest) if widest else max(1, len(inputs))
         for start in range(0, max(len(inputs), 1), step):
             yield inputs[start : start + step]
@@ -252,7 +295,9 @@ class Unpacked:
 
 
 def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed | Unpacked:
-    """A network for an engine; where any will do and the weights are too large to be packed, as the definition says."""
+    """A network for an engine; where any will do and the weights are too large to be packed,
+    as the definition says.
+    """
     try:
         return Packed.of(layers, head, engine)
     except TooLargeError:
@@ -262,7 +307,11 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
 
 
 def _all_of(stage: Plain | Maps | Rows, values: _Values) -> list[Bits]:
-    return [*stage.hidden(stage.words(values)), stage.bits(values)] if isinstance(stage, Rows) else stage.hidden(values)
+    return (
+        [*stage.hidden(stage.words(values)), stage.bits(values)]
+        if isinstance(stage, Rows)
+        else stage.hidden(values)
+    )
 
 
 def _kind(layer: Layer) -> type:
@@ -272,7 +321,10 @@ def _kind(layer: Layer) -> type:
         return Maps
     if not isinstance(layer, ConvLayer) or not layer.weights.size:
         return Plain
-    largest, spread = int(np.abs(layer.weights).max()), layer.weights.size * layer.groups  # kernels are packed over all channels
+    largest, spread = (
+        int(np.abs(layer.weights).max()),
+        layer.weights.size * layer.groups,
+    )  # kernels are packed over all channels
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 
@@ -280,7 +332,9 @@ def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
     assert isinstance(layer, ConvLayer | PoolLayer)
     window = layer.window
     if isinstance(layer, PoolLayer):
-        return PackedPool(window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every)
+        return PackedPool(
+            window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every
+        )
     return PackedConv.from_arrays(
         layer.weights,
         layer.tau.reshape(len(layer.weights), -1),
@@ -294,10 +348,11 @@ def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
 
 
 def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:
-    """Weights over the bits of packed maps, how many times the words are to be repeated, and how many bits match in any case.
+    """Weights over the bits of packed maps, how many times the words are to be repeated, and how many bits
+    match in any case.
 
-    Bits behind the last channel of a pixel are always 0. Where no weight is 0 they get the weight -1, which always matches: the faster
-    kernel for layers without zeros can run. Elsewhere they get 0.
+    Bits behind the last channel of a pixel are always 0. Where no weight is 0 they get the weight -1, which
+    always matches: the faster kernel for layers without zeros can run. Elsewhere they get 0.
     """
     columns = map_columns(maps.output_shape)
     copies = max(1, int(np.abs(weights).max(initial=0)))
@@ -310,7 +365,9 @@ def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:
 
 
 def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Activity of a level layer by a floating-point matrix product that is exact: every partial sum is an integer below 2^24 or 2^53."""
+    """Activity of a level layer by a floating-point matrix product that is exact: every partial sum is an
+    integer below 2^24 or 2^53.
+    """
     largest = int(layer.sizes.max(initial=0))
     dtype = np.float32 if largest < 1 << 24 else np.float64
     sums = levels.astype(dtype) @ layer.weights.T.astype(dtype)

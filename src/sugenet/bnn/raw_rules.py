@@ -1,7 +1,9 @@
-"""Rules of a first-layer neuron in raw features: minimal conditions, each on the value of one feature, that activate it (THEORY 3.1).
+"""Rules of a first-layer neuron in raw features: minimal conditions, each on the value of one feature, that
+activate it (THEORY 3.1).
 
-A feature whose value has state s makes g(s) of its literals hold. A condition "g >= v" on a feature guarantees v matches, so a rule is a
-level v for each feature whose levels sum to tau, minimal when no level can be lowered. For features of one bit these are the focal sets.
+A feature whose value has state s makes g(s) of its literals hold. A condition "g >= v" on a feature
+guarantees v matches, so a rule is a level v for each feature whose levels sum to tau, minimal when no level
+can be lowered. For features of one bit these are the focal sets.
 """
 
 from __future__ import annotations
@@ -81,7 +83,10 @@ class RawNeuron:
     @cached_property
     def _levels(self) -> list[list[int]]:
         """For each feature the different gains over what it always gives, rising from 0."""
-        return [sorted({count - min(c for c in counts if c >= 0) for count in counts if count >= 0}) for counts in self.matches]
+        return [
+            sorted({count - min(c for c in counts if c >= 0) for count in counts if count >= 0})
+            for counts in self.matches
+        ]
 
     @cached_property
     def need(self) -> int:
@@ -130,18 +135,25 @@ class RawNeuron:
         if work > _COUNT_WORK:
             return None
         total = 0
-        for excess in range(max(steps, default=0)):  # rules whose sum exceeds the need by this much: all steps must be larger
+        for excess in range(
+            max(steps, default=0)
+        ):  # rules whose sum exceeds the need by this much: all steps must be larger
             target = self.need + excess
             ways = [1] + [0] * target
             for levels in self._levels:
                 allowed = [b for a, b in pairwise(levels) if b - a > excess]
                 if allowed:
-                    ways = [w + sum(ways[s - level] for level in allowed if level <= s) for s, w in enumerate(ways)]
+                    ways = [
+                        w + sum(ways[s - level] for level in allowed if level <= s)
+                        for s, w in enumerate(ways)
+                    ]
             total += ways[target]
         return total
 
     def turn(self, states: Any) -> tuple[int, RawRule] | None:
-        """The least number of features to change so that the neuron turns, with one such change; None when nothing turns it."""
+        """The least number of features to change so that the neuron turns, with one such change;
+        None when nothing turns it.
+        """
         now = [counts[int(state)] for counts, state in zip(self.matches, states, strict=True)]
         missing = self.tau - sum(now)
         towards = 1 if missing > 0 else -1

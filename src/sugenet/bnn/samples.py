@@ -1,6 +1,8 @@
-"""Raw samples as rows in the order of a network's features: by name where they have names, else in their own order and shape.
+"""Raw samples as rows in the order of a network's features: by name where they have names,
+else in their own order and shape.
 
-Tables and rows of other libraries are known by what they offer (columns, an index, keys), so that none of them need be installed.
+Tables and rows of other libraries are known by what they offer (columns, an index, keys), so that none of
+them need be installed.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
     Parameters
     ----------
     X
-        Rows of values in the order of the features; samples in the shape of the source, or one of them; or something with names: a data
-        frame, a mapping from names to values for one sample, or a list of such. Names must be those of the features, in any order. Whole
-        numbers from 0 that are no names stand for the numbers of the features, as in a frame that was made without names.
+        Rows of values in the order of the features; samples in the shape of the source, or one of them; or
+        something with names: a data frame, a mapping from names to values for one sample, or a list of such.
+        Names must be those of the features, in any order. Whole numbers from 0 that are no names stand for
+        the numbers of the features, as in a frame that was made without names.
     names
         Of the features, in their order.
     shape
@@ -38,7 +41,9 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
     if rows is not None:
         return rows
     array = _array(X)
-    if array.dtype.kind in "US" and isinstance(X, list | tuple):  # NumPy made text of numbers that stand beside text
+    if array.dtype.kind in "US" and isinstance(
+        X, list | tuple
+    ):  # NumPy made text of numbers that stand beside text
         array = np.array(X, dtype=object)
     return _flat(array, len(names), shape)
 
@@ -47,24 +52,33 @@ def _array(X: Any, dtype: Any = None) -> npt.NDArray[Any]:
     try:
         return np.asarray(X, dtype=dtype)
     except ValueError as error:  # NumPy's words for rows of different lengths
-        raise EncodingError(f"the samples make no table: {str(error)[:120]}. Give each of them as many values.") from None
+        raise EncodingError(
+            f"the samples make no table: {str(error)[:120]}. Give each of them as many values."
+        ) from None
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:
-    """One sample as a list of plain values, one for each feature; a flat sample needs no brackets of its own."""
+    """One sample as a list of plain values, one for each feature;
+    a flat sample needs no brackets of its own.
+    """
     rows = _named(x, names)
     if rows is None:
         array = x if isinstance(x, np.ndarray) else _array(x, object)
         rows = array.reshape(1, -1) if array.ndim < 2 or shape is None else _flat(array, len(names), shape)
     if rows.ndim != 2 or len(rows) != 1:
-        raise EncodingError(f"x has shape {rows.shape}, but one sample is needed, of shape {shape_words(len(names), shape)}.")
+        raise EncodingError(
+            f"x has shape {rows.shape}, but one sample is needed, of shape {shape_words(len(names), shape)}."
+        )
     if rows.shape[1] != len(names):
-        raise EncodingError(f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features.")
+        raise EncodingError(
+            f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features."
+        )
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
 
 
 def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
-    """Samples to learn from as rows, and their names: those given, else those that they have; None where they have none.
+    """Samples to learn from as rows, and their names: those given, else those that they have;
+    None where they have none.
 
     The numbers 0, 1, 2, ... in their order, as of a frame that was made without names, are no names.
     """
@@ -101,7 +115,7 @@ def _longer(shape: Iterable[int]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
-# -- names ---------------------------------------------------------------------------------------------------------------------
+# -- names ---------------------------------------------------------------------------------------------------
 
 
 def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
@@ -129,7 +143,9 @@ def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
     """Columns side by side: of one type where that changes no value, else as they are."""
     kinds = {column.dtype for column in columns}
     whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
-    small = all(kind.kind in "biuf" for kind in kinds) and all(max(int(c.max()), -int(c.min())) <= _EXACT for c in whole)
+    small = all(kind.kind in "biuf" for kind in kinds) and all(
+        max(int(c.max()), -int(c.min())) <= _EXACT for c in whole
+    )
     if columns and (len(kinds) == 1 or small):
         return np.stack(columns, axis=1)
     out = np.empty((rows, len(columns)), dtype=object)
@@ -147,7 +163,9 @@ def _labels(X: Any) -> list[Any] | None:
 
 
 def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
-    """The names and values of one sample that has names: a mapping, a series with an index, a named tuple, a record."""
+    """The names and values of one sample that has names: a mapping, a series with an index,
+    a named tuple, a record.
+    """
     if isinstance(x, Mapping):
         return list(x), list(x.values())
     if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -161,7 +179,9 @@ def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
 
 
 def _check_way(X: Any, names: Sequence[str]) -> None:
-    """Refuse a frame whose rows have the names of the features, and a series that is one column of a frame: they lie the wrong way."""
+    """Refuse a frame whose rows have the names of the features, and a series that is one column of a frame:
+    they lie the wrong way.
+    """
     index = getattr(X, "index", None)
     if isinstance(X, Mapping) or index is None or callable(index):
         return
@@ -169,9 +189,14 @@ def _check_way(X: Any, names: Sequence[str]) -> None:
     if getattr(X, "columns", None) is not None:
         rows, columns = ({str(label) for label in labels} for labels in (index, X.columns))
         if rows == known != columns:
-            raise EncodingError("the names of the features are those of the rows. Give one row for each sample: X.T.")
+            raise EncodingError(
+                "the names of the features are those of the rows. Give one row for each sample: X.T."
+            )
     elif str(getattr(X, "name", None)) in known and not known.intersection(str(label) for label in index):
-        raise EncodingError(f"a series with the name {X.name!r} is one column of a table. Give whole samples: the table, or one row of it.")
+        raise EncodingError(
+            f"a series with the name {X.name!r} is one column of a table. Give whole samples: the table, "
+            f"or one row of it."
+        )
 
 
 def _places(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
@@ -181,9 +206,17 @@ def _places(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
         doubled = Counter(map(str, labels)).most_common(1)[0][0]
         raise EncodingError(f"the samples have two columns {doubled!r}. Give each feature one.")
     if found.keys() != set(names):
-        whole = [int(label) for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
+        whole = [
+            int(label)
+            for label in labels
+            if isinstance(label, int | np.integer) and not isinstance(label, bool)
+        ]
         if len(whole) == len(labels) and sorted(whole) == list(range(len(names))):
-            return [whole.index(place) for place in range(len(names))] if whole != list(range(len(names))) else whole
+            return (
+                [whole.index(place) for place in range(len(names))]
+                if whole != list(range(len(names)))
+                else whole
+            )
         raise EncodingError(_misfit(found, names))
     return [found[name] for name in names]
 
@@ -192,10 +225,12 @@ def _misfit(found: Mapping[str, int], names: Sequence[str]) -> str:
     missing = [name for name in names if name not in found]
     known = set(names)
     unknown = [label for label in found if label not in known]
-    parts = [f"lack {_some(missing)}"] * bool(missing) + [f"have {_some(unknown)}, which the network does not know"] * bool(unknown)
+    parts = [f"lack {_some(missing)}"] * bool(missing) + [
+        f"have {_some(unknown)}, which the network does not know"
+    ] * bool(unknown)
     return (
-        f"samples with names are read by name, but these {' and '.join(parts)}. Rename or leave out columns; or give the values alone, "
-        "in the order of the features: X.to_numpy(), or list(x.values()) of a dict."
+        f"samples with names are read by name, but these {' and '.join(parts)}. Rename or leave out columns; "
+        "or give the values alone, in the order of the features: X.to_numpy(), or list(x.values()) of a dict."
     )
 
 

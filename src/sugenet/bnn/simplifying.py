@@ -1,7 +1,9 @@
-"""The same function with less: constants propagated, neurons that are the same (or opposite) merged, what nobody reads dropped.
+"""The same function with less: constants propagated, neurons that are the same (or opposite) merged, what
+nobody reads dropped.
 
-Neurons that compute the same value become one whose weight counts as often as it did before, so weights larger than 1 can arise.
-Neurons are brought to one sign and one order, so two spellings of a network that differ in these become equal.
+Neurons that compute the same value become one whose weight counts as often as it did before, so weights
+larger than 1 can arise. Neurons are brought to one sign and one order, so two spellings of a network that
+differ in these become equal.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ _Simple: TypeAlias = DenseLayer | LevelLayer
 def simplify(network: Network) -> Network:
     """Return a network that computes the same scores, without what does not matter.
 
-    Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by no bit. Marks that
-    folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
+    Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by
+    no bit. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
 
     Examples
     --------
@@ -47,28 +49,40 @@ def simplify(network: Network) -> Network:
         tops = layer.tops if isinstance(layer, LevelLayer) else None
         weights, shift = wires.rewire(layer.weights)
         sizes = _sizes(weights, tops)
-        tau = layer.tau - (layer.sizes + shift - sizes) // 2  # the test s >= 2 tau - size stays the same, and both are even
+        tau = (
+            layer.tau - (layer.sizes + shift - sizes) // 2
+        )  # the test s >= 2 tau - size stays the same, and both are even
         rows, tau, wires = _canonical(weights, tau, sizes)
         layers.append(DenseLayer(rows, tau) if tops is None else LevelLayer(rows, tau, tops))
     votes, shift = wires.rewire(network.head.weights)
-    bias = [b + scale * int(extra) for b, scale, extra in zip(network.head.bias, network.head.scale, shift, strict=True)]
+    bias = [
+        b + scale * int(extra)
+        for b, scale, extra in zip(network.head.bias, network.head.scale, shift, strict=True)
+    ]
     layers, votes = _drop_unread(layers, votes)
     if not layers and network.layers:
         votes = np.zeros((network.head.outputs, network.encoder.width), np.int64)
     encoder, layers, votes = _drop_inputs(network.encoder, layers, votes)
-    return Network(encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes, network.source)
+    return Network(
+        encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes, network.source
+    )
 
 
 def _unrolled(network: Network) -> Network:
     """Convolutions and pooling as neurons; a dense layer over levels stays one."""
     if all(isinstance(layer, DenseLayer | LevelLayer) for layer in network.layers):
         return network
-    return replace(network, layers=tuple(layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers))
+    return replace(
+        network,
+        layers=tuple(layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers),
+    )
 
 
 @dataclass(frozen=True)
 class _Wires:
-    """What became of a layer's outputs: each is a constant, or plus or minus one of the outputs that are kept."""
+    """What became of a layer's outputs: each is a constant,
+    or plus or minus one of the outputs that are kept.
+    """
 
     constant: Ints
     """+1 or -1 where the output never changes, else 0."""
@@ -123,7 +137,9 @@ def _canonical(weights: Ints, tau: Ints, sizes: Ints) -> tuple[Ints, Ints, _Wire
 
 
 def _drop_unread(layers: list[_Simple], votes: Ints) -> tuple[list[_Simple], Ints]:
-    """From the head backwards, drop neurons whose output has no weight; nothing is left when a layer has none."""
+    """From the head backwards, drop neurons whose output has no weight;
+    nothing is left when a layer has none.
+    """
     kept: list[_Simple] = []
     reader = votes
     for layer in reversed(layers):
@@ -134,14 +150,20 @@ def _drop_unread(layers: list[_Simple], votes: Ints) -> tuple[list[_Simple], Int
         else:
             votes = reader
         weights, tau = layer.weights[read], layer.tau[read]
-        kept.append(LevelLayer(weights, tau, layer.tops) if isinstance(layer, LevelLayer) else DenseLayer(weights, tau))
+        kept.append(
+            LevelLayer(weights, tau, layer.tops)
+            if isinstance(layer, LevelLayer)
+            else DenseLayer(weights, tau)
+        )
         reader = weights
     kept.reverse()
     return ([], votes) if any(not layer.outputs for layer in kept) else (kept, votes)
 
 
 def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[Encoder, list[_Simple], Ints]:
-    """Drop the cuts of the encoder that nobody reads; a level feature goes as a whole, a category stays as it is."""
+    """Drop the cuts of the encoder that nobody reads; a level feature goes as a whole,
+    a category stays as it is.
+    """
     reader = layers[0].weights if layers else votes
     used: Bits = np.asarray(reader.any(axis=0))
     codings: list[Coding] = []
@@ -149,11 +171,17 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
         for coding, alive in zip(encoder.codings, used.tolist(), strict=True):
             codings.append(coding if alive or not isinstance(coding, Steps) else replace(coding, cuts=()))
         tops = np.where(used, layers[0].tops, 0)
-        return Encoder(codings, encoder.names, encoder.shape), [LevelLayer(reader, layers[0].tau, tops), *layers[1:]], votes
+        return (
+            Encoder(codings, encoder.names, encoder.shape),
+            [LevelLayer(reader, layers[0].tau, tops), *layers[1:]],
+            votes,
+        )
     for feature, coding in enumerate(encoder.codings):
         group = encoder.group(feature)
         if isinstance(coding, Steps):
-            cuts = tuple(cut for cut, alive in zip(coding.cuts, used[group.start : group.stop], strict=True) if alive)
+            cuts = tuple(
+                cut for cut, alive in zip(coding.cuts, used[group.start : group.stop], strict=True) if alive
+            )
             coding = replace(coding, cuts=cuts)
         else:
             used[group.start : group.stop] = True

@@ -1,4 +1,6 @@
-"""What the file that a network was read from calls its numbers, so that questions about the file can be asked of the network."""
+"""What the file that a network was read from calls its numbers,
+so that questions about the file can be asked of the network.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ class Source:
     start, step
         A raw number x of the network is ``start + step * x`` in the source.
     outputs
-        ``equal``: the source's outputs are the scores. ``ordered``: every two of them compare as the scores do, as behind a softmax.
-        ``other``: neither, as where part of the source was not read.
+        ``equal``: the source's outputs are the scores. ``ordered``: every two of them compare as the scores
+        do, as behind a softmax. ``other``: neither, as where part of the source was not read.
     remark
         Why they are not equal.
 

@@ -1,4 +1,6 @@
-"""One sample through all layers: match counts against thresholds, and on request the Sugeno integrals that give the same."""
+"""One sample through all layers: match counts against thresholds,
+and on request the Sugeno integrals that give the same.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class LayerTrace:
 
 @dataclass(frozen=True, eq=False)
 class Trace(Drawn):
-    """One sample's way through a network. Prints as a table; `prove` recomputes every neuron as a Sugeno integral."""
+    """One sample's way through a network.
+
+    Prints as a table; `prove` recomputes every neuron as a Sugeno integral.
+    """
 
     network: Network
     inputs: Any
@@ -58,9 +63,11 @@ class Trace(Drawn):
         return self.network.classes[self.predicted]
 
     def prove(self) -> str:
-        """Recompute every neuron and every class score as a Sugeno integral over the polarized encoding; say how.
+        """Recompute every neuron and every class score as a Sugeno integral over the polarized
+        encoding; say how.
 
-        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, and for thousands by order statistics.
+        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, and for
+        thousands by order statistics.
 
         Raises
         ------
@@ -72,15 +79,24 @@ class Trace(Drawn):
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             dense = dense_of(layer)
             sample = _polarized(bits)
-            method: Method = "definition" if len(bits) <= DEFINITION_LIMIT else "sorting" if len(bits) <= SORTING_LIMIT else "auto"
+            method: Method = (
+                "definition"
+                if len(bits) <= DEFINITION_LIMIT
+                else "sorting"
+                if len(bits) <= SORTING_LIMIT
+                else "auto"
+            )
             for j in range(dense.outputs):
                 integral = sugeno(dense.neuron(j + 1).capacity(), sample, method=method)
                 if bool(integral) != bool(seen.active[j]):
                     raise SoundnessError(
-                        f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, the activity {seen.active[j]}."
+                        f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, "
+                        f"the activity {seen.active[j]}."
                     )
             way = "order statistics" if method == "auto" else method
-            lines.append(f"layer {number}: {many(dense.outputs, 'Sugeno integral')} by {way} equal the activity")
+            lines.append(
+                f"layer {number}: {many(dense.outputs, 'Sugeno integral')} by {way} equal the activity"
+            )
             bits = seen.active
         head, sample = network.head, _polarized(bits)
         for k in range(head.outputs):
@@ -90,13 +106,18 @@ class Trace(Drawn):
                 raise SoundnessError(f"class {k}: the score from S = {integral} is not {self.scores[k]}.")
         plain = all(scale == 1 for scale in head.scale)
         lines.append(
-            f"head: {many(head.outputs, 'score')} equal {'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
+            f"head: {many(head.outputs, 'score')} equal "
+            f"{'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
         )
         return "\n".join(lines)
 
     def first_bits(self) -> Bits:
         """The bits of the sample, thermometer bits where the first layer reads levels."""
-        row = self.network.encoder.bits_of_levels(self.inputs)[0] if self.network.reads_levels else self.inputs[0]
+        row = (
+            self.network.encoder.bits_of_levels(self.inputs)[0]
+            if self.network.reads_levels
+            else self.inputs[0]
+        )
         return np.asarray(row, dtype=bool)
 
     def __str__(self) -> str:
@@ -104,10 +125,15 @@ class Trace(Drawn):
         for number, seen in enumerate(self.layers, start=1):
             active, total = int(seen.active.sum()), len(seen.active)
             near = int((np.abs(2 * seen.slack + 1) <= 5).sum())
-            lines.append(f"layer {number}: {active} of {total} neurons active, {near} within 3 matches of turning")
+            lines.append(
+                f"layer {number}: {active} of {total} neurons active, {near} within 3 matches of turning"
+            )
         for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
             mark = " <- predicted" if k == self.predicted else ""
-            lines.append(f"class {self.network.classes[k]}: {count} of {self.network.head.sizes[k]} votes, score {float(score):g}{mark}")
+            lines.append(
+                f"class {self.network.classes[k]}: {count} of {self.network.head.sizes[k]} votes, "
+                f"score {float(score):g}{mark}"
+            )
         return "\n".join(lines)
 
 

@@ -36,8 +36,14 @@ def in_order(values: object, what: str) -> list[Any]:
     sugenet.errors.CapacityError: weights is {1, 3}, a set, which has no order. Give a list, or a mapping from criteria.
     """
     if isinstance(values, AbstractSet):
-        raise CapacityError(f"{what} is {values!r}, a set, which has no order. Give a list, or a mapping from criteria.")
-    if isinstance(values, str | Mapping) or not isinstance(values, Iterable) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        raise CapacityError(
+            f"{what} is {values!r}, a set, which has no order. Give a list, or a mapping from criteria."
+        )
+    if (
+        isinstance(values, str | Mapping)
+        or not isinstance(values, Iterable)
+        or (isinstance(values, np.ndarray) and values.ndim != 1)
+    ):
         raise CapacityError(f"{what} is {plain(values)!r}. Give a list of values, one for each criterion.")
     return list(values)
 

@@ -1,4 +1,7 @@
-"""Monotone set functions: what every family offers. A capacity is one that is worth bottom on no criteria and top on all."""
+"""Monotone set functions: what every family offers.
+
+A capacity is one that is worth bottom on no criteria and top on all.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,16 @@ from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import Codes, Scale, Value
 from sugenet.errors import CapacityError, TooLargeError
 
-__all__ = ["LISTING_LIMIT", "TABLE_LIMIT", "FocalSet", "SetFunction", "by_cost", "need_set_function", "take_all", "up_to_limit"]
+__all__ = [
+    "LISTING_LIMIT",
+    "TABLE_LIMIT",
+    "FocalSet",
+    "SetFunction",
+    "by_cost",
+    "need_set_function",
+    "take_all",
+    "up_to_limit",
+]
 
 TABLE_LIMIT = 24
 """Largest number of criteria for which a table of all 2^n subsets is made."""
@@ -37,7 +49,10 @@ class FocalSet(NamedTuple):
 
 
 class SetFunction(ABC):
-    """A set function that never falls when criteria are added. Call it with a subset: a set, one name, or a bit mask."""
+    """A set function that never falls when criteria are added.
+
+    Call it with a subset: a set, one name, or a bit mask.
+    """
 
     criteria: Criteria
     scale: Scale
@@ -71,8 +86,8 @@ class SetFunction(ABC):
         Parameters
         ----------
         by
-            None: in the order that is fastest. ``"size"``: shortest first. A cost for each criterion (mapping or sequence,
-            nonnegative exact numbers or floats taken as what they are): cheapest total first.
+            None: in the order that is fastest. ``"size"``: shortest first. A cost for each criterion (mapping
+            or sequence, nonnegative exact numbers or floats taken as what they are): cheapest total first.
         """
         members = self.criteria.members
         return (FocalSet(members(mask), weight) for mask, weight in self.focal_masks(self._costs(by)))
@@ -97,7 +112,9 @@ class SetFunction(ABC):
     def is_focal(self, mask: int) -> bool:
         """Whether the set is worth more than each of its proper subsets."""
         worth = self.at(mask)
-        return bool(worth > self.scale.bottom) and all(self.at(mask ^ 1 << place) < worth for place in bits(mask))
+        return bool(worth > self.scale.bottom) and all(
+            self.at(mask ^ 1 << place) < worth for place in bits(mask)
+        )
 
     def table(self) -> Codes:
         """The values on all 2^n sets, by mask, as codes of the scale."""
@@ -105,15 +122,18 @@ class SetFunction(ABC):
         return self.scale.codes([self.at(mask) for mask in range(1 << len(self.criteria))])
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any] | None:
-        """Exact weights and theta with mu(A) = [sum of A's weights >= theta], or None where there is no such form at hand."""
+        """Exact weights and theta with mu(A) = [sum of A's weights >= theta],
+        or None where there is no such form at hand.
+        """
         return None
 
     def _fits_table(self) -> None:
         n = len(self.criteria)
         if n > TABLE_LIMIT:
             raise TooLargeError(
-                f"{type(self).__name__} over {n} criteria would need a table of 2^{n} values; the limit is {TABLE_LIMIT} criteria. "
-                "Thresholds, symmetric functions, possibility, necessity and focal sets are handled without a table."
+                f"{type(self).__name__} over {n} criteria would need a table of 2^{n} values; the limit is "
+                f"{TABLE_LIMIT} criteria. Thresholds, symmetric functions, possibility, necessity and focal "
+                "sets are handled without a table."
             )
 
     def _costs(self, by: Order) -> Costs:
@@ -121,20 +141,31 @@ class SetFunction(ABC):
             return None
         if isinstance(by, str):
             if by != "size":
-                raise CapacityError(f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion.")
+                raise CapacityError(
+                    f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion."
+                )
             return [1] * len(self.criteria)
         given = self.criteria.row(by, "by") if isinstance(by, Mapping) else in_order(by, "by")
         if len(given) != len(self.criteria):
-            raise CapacityError(f"by has {len(given)} costs for {len(self.criteria)} criteria. Give one cost for each.")
-        exact = [exact_number(cost, f"the cost of {name}") for name, cost in zip(self.criteria, given, strict=True)]
+            raise CapacityError(
+                f"by has {len(given)} costs for {len(self.criteria)} criteria. Give one cost for each."
+            )
+        exact = [
+            exact_number(cost, f"the cost of {name}") for name, cost in zip(self.criteria, given, strict=True)
+        ]
         negative = next((name for name, cost in zip(self.criteria, exact, strict=True) if cost < 0), None)
         if negative is not None:
-            raise CapacityError(f"the cost of {negative} is {plain(given[self.criteria.place(negative)])}: costs must not be negative.")
+            raise CapacityError(
+                f"the cost of {negative} is {plain(given[self.criteria.place(negative)])}: "
+                f"costs must not be negative."
+            )
         unit = lcm(1, *(cost.denominator for cost in exact))
         return [int(cost * unit) for cost in exact]
 
     def _phrase(self) -> str:
-        """What the function is, in a few words; `__str__` adds what the values on the empty and the full set say."""
+        """What the function is, in a few words; `__str__` adds what the values on the empty
+        and the full set say.
+        """
         return type(self).__name__
 
     def __str__(self) -> str:
@@ -144,21 +175,30 @@ class SetFunction(ABC):
             word = {self.scale.top: "always", self.scale.bottom: "never"}.get(constant)
             return f"{phrase}: constant, worth {constant} on every set" + (f" ({word})" if word else "")
         return (
-            phrase if self.is_capacity else f"{phrase} (not a capacity: {self.at(0)} on no criteria, {self.at(self.criteria.full)} on all)"
+            phrase
+            if self.is_capacity
+            else (
+                f"{phrase} (not a capacity: {self.at(0)} on no criteria, "
+                f"{self.at(self.criteria.full)} on all)"
+            )
         )
 
 
 def need_set_function(mu: object, what: str = "mu") -> None:
     """Raise `CapacityError` unless `mu` is a set function."""
     if not isinstance(mu, SetFunction):
-        raise CapacityError(f"{what} is {mu!r}, which is no set function. Give one, such as CardinalityThreshold(3, tau=2).")
+        raise CapacityError(
+            f"{what} is {mu!r}, which is no set function. Give one, such as CardinalityThreshold(3, tau=2)."
+        )
 
 
 def up_to_limit(found: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
     """Pass on what is found, up to a limit; `instead` says what to do beyond it."""
     for number, one in enumerate(found):
         if number >= LISTING_LIMIT:
-            raise TooLargeError(f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,} to look at. {instead}")
+            raise TooLargeError(
+                f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,} to look at. {instead}"
+            )
         yield one
 
 

@@ -12,7 +12,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.capacity.base import TABLE_LIMIT, Costs, SetFunction, by_cost, need_set_function, take_all, up_to_limit
+from sugenet.capacity.base import (
+    TABLE_LIMIT,
+    Costs,
+    SetFunction,
+    by_cost,
+    need_set_function,
+    take_all,
+    up_to_limit,
+)
 from sugenet.capacity.criteria import Criteria, bits
 from sugenet.capacity.dualizing import minimal_transversals
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
@@ -23,7 +31,9 @@ from sugenet.errors import CapacityError, CriteriaError
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]
 
 Candidates: TypeAlias = Iterator[tuple[int, Value] | None]
-"""Sets that may be focal, with their worth, and None for each one that is not, so that such work can be counted."""
+"""Sets that may be focal, with their worth, and None for each one that is not,
+so that such work can be counted.
+"""
 
 WORTHS = "The worth of single sets and the integral need no list."
 
@@ -68,14 +78,20 @@ class Conjugate(SetFunction):
         return self.base
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Minimal transversals, level by level, of the base's focal sets above that level (a strict cut, THEORY 1.1)."""
+        """Minimal transversals, level by level, of the base's focal sets above that level (a
+        strict cut, THEORY 1.1).
+        """
         if costs is not None:
             return _sorted_by_cost(self, costs)
         return _kept(self._candidates())
 
     def _candidates(self) -> Candidates:
         full, scale = self.criteria.full, self.scale
-        pairs = take_all(self.base.focal_masks(), "the list of focal sets of a conjugate", f"These are those of its base. {WORTHS}")
+        pairs = take_all(
+            self.base.focal_masks(),
+            "the list of focal sets of a conjugate",
+            f"These are those of its base. {WORTHS}",
+        )
         for level in sorted({scale.bottom, *(weight for _, weight in pairs)}):
             worth = scale.reverse(level)
             if worth > scale.bottom:
@@ -112,8 +128,9 @@ class _Combined(SetFunction):
         for other in kept[1:]:
             if other.criteria != kept[0].criteria:
                 raise CriteriaError(
-                    f"{type(self).__name__} of set functions over different criteria: {kept[0].criteria.show(kept[0].criteria.full)} "
-                    f"and {other.criteria.show(other.criteria.full)}. Build them over one Criteria."
+                    f"{type(self).__name__} of set functions over different criteria: "
+                    f"{kept[0].criteria.show(kept[0].criteria.full)} and "
+                    f"{other.criteria.show(other.criteria.full)}. Build them over one Criteria."
                 )
         object.__setattr__(self, "members", kept)
         object.__setattr__(self, "criteria", kept[0].criteria)
@@ -128,7 +145,10 @@ class _Combined(SetFunction):
         return _count_otherwise(self, self._candidates())
 
     def _phrase(self) -> str:
-        return f"{type(self).__name__.lower()} of {len(self.members)} set functions over {len(self.criteria)} criteria"
+        return (
+            f"{type(self).__name__.lower()} of {len(self.members)} set functions over "
+            f"{len(self.criteria)} criteria"
+        )
 
 
 @dataclass(frozen=True)
@@ -168,7 +188,9 @@ class Join(_Combined):
 
     def _candidates(self, costs: Costs = None) -> Candidates:
         for number, mask in _merge([member.focal_masks(costs) for member in self.members], costs):
-            kept = self.is_focal(mask) and not any(earlier.is_focal(mask) for earlier in self.members[:number])
+            kept = self.is_focal(mask) and not any(
+                earlier.is_focal(mask) for earlier in self.members[:number]
+            )
             yield (mask, self.at(mask)) if kept else None
 
 
@@ -204,7 +226,9 @@ class Meet(_Combined):
         return Join(member.conjugate() for member in self.members)
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Unions of one focal set of each member, as far as they are focal; every focal set of the meet is such a union."""
+        """Unions of one focal set of each member, as far as they are focal;
+        every focal set of the meet is such a union.
+        """
         if costs is not None:
             return _sorted_by_cost(self, costs)
         return _kept(self._candidates())
@@ -212,7 +236,10 @@ class Meet(_Combined):
     def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 unions come in no order of cost
         seen: set[int] = set()
         instead = f"These are those of one of its members. {WORTHS}"
-        listed = [take_all(member.focal_masks(), "the list of focal sets of a meet", instead) for member in self.members]
+        listed = [
+            take_all(member.focal_masks(), "the list of focal sets of a meet", instead)
+            for member in self.members
+        ]
         for parts in product(*([mask for mask, _ in pairs] for pairs in listed)):
             mask = reduce(int.__or__, parts)
             kept = mask not in seen and self.is_focal(mask)
@@ -224,8 +251,9 @@ class Meet(_Combined):
 class Nested(SetFunction):
     """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m (THEORY 3.1).
 
-    Every set function on a finite scale is one of these; it is the natural form of "3 of 5 is ok, all 5 is good". The usual
-    mu_1 >= mu_2 >= ... is not required: a set that reaches a level is taken to reach all lower ones.
+    Every set function on a finite scale is one of these; it is the natural form of "3 of 5 is ok, all 5 is
+    good". The usual mu_1 >= mu_2 >= ... is not required: a set that reaches a level is taken to
+    reach all lower ones.
 
     Examples
     --------
@@ -242,21 +270,35 @@ class Nested(SetFunction):
     def __init__(self, levels: Mapping[Any, SetFunction], scale: Scale = UNIT) -> None:
         need_scale(scale)
         if not isinstance(levels, Mapping):
-            raise CapacityError(f"levels is {levels!r}. Give a mapping from levels to Boolean set functions: Nested({{1: mu}}).")
-        checked = sorted(((scale.check(level, "a level"), mu) for level, mu in levels.items()), key=lambda pair: pair[0])
+            raise CapacityError(
+                f"levels is {levels!r}. Give a mapping from levels to Boolean set functions: "
+                f"Nested({{1: mu}})."
+            )
+        checked = sorted(
+            ((scale.check(level, "a level"), mu) for level, mu in levels.items()), key=lambda pair: pair[0]
+        )
         if not checked:
             raise CapacityError("Nested without levels. Give at least one: Nested({1: mu}).")
         for (level, _), (following, _) in pairwise(checked):
             if level == following:
-                raise CapacityError(f"level {level} stands twice, also as {following!r}. Every level needs one set function.")
+                raise CapacityError(
+                    f"level {level} stands twice, also as {following!r}. Every level needs one set function."
+                )
         if checked[0][0] == scale.bottom:
-            raise CapacityError(f"level {checked[0][0]} is the bottom of the scale, which every set reaches. Leave it out.")
+            raise CapacityError(
+                f"level {checked[0][0]} is the bottom of the scale, which every set reaches. Leave it out."
+            )
         for level, mu in checked:
             need_set_function(mu, f"level {level}")
             if mu.scale != BOOLEAN:
-                raise CapacityError(f"the set function at level {level} has scale {mu.scale}; every level needs a Boolean one.")
+                raise CapacityError(
+                    f"the set function at level {level} has scale {mu.scale}; "
+                    f"every level needs a Boolean one."
+                )
             if mu.criteria != checked[0][1].criteria:
-                raise CriteriaError(f"the set function at level {level} is over other criteria than the first.")
+                raise CriteriaError(
+                    f"the set function at level {level} is over other criteria than the first."
+                )
         object.__setattr__(self, "levels", tuple(checked))
         object.__setattr__(self, "scale", scale)
 
@@ -279,13 +321,20 @@ class Nested(SetFunction):
         return np.asarray(values[highest])
 
     def conjugate(self) -> SetFunction:
-        """Nested again, with the conjugates in reverse order, where the levels are known to be nested; else a view."""
+        """Nested again, with the conjugates in reverse order, where the levels are known to be
+        nested; else a view.
+        """
         if self._gaps() is None:
             return Conjugate(self)
         lower = [self.scale.bottom, *(level for level, _ in self.levels)]
-        flipped = {self.scale.reverse(below): mu.conjugate() for below, (_, mu) in zip(lower, self.levels, strict=False)}
+        flipped = {
+            self.scale.reverse(below): mu.conjugate()
+            for below, (_, mu) in zip(lower, self.levels, strict=False)
+        }
         if self.levels[-1][0] != self.scale.top:
-            flipped[self.scale.reverse(self.levels[-1][0])] = self._always()  # no set reaches the top, so its conjugate all do
+            flipped[self.scale.reverse(self.levels[-1][0])] = (
+                self._always()
+            )  # no set reaches the top, so its conjugate all do
         reached = {level: mu for level, mu in flipped.items() if mu.constant != BOOLEAN.bottom}
         return Nested(reached or flipped, self.scale)
 
@@ -311,10 +360,16 @@ class Nested(SetFunction):
     def focal_count(self) -> int:
         """By formula where all levels are thresholds with the same weights, else by table or listing."""
         gaps = self._gaps()
-        return _count_otherwise(self, self._candidates()) if gaps is None else sum(count_minimal(*gap) for gap in gaps)
+        return (
+            _count_otherwise(self, self._candidates())
+            if gaps is None
+            else sum(count_minimal(*gap) for gap in gaps)
+        )
 
     def _gaps(self) -> list[tuple[list[int], int, int | None]] | None:
-        """For thresholds with the same weights and rising thetas: the weights, theta and next theta of each level."""
+        """For thresholds with the same weights and rising thetas: the weights,
+        theta and next theta of each level.
+        """
         forms = [mu.threshold_form() for _, mu in self.levels]
         known = [form for form in forms if form is not None]
         if len(known) < len(forms) or any(weights != known[0][0] for weights, _ in known):
@@ -337,18 +392,28 @@ def _kept(candidates: Candidates) -> Iterator[tuple[int, Value]]:
 
 
 def _sorted_by_cost(mu: SetFunction, costs: Costs) -> Iterator[tuple[int, Value]]:
-    return iter(by_cost(take_all(mu.focal_masks(), "an order by cost", "Take them lazily in any order: by=None."), costs))
+    return iter(
+        by_cost(
+            take_all(mu.focal_masks(), "an order by cost", "Take them lazily in any order: by=None."), costs
+        )
+    )
 
 
 def _count_otherwise(mu: SetFunction, candidates: Candidates) -> int:
-    """Count focal sets by a table where one fits, else by listing; sets that turn out not to be focal are work too."""
+    """Count focal sets by a table where one fits, else by listing;
+    sets that turn out not to be focal are work too.
+    """
     if len(mu.criteria) <= TABLE_LIMIT:
         return SetFunction.focal_count(mu)
-    return sum(pair is not None for pair in up_to_limit(candidates, f"the number for a {type(mu).__name__}", WORTHS))
+    return sum(
+        pair is not None for pair in up_to_limit(candidates, f"the number for a {type(mu).__name__}", WORTHS)
+    )
 
 
 def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator[tuple[int, int]]:
-    """Merge streams of focal sets, in turn or, where each is ordered by cost, by cost; yields (number of the stream, mask)."""
+    """Merge streams of focal sets, in turn or, where each is ordered by cost, by cost;
+    yields (number of the stream, mask).
+    """
     if costs is None:
         return _in_turn(streams)
 
@@ -356,7 +421,10 @@ def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator
         for mask, _ in stream:
             yield sum(costs[place] for place in bits(mask)), number, mask
 
-    return ((number, mask) for _, number, mask in merge(*(tagged(number, stream) for number, stream in enumerate(streams))))
+    return (
+        (number, mask)
+        for _, number, mask in merge(*(tagged(number, stream) for number, stream in enumerate(streams)))
+    )
 
 
 def _in_turn(streams: list[Iterator[tuple[int, Value]]]) -> Iterator[tuple[int, int]]:

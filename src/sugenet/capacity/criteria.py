@@ -56,7 +56,9 @@ class Criteria:
         seen: set[Criterion] = set()
         for name in checked:
             if name in seen:
-                raise CriteriaError(f"criterion {name!r} stands twice. Every criterion needs a name of its own.")
+                raise CriteriaError(
+                    f"criterion {name!r} stands twice. Every criterion needs a name of its own."
+                )
             seen.add(name)
         object.__setattr__(self, "names", checked)
 
@@ -79,7 +81,9 @@ class Criteria:
         try:
             return self._bit[name]  # type: ignore[index]
         except (KeyError, TypeError):
-            raise CriteriaError(f"unknown criterion {plain(name)!r}. The criteria are {_listing(self.names)}.") from None
+            raise CriteriaError(
+                f"unknown criterion {plain(name)!r}. The criteria are {_listing(self.names)}."
+            ) from None
 
     def mask(self, subset: Subset) -> int:
         """Turn a subset, however given, into its bit mask."""
@@ -89,7 +93,9 @@ class Criteria:
             try:
                 mask = operator.index(subset)
             except TypeError:
-                raise CriteriaError(f"{plain(subset)!r} is no subset. Give a set of criteria, one name, or a bit mask.") from None
+                raise CriteriaError(
+                    f"{plain(subset)!r} is no subset. Give a set of criteria, one name, or a bit mask."
+                ) from None
             if not 0 <= mask <= self.full:
                 shown = f"mask {mask}" if mask.bit_length() <= 64 else f"a mask of {mask.bit_length()} bits"
                 last = str(self.full) if len(self.names) <= 64 else f"2^{len(self.names)} - 1"
@@ -113,12 +119,16 @@ class Criteria:
         return "{" + ", ".join(str(self.names[place]) for place in bits(mask)) + "}"
 
     def row(self, by_name: Mapping[Any, Any], what: str) -> list[Any]:
-        """Put a mapping from criteria to anything into the order of the criteria, with none missing and none extra."""
+        """Put a mapping from criteria to anything into the order of the criteria,
+        with none missing and none extra.
+        """
         for name in by_name:
             self.place(name)
         missing = [name for name in self.names if name not in by_name]
         if missing:
-            raise CriteriaError(f"{what} has nothing for {_listing(missing)}. Give every criterion exactly once.")
+            raise CriteriaError(
+                f"{what} has nothing for {_listing(missing)}. Give every criterion exactly once."
+            )
         return [by_name[name] for name in self.names]
 
     def __len__(self) -> int:
@@ -152,10 +162,16 @@ def _number(name: object) -> int:
             raise TypeError
         return operator.index(name)  # type: ignore[arg-type]
     except TypeError:
-        raise CriteriaError(f"{plain(name)!r} cannot be the name of a criterion. Use text or whole numbers.") from None
+        raise CriteriaError(
+            f"{plain(name)!r} cannot be the name of a criterion. Use text or whole numbers."
+        ) from None
 
 
 def _listing(names: Iterable[object], limit: int = 8) -> str:
     """Write names after one another, cut off with a count when there are many."""
     words = [str(name) for name in names]
-    return ", ".join(words) if len(words) <= limit else f"{', '.join(words[:limit])} and {len(words) - limit} more"
+    return (
+        ", ".join(words)
+        if len(words) <= limit
+        else f"{', '.join(words[:limit])} and {len(words) - limit} more"
+    )

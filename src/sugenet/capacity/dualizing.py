@@ -1,4 +1,6 @@
-"""Minimal transversals of a hypergraph: the bridge between the focal sets of a capacity and of its conjugate (THEORY 1.1)."""
+"""Minimal transversals of a hypergraph: the bridge between the focal sets of a capacity and of its
+conjugate (THEORY 1.1).
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,9 @@ def minimal(masks: Iterable[int]) -> list[int]:
 def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
     """Yield, lazily, the minimal masks that meet every edge.
 
-    Depth-first search that keeps, for every chosen element, the edges that it alone meets (Murakami and Uno's MMCS): an element
-    whose list would become empty is never added, so every set it yields is minimal and none is yielded twice.
+    Depth-first search that keeps, for every chosen element, the edges that it alone meets (Murakami and Uno's
+    MMCS): an element whose list would become empty is never added,
+    so every set it yields is minimal and none is yielded twice.
 
     Examples
     --------
@@ -70,7 +73,9 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         for place in bits(row):
             contains[place] = contains.get(place, 0) | 1 << number
 
-    stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]  # a stack of our own: there may be thousands of elements to choose
+    stack = [
+        (0, everything, (1 << len(rows)) - 1, list[int]())
+    ]  # a stack of our own: there may be thousands of elements to choose
     while stack:
         chosen, allowed, unmet, alone = stack.pop()
         if not unmet:
@@ -81,7 +86,9 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         further = []
         for place in bits(branch):
             hit = contains[place]
-            still = [edges & ~hit if edges & hit else edges for edges in alone]  # most lists stay what they are, and are shared
+            still = [
+                edges & ~hit if edges & hit else edges for edges in alone
+            ]  # most lists stay what they are, and are shared
             if all(still):
                 further.append((chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit]))
                 allowed |= 1 << place

@@ -1,12 +1,13 @@
 """Importance and interaction of criteria: Shapley, Banzhaf, orness, additive Moebius (THEORY 1.5, 1.6).
 
-All indices here have one form. With T a set of t criteria and D_T(A) the alternating sum of mu(A and R) over the R inside T,
+All indices here have one form. With T a set of t criteria and D_T(A) the alternating sum of mu(A and R)
+over the R inside T,
 
     I(T) = sum over the A outside T of p(|A|) D_T(A),
 
-where Banzhaf gives all 2^(n-t) sets A the same weight and Shapley all sizes, so 1 / ((n-t+1) C(n-t, |A|)) to each set. So what has
-to be known of a family is only the sum of D_T over all sets of one size. Two facts carry over to all families: criteria that never
-matter can be left out, and the indices are linear in mu.
+where Banzhaf gives all 2^(n-t) sets A the same weight and Shapley all sizes, so 1 / ((n-t+1) C(n-t, |A|)) to
+each set. So what has to be known of a family is only the sum of D_T over all sets of one size. Two facts
+carry over to all families: criteria that never matter can be left out, and the indices are linear in mu.
 """
 
 from __future__ import annotations
@@ -33,7 +34,15 @@ from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.capacity.weighted_indices import Index, WeightedIndex, mean_of_sizes, sum_work
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
 
-__all__ = ["additive_moebius", "banzhaf", "from_additive_moebius", "interaction", "interactions", "orness", "shapley"]
+__all__ = [
+    "additive_moebius",
+    "banzhaf",
+    "from_additive_moebius",
+    "interaction",
+    "interactions",
+    "orness",
+    "shapley",
+]
 
 Number: TypeAlias = Fraction | float
 Floats: TypeAlias = npt.NDArray[Any]
@@ -55,10 +64,11 @@ ROUNDING = 1e-9
 
 
 def shapley(mu: SetFunction) -> dict[Criterion, Number]:
-    """Shapley value of each criterion: how much it adds to a set, averaged over all orders in which a full set can grow.
+    """Shapley value of each criterion: how much it adds to a set,
+    averaged over all orders in which a full set can grow.
 
-    They sum to mu(full) - mu(empty). Exact fractions, unless mu has floats other than 0 and 1. For n literals of which tau must hold it is
-    1/n whatever tau is (THEORY 1.5); constant functions give 0.
+    They sum to mu(full) - mu(empty). Exact fractions, unless mu has floats other than 0 and 1. For n literals
+    of which tau must hold it is 1/n whatever tau is (THEORY 1.5); constant functions give 0.
 
     Examples
     --------
@@ -72,9 +82,11 @@ def shapley(mu: SetFunction) -> dict[Criterion, Number]:
 
 
 def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
-    """Banzhaf value of each criterion: how much it adds to a set of others drawn at random, all 2^(n-1) equally likely.
+    """Banzhaf value of each criterion: how much it adds to a set of others drawn at random,
+    all 2^(n-1) equally likely.
 
-    This is the absolute value, not rescaled to the sum 1: for a Boolean function, the probability that the criterion decides.
+    This is the absolute value, not rescaled to the sum 1: for a Boolean function, the probability that the
+    criterion decides.
 
     Examples
     --------
@@ -86,11 +98,12 @@ def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
 
 
 def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Number:
-    """Interaction index of a set of criteria: positive where they complement each other, negative where they are redundant.
+    """Interaction index of a set of criteria: positive where they complement each other,
+    negative where they are redundant.
 
-    For one criterion it is its Shapley or Banzhaf value, for the empty set the mean worth of a set. The Shapley interaction of
-    a pair is 0 for every threshold with 2 <= tau <= n-1, so it tells nothing there: use ``index="banzhaf"``, whose sign is that
-    of 2 tau - n - 1 (THEORY 1.5).
+    For one criterion it is its Shapley or Banzhaf value, for the empty set the mean worth of a set. The
+    Shapley interaction of a pair is 0 for every threshold with 2 <= tau <= n-1, so it tells nothing there:
+    use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (THEORY 1.5).
 
     Examples
     --------
@@ -114,11 +127,14 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
     _check(mu, index)
     n = len(mu.criteria)
     if not isinstance(order, int | np.integer) or isinstance(order, bool) or not 0 <= order <= n:
-        raise CapacityError(f"order={plain(order)!r} is not in 0..{n}: give a whole number, at most the number of criteria.")
+        raise CapacityError(
+            f"order={plain(order)!r} is not in 0..{n}: give a whole number, at most the number of criteria."
+        )
     order = int(order)
     if comb(n, order) > LISTED:
         raise TooLargeError(
-            f"{comb(n, order):,} sets of {order} among {n} criteria; the limit is {LISTED:,}. Ask for single sets: interaction(mu, subset)."
+            f"{comb(n, order):,} sets of {order} among {n} criteria; the limit is {LISTED:,}. Ask for single "
+            f"sets: interaction(mu, subset)."
         )
     masks = [sum(1 << place for place in chosen) for chosen in combinations(range(n), order)]
     return dict(zip(map(mu.criteria.members, masks), _values(mu, masks, index), strict=True))
@@ -127,8 +143,8 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
 def orness(mu: SetFunction) -> Number:
     """How close the Choquet integral with `mu` is to the maximum (1) rather than the minimum (0), on average.
 
-    It speaks of the Choquet integral, the mean being taken over inputs uniform in the unit cube; on a Boolean function that is
-    also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (THEORY 1.5).
+    It speaks of the Choquet integral, the mean being taken over inputs uniform in the unit cube; on a Boolean
+    function that is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (THEORY 1.5).
 
     Examples
     --------
@@ -138,15 +154,19 @@ def orness(mu: SetFunction) -> Number:
     _check(mu, "shapley")
     n = len(mu.criteria)
     if n < 2 or not mu.is_capacity:
-        raise CapacityError(f"orness needs a capacity over at least 2 criteria, where minimum and maximum differ; this is: {mu}.")
+        raise CapacityError(
+            f"orness needs a capacity over at least 2 criteria, "
+            f"where minimum and maximum differ; this is: {mu}."
+        )
     return ((n + 1) * _values(mu, [0], "shapley")[0] - 1) / (n - 1)
 
 
 def additive_moebius(mu: SetFunction) -> Codes:
-    """Additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B) over the subsets B of A.
+    """Additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B) over
+    the subsets B of A.
 
-    Integers for a Boolean function, fractions where mu has them, else floats; up to 24 criteria. For the qualitative transform,
-    which serves the Sugeno integral, see `SetFunction.focal_sets`.
+    Integers for a Boolean function, fractions where mu has them, else floats; up to 24 criteria. For the
+    qualitative transform, which serves the Sugeno integral, see `SetFunction.focal_sets`.
 
     Examples
     --------
@@ -156,14 +176,21 @@ def additive_moebius(mu: SetFunction) -> Codes:
     _check(mu, "shapley")
     table = mu.table()
     if table.dtype == object:
-        table = table.astype(np.float64) if _has_floats(table) else np.array([Fraction(value) for value in table], dtype=object)
+        table = (
+            table.astype(np.float64)
+            if _has_floats(table)
+            else np.array([Fraction(value) for value in table], dtype=object)
+        )
     return transforms.additive_moebius(table.astype(np.int64) if table.dtype == np.int8 else table)
 
 
-def from_additive_moebius(criteria: Criteria | int | Iterable[Criterion], table: Any, scale: Scale = UNIT) -> Dense:
+def from_additive_moebius(
+    criteria: Criteria | int | Iterable[Criterion], table: Any, scale: Scale = UNIT
+) -> Dense:
     """Build the set function with the given additive Moebius transform, by mask.
 
-    Sums of floats round, so for floats a table that misses [0, 1] or monotonicity by less than 1e-9 is moved there.
+    Sums of floats round, so for floats a table that misses [0,
+    1] or monotonicity by less than 1e-9 is moved there.
 
     Examples
     --------
@@ -177,7 +204,10 @@ def from_additive_moebius(criteria: Criteria | int | Iterable[Criterion], table:
     criteria = Criteria(criteria)
     given = np.asarray(table)
     if given.shape != (1 << len(criteria),):
-        raise CapacityError(f"table has shape {given.shape}; {len(criteria)} criteria need 2^{len(criteria)} values, by bit mask.")
+        raise CapacityError(
+            f"table has shape {given.shape}; {len(criteria)} criteria need 2^{len(criteria)} "
+            f"values, by bit mask."
+        )
     values = transforms.additive_zeta(given if given.dtype.kind in "fO" else given.astype(np.int64))
     if values.dtype.kind == "f":
         near = np.clip(values, 0, 1)
@@ -193,14 +223,17 @@ def _check(mu: SetFunction, index: str) -> None:
         raise CapacityError(f"index={index!r} is unknown. Use 'shapley' or 'banzhaf'.")
     if mu.scale not in (BOOLEAN, UNIT):
         raise ScaleError(
-            f"indices add and subtract values, and the levels {mu.scale} are no numbers. Say first what each level is worth: "
-            "Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a dictionary from levels to numbers in [0, 1]."
+            f"indices add and subtract values, and the levels {mu.scale} are no numbers. Say first what each "
+            "level is worth: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
+            "dictionary from levels to numbers in [0, 1]."
         )
 
 
 def _by_criterion(mu: SetFunction, index: Index) -> dict[Criterion, Number]:
     _check(mu, index)
-    return dict(zip(mu.criteria, _values(mu, [1 << place for place in range(len(mu.criteria))], index), strict=True))
+    return dict(
+        zip(mu.criteria, _values(mu, [1 << place for place in range(len(mu.criteria))], index), strict=True)
+    )
 
 
 def _has_floats(values: Iterable[Any]) -> bool:
@@ -213,7 +246,7 @@ def _plain(values: Iterable[Fraction], given: Iterable[Any]) -> list[Number]:
     return [float(value) for value in values] if _has_floats(given) else list(values)
 
 
-# --- any function over at most 24 criteria: a table ------------------------------------------------------------------------------
+# --- any function over at most 24 criteria: a table ---------------------------------------------------------
 
 
 @singledispatch
@@ -233,10 +266,16 @@ def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]
 
 
 def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
-    """Values to add up: floats and None, or integers (as floats while sums stay exact) and the unit they are counted in."""
+    """Values to add up: floats and None, or integers (as floats while sums stay exact) and the unit
+    they are counted in.
+    """
     if table.dtype == np.float64:
         few = table[:: max(1, table.size >> 10)]
-        return (table, 1) if all(bool(np.all((part == 0) | (part == 1))) for part in (few, table)) else (table, None)
+        return (
+            (table, 1)
+            if all(bool(np.all((part == 0) | (part == 1))) for part in (few, table))
+            else (table, None)
+        )
     if table.dtype != object:
         return table.astype(np.float64), 1
     if _has_floats(table):
@@ -256,11 +295,16 @@ def _difference(table: Floats, mask: int) -> Floats:
 
 
 def _split(table: Floats, n: int) -> tuple[Floats, Floats, Floats, int, int]:
-    """The table as a matrix, low criteria along rows and high ones down columns, and which sets of each have which size."""
+    """The table as a matrix, low criteria along rows and high ones down columns,
+    and which sets of each have which size.
+    """
     low = n // 2
     high = n - low
     low_sizes, high_sizes = (
-        (transforms.sizes(m) == np.arange(m + 1)[:, None]).astype(table.dtype if table.dtype == object else np.float64) for m in (low, high)
+        (transforms.sizes(m) == np.arange(m + 1)[:, None]).astype(
+            table.dtype if table.dtype == object else np.float64
+        )
+        for m in (low, high)
     )
     return table.reshape(1 << high, 1 << low), low_sizes, high_sizes, low, high
 
@@ -281,7 +325,9 @@ def _by_size(table: Floats, n: int) -> Floats:
 
 
 def _member_differences(table: Floats, n: int) -> Floats:
-    """For every criterion the sum of mu(A + i) - mu(A) over the sets A of each size without it, in two passes over the table."""
+    """For every criterion the sum of mu(A + i) - mu(A) over the sets A of each size without it,
+    in two passes over the table.
+    """
     matrix, low_sizes, high_sizes, low, high = _split(table, n)
     rows, columns = high_sizes @ matrix, matrix @ low_sizes.T
     everything = _diagonals(rows @ low_sizes.T)
@@ -295,15 +341,22 @@ def _member_differences(table: Floats, n: int) -> Floats:
     return np.asarray(within[:, 1:] - (everything - within)[:, :-1])
 
 
-# --- families built from "at least tau of n" -------------------------------------------------------------------------------------
+# --- families built from "at least tau of n" ----------------------------------------------------------------
 
 
 @lru_cache(maxsize=1 << 14)
 def _step(n: int, tau: int, t: int, index: Index) -> Fraction:
     """Index of t of the n criteria of which at least tau must hold, 1 <= tau <= n (THEORY 1.5)."""
     if t == 0:
-        return Fraction(n - tau + 1, n + 1) if index == "shapley" else Fraction(sum(comb(n, size) for size in range(tau, n + 1)), 1 << n)
-    terms = ((s, (-1) ** (t - tau + s) * comb(t - 1, tau - s - 1)) for s in range(max(0, tau - t), min(tau - 1, n - t) + 1))
+        return (
+            Fraction(n - tau + 1, n + 1)
+            if index == "shapley"
+            else Fraction(sum(comb(n, size) for size in range(tau, n + 1)), 1 << n)
+        )
+    terms = (
+        (s, (-1) ** (t - tau + s) * comb(t - 1, tau - s - 1))
+        for s in range(max(0, tau - t), min(tau - 1, n - t) + 1)
+    )
     if index == "shapley":
         return Fraction(sum(term for _, term in terms), n - t + 1)
     return Fraction(sum(comb(n - t, s) * term for s, term in terms), 1 << (n - t))
@@ -319,7 +372,10 @@ def _(mu: CardinalityThreshold, masks: Sequence[int], index: Index) -> list[Numb
     if mu.constant is not None:
         return _constant(mu, masks)
     inside = mu.lam_mask
-    return [_step(len(mu.lam), mu.tau, mask.bit_count(), index) if mask & inside == mask else Fraction(0) for mask in masks]
+    return [
+        _step(len(mu.lam), mu.tau, mask.bit_count(), index) if mask & inside == mask else Fraction(0)
+        for mask in masks
+    ]
 
 
 @_values.register
@@ -349,7 +405,10 @@ def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
             total += (level - below) * _step(len(rising) - place, 1, t, index)
             below = level
         worth[level] = total
-    least = [min((exact[place] for place in bits(mask)), default=rising[-1] if rising else Fraction(0)) for mask in masks]
+    least = [
+        min((exact[place] for place in bits(mask)), default=rising[-1] if rising else Fraction(0))
+        for mask in masks
+    ]
     return _plain([worth[level] for level in least], mu.pi)
 
 
@@ -365,12 +424,17 @@ def _(mu: Conjugate, masks: Sequence[int], index: Index) -> list[Number]:
 
 def _conjugated(values: Sequence[Any], masks: Sequence[int]) -> list[Number]:
     """I of the conjugate is (-1)^(t+1) I, and 1 - I for the empty set of criteria."""
-    return [1 - value if not mask else value if mask.bit_count() % 2 else -value for value, mask in zip(values, masks, strict=True)]
+    return [
+        1 - value if not mask else value if mask.bit_count() % 2 else -value
+        for value, mask in zip(values, masks, strict=True)
+    ]
 
 
 @_values.register
 def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
-    """A sum over levels where all are thresholds on the same weights, so that the functions "reaches level m" are thresholds too."""
+    """A sum over levels where all are thresholds on the same weights, so that the functions "reaches level m"
+    are thresholds too.
+    """
     forms = [level.threshold_form() for _, level in mu.levels]
     weights = {form[0] for form in forms if form is not None}
     if len(weights) > 1 or None in forms:
@@ -379,16 +443,21 @@ def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
     for number, (height, _) in enumerate(mu.levels):
         reaches = min(members[number:], key=lambda level: level.threshold_form()[1])  # type: ignore[index]
         rise, below = Fraction(height) - below, Fraction(height)
-        total = [so_far + rise * Fraction(value) for so_far, value in zip(total, _values(reaches, masks, index), strict=True)]
+        total = [
+            so_far + rise * Fraction(value)
+            for so_far, value in zip(total, _values(reaches, masks, index), strict=True)
+        ]
     return _plain(total, [height for height, _ in mu.levels])
 
 
-# --- weighted thresholds ---------------------------------------------------------------------------------------------------------
+# --- weighted thresholds ------------------------------------------------------------------------------------
 
 
 @_values.register
 def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]:
-    """Count the sets below theta by sum, and for Shapley by size, then take the criteria of T out again (THEORY 1.6)."""
+    """Count the sets below theta by sum, and for Shapley by size,
+    then take the criteria of T out again (THEORY 1.6).
+    """
     if mu.constant is not None:
         return _constant(mu, masks)
     given, theta = mu.integers
@@ -400,15 +469,20 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     if flipped:
         theta = sum(weights) + 1 - theta
     if len(set(positive)) == 1:
-        index_of: Callable[[tuple[int, ...]], Fraction] = lambda taken: _step(len(positive), theta, len(taken), index)  # noqa: E731
+        index_of: Callable[[tuple[int, ...]], Fraction] = lambda taken: _step(
+            len(positive), theta, len(taken), index
+        )  # noqa: E731
     else:
         work = sum_work(positive, theta, index)
         if work > TABLE_WORK and len(weights) <= TABLE_LIMIT:
             return _values.dispatch(SetFunction)(mu, masks, index)
         if work > SUM_WORK:
             raise TooLargeError(
-                f"exact {index} indices of {len(positive)} weights with theta = {theta} (as integers) take about 2^{work.bit_length()} "
-                f"steps on bits; the limit is 2^{SUM_WORK.bit_length() - 1}. Round the weights to smaller integers"
+                (
+                    f"exact {index} indices of {len(positive)} weights with theta = {theta} (as integers) "
+                    f"take about 2^{work.bit_length()} steps on bits; the limit is "
+                    f"2^{SUM_WORK.bit_length() - 1}. Round the weights to smaller integers"
+                )
                 + (", or use banzhaf, which needs far fewer." if index == "shapley" else ".")
             )
         index_of = WeightedIndex(positive, theta, index)
@@ -421,12 +495,14 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     return _conjugated(values, masks) if flipped else list(values)
 
 
-# --- focal sets ------------------------------------------------------------------------------------------------------------------
+# --- focal sets ---------------------------------------------------------------------------------------------
 
 
 @_values.register
 def _(mu: Focal, masks: Sequence[int], index: Index) -> list[Number]:
-    """A sum of unanimity games "all of B hold", whose indices are those of at least b of b; a table where these are too many."""
+    """A sum of unanimity games "all of B hold", whose indices are those of at least b of b; a table where
+    these are too many.
+    """
     terms = _unanimity_terms(mu)
     if terms is None or len(terms) * len(masks) > 10 * TERM_WORK:
         return _values.dispatch(SetFunction)(mu, masks, index)
@@ -436,7 +512,10 @@ def _(mu: Focal, masks: Sequence[int], index: Index) -> list[Number]:
         for union, weight in terms.items():
             if mask & union == mask:
                 by_size[union.bit_count()] = by_size.get(union.bit_count(), Fraction(0)) + weight
-        total[number] = sum((weight * _unanimity(size, mask.bit_count(), index) for size, weight in by_size.items()), Fraction(0))
+        total[number] = sum(
+            (weight * _unanimity(size, mask.bit_count(), index) for size, weight in by_size.items()),
+            Fraction(0),
+        )
     return _plain(total, [weight for _, weight in mu.weights])
 
 

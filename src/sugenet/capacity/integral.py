@@ -1,7 +1,8 @@
-"""The Sugeno integral (paper equation 2): by definition, by sorting, by focal sets, by cuts, and in closed form for each family.
+"""The Sugeno integral (paper equation 2): by definition, by sorting, by focal sets, by cuts, and in closed
+form for each family.
 
-All ways give the same answer; tests hold them against each other. ``auto`` takes the closed form where the family has one, and
-sorting elsewhere. Values are only ever compared.
+All ways give the same answer; tests hold them against each other. ``auto`` takes the closed form where the
+family has one, and sorting elsewhere. Values are only ever compared.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     mu
         Any monotone set function.
     x
-        One sample, as a mapping from criteria or a sequence in their order; or a batch, with one sample a row, as a sequence of
-        mappings, or as a mapping from criteria to columns of equal length.
+        One sample, as a mapping from criteria or a sequence in their order; or a batch, with one sample a
+        row, as a sequence of mappings, or as a mapping from criteria to columns of equal length.
     method
-        ``auto``, or one way by name: ``definition`` (2^n sets, up to 24 criteria), ``sorting``, ``focal`` (up to two million focal
-        sets), ``cuts``.
+        ``auto``, or one way by name: ``definition`` (2^n sets, up to 24 criteria), ``sorting``, ``focal`` (up
+        to two million focal sets), ``cuts``.
     scale
-        The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0 and 1 become bottom
-        and top (THEORY 4, point 14), and numbers in [0, 1] are recognized as such.
+        The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0
+        and 1 become bottom and top (THEORY 4, point 14), and numbers in [0, 1] are recognized as such.
 
     Returns
     -------
@@ -99,21 +100,36 @@ def _in_order(mu: SetFunction, x: Any) -> Any:
     if isinstance(x, list | tuple) and any(isinstance(sample, Mapping) for sample in x):
         strange = next((place for place, sample in enumerate(x) if not isinstance(sample, Mapping)), None)
         if strange is not None:
-            raise CriteriaError(f"sample {strange} of x is no mapping while others are. Give all samples in the same way.")
+            raise CriteriaError(
+                f"sample {strange} of x is no mapping while others are. Give all samples in the same way."
+            )
         return _rows([mu.criteria.row(sample, f"sample {place}") for place, sample in enumerate(x)])
     return x
 
 
 def _is_column(values: object) -> bool:
-    return np.ndim(values) > 0 if hasattr(values, "__array__") else isinstance(values, Sequence) and not isinstance(values, str)
+    return (
+        np.ndim(values) > 0
+        if hasattr(values, "__array__")
+        else isinstance(values, Sequence) and not isinstance(values, str)
+    )
 
 
 def _columns(mu: SetFunction, columns: list[Any]) -> Any:
     """A batch given by columns: one sequence for each criterion, all of the same length."""
-    lengths = {name: len(column) if _is_column(column) else None for name, column in zip(mu.criteria, columns, strict=True)}
+    lengths = {
+        name: len(column) if _is_column(column) else None
+        for name, column in zip(mu.criteria, columns, strict=True)
+    }
     if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name}: {'one value' if length is None else length}" for name, length in list(lengths.items())[:8])
-        raise CriteriaError(f"x gives columns of different lengths ({shown}). Give one value, or equally many, for each criterion.")
+        shown = ", ".join(
+            f"{name}: {'one value' if length is None else length}"
+            for name, length in list(lengths.items())[:8]
+        )
+        raise CriteriaError(
+            f"x gives columns of different lengths ({shown}). Give one value, or equally many, "
+            f"for each criterion."
+        )
     if all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in columns):
         return np.stack(columns, axis=1)
     return _rows([list(row) for row in zip(*columns, strict=True)], len(columns))
@@ -129,11 +145,13 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
     try:
         shape = np.shape(x)
     except ValueError:
-        raise CriteriaError(f"the samples of x have different lengths; every sample has {n} values, one for each criterion.") from None
+        raise CriteriaError(
+            f"the samples of x have different lengths; every sample has {n} values, one for each criterion."
+        ) from None
     if len(shape) not in (1, 2) or shape[-1] != n:
         raise CriteriaError(
-            f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a sequence of {n}, "
-            f"or a batch of shape (samples, {n})."
+            f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a "
+            f"sequence of {n}, or a batch of shape (samples, {n})."
         )
     if scale is None:
         scale = mu.scale
@@ -141,7 +159,9 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
             try:
                 codes = UNIT.codes(x, "x")
             except ScaleError as error:
-                raise ScaleError(f"{error} The set function is Boolean: for samples on another scale give scale=...") from None
+                raise ScaleError(
+                    f"{error} The set function is Boolean: for samples on another scale give scale=..."
+                ) from None
             if not np.all((codes == 0) | (codes == 1)):
                 return codes, UNIT
             return codes.astype(np.int8), BOOLEAN
@@ -153,7 +173,9 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
 
 
 def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
-    """A value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function become bottom and top."""
+    """A value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function
+    become bottom and top.
+    """
     if mu.scale != BOOLEAN or scale == BOOLEAN:
         return value
     return scale.top if value else scale.bottom
@@ -163,13 +185,19 @@ def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Best over all sets of the lesser of the set's worth and its smallest value (equation 2)."""
     if len(row) > TABLE_LIMIT:
         raise TooLargeError(
-            f"method='definition' looks at all 2^{len(row)} sets; the limit is {TABLE_LIMIT} criteria. Use method='sorting' or 'auto'."
+            f"method='definition' looks at all 2^{len(row)} sets; the limit is {TABLE_LIMIT} criteria. Use "
+            f"method='sorting' or 'auto'."
         )
-    return max(min([_lift(mu, mu.at(mask), scale), *(row[place] for place in bits(mask))]) for mask in range(1 << len(row)))
+    return max(
+        min([_lift(mu, mu.at(mask), scale), *(row[place] for place in bits(mask))])
+        for mask in range(1 << len(row))
+    )
 
 
 def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Worth of the best k values rises with k, the k-th value falls: find where they cross by halving (THEORY 1.4)."""
+    """Worth of the best k values rises with k, the k-th value falls:
+    find where they cross by halving (THEORY 1.4).
+    """
     falling = sorted(range(len(row)), key=row.__getitem__, reverse=True)
     best = [0]
     for place in falling:
@@ -178,7 +206,11 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     def worth(k: int) -> Value:
         return _lift(mu, mu.at(best[k]), scale)
 
-    low, high, before = 0, len(row) + 1, scale.bottom  # the first k with worth(k) >= k-th value, top for k = 0, is in low..high
+    low, high, before = (
+        0,
+        len(row) + 1,
+        scale.bottom,
+    )  # the first k with worth(k) >= k-th value, top for k = 0, is in low..high
     while low < high:
         middle = (low + high) // 2
         reached = worth(middle)
@@ -199,14 +231,18 @@ def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 
 def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Highest level a with mu({x >= a}) >= a; S is always a value of x or of mu on such a cut (THEORY 1.1)."""
+    """Highest level a with mu({x >= a}) >= a; S is always a value of x or of mu on such
+    a cut (THEORY 1.1).
+    """
 
     def cut(level: Value) -> Value:
         return _lift(mu, mu.at(sum(1 << place for place, value in enumerate(row) if value >= level)), scale)
 
     levels = {scale.bottom, scale.top, *row}
     levels |= {cut(level) for level in levels} | {_lift(mu, mu.at(0), scale)}
-    return next(level for level in sorted(levels, reverse=True) if level == scale.bottom or cut(level) >= level)
+    return next(
+        level for level in sorted(levels, reverse=True) if level == scale.bottom or cut(level) >= level
+    )
 
 
 @singledispatch
@@ -286,7 +322,9 @@ def _(mu: Meet, X: Codes, scale: Scale) -> Codes:
 @_closed.register
 def _(mu: Nested, X: Codes, scale: Scale) -> Codes:
     """Best over levels of the lesser of level and Boolean integral."""
-    rated = (np.minimum(_closed(member, X, scale), _values(mu, (level,), scale)) for level, member in mu.levels)
+    rated = (
+        np.minimum(_closed(member, X, scale), _values(mu, (level,), scale)) for level, member in mu.levels
+    )
     return reduce(np.maximum, rated)
 
 

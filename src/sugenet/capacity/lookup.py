@@ -1,4 +1,6 @@
-"""The Sugeno integral of a table for many samples at once: sort, then find by halving where values and worths cross (THEORY 1.4)."""
+"""The Sugeno integral of a table for many samples at once: sort, then find by halving where values and worths
+cross (THEORY 1.4).
+"""
 
 from __future__ import annotations
 
@@ -41,23 +43,32 @@ def _by_argsort(table: Codes, X: Codes) -> Codes:
 
 
 def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
-    """Sort floats with the number of their criterion in the lowest bits, which is exact unless two differ in those bits only."""
+    """Sort floats with the number of their criterion in the lowest bits,
+    which is exact unless two differ in those bits only.
+    """
     count, n = X.shape
-    keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(n, dtype=np.uint64)  # floats >= 0 order like their bits
+    keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(
+        n, dtype=np.uint64
+    )  # floats >= 0 order like their bits
     keys.sort(axis=1)
     neighbours = keys.ravel()[1:] ^ keys.ravel()[:-1]
     if n > 1:
         neighbours[n - 1 :: n] = FLAT + np.uint64(1)  # the last of a sample and the first of the next
         if neighbours.size and neighbours.min() <= FLAT:
             return _by_argsort(table, X)  # ties or near ties: the plain way orders them exactly
-    order = np.ascontiguousarray((keys & FLAT).astype(np.int32)[:, ::-1].T)  # row k: the criterion with the k-th best value
+    order = np.ascontiguousarray(
+        (keys & FLAT).astype(np.int32)[:, ::-1].T
+    )  # row k: the criterion with the k-th best value
     best = np.left_shift(np.int32(1), order)
     for k in range(1, n):
         best[k] |= best[k - 1]  # row k: the mask of the k + 1 best
     flat_order, flat_best, values = order.ravel(), best.ravel(), X.ravel()
     sample = np.arange(count)
     start = sample * n
-    low, high = np.zeros(count, np.intp), np.full(count, n, np.intp)  # the first k whose worth reaches its value, n if none
+    low, high = (
+        np.zeros(count, np.intp),
+        np.full(count, n, np.intp),
+    )  # the first k whose worth reaches its value, n if none
     for _ in range(n.bit_length()):
         middle = np.minimum((low + high) >> 1, n - 1)
         place = middle * count + sample
@@ -66,5 +77,7 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
         low = np.where(reached, low, np.minimum(middle + 1, high))
     place = np.minimum(low, n - 1) * count + sample
     at = np.where(low < n, values.take(start + flat_order.take(place)), 0.0)
-    before = np.where(low > 0, table.take(flat_best.take((np.maximum(low, 1) - 1) * count + sample)), table[0])
+    before = np.where(
+        low > 0, table.take(flat_best.take((np.maximum(low, 1) - 1) * count + sample)), table[0]
+    )
     return np.asarray(np.maximum(at, before))

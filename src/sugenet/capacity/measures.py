@@ -1,4 +1,6 @@
-"""Symmetric set functions, possibility and necessity measures: families that one number for each size or criterion describes."""
+"""Symmetric set functions, possibility and necessity measures: families that one number for each size or
+criterion describes.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,22 @@ class Symmetric(SetFunction):
     g: tuple[Value, ...]
     scale: Scale
 
-    def __init__(self, criteria: Criteria | int | Iterable[Criterion], g: Sequence[Any], scale: Scale = UNIT) -> None:
+    def __init__(
+        self, criteria: Criteria | int | Iterable[Criterion], g: Sequence[Any], scale: Scale = UNIT
+    ) -> None:
         criteria = Criteria(criteria)
         need_scale(scale)
         values = tuple(scale.check(value, f"g[{size}]") for size, value in enumerate(in_order(g, "g")))
         if len(values) != len(criteria) + 1:
             raise CriteriaError(
-                f"g has {len(values)} values; {len(criteria)} criteria need {len(criteria) + 1}, for sizes 0 to {len(criteria)}."
+                f"g has {len(values)} values; {len(criteria)} criteria need {len(criteria) + 1}, for sizes 0 "
+                f"to {len(criteria)}."
             )
         for size, (low, high) in enumerate(pairwise(values)):
             if low > high:
-                raise NotMonotoneError(f"not monotone: sets of {size} are worth {low}, sets of {size + 1} only {high}.")
+                raise NotMonotoneError(
+                    f"not monotone: sets of {size} are worth {low}, sets of {size + 1} only {high}."
+                )
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "g", values)
         object.__setattr__(self, "scale", scale)
@@ -114,17 +121,23 @@ class _Distributed(SetFunction):
     def _set_pi(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale, criteria: Any) -> None:
         need_scale(scale)
         listed = [] if isinstance(pi, Mapping) else in_order(pi, "pi")
-        universe = Criteria((list(pi) if isinstance(pi, Mapping) else len(listed)) if criteria is None else criteria)
+        universe = Criteria(
+            (list(pi) if isinstance(pi, Mapping) else len(listed)) if criteria is None else criteria
+        )
         row = universe.row(pi, "pi") if isinstance(pi, Mapping) else listed
         if len(row) != len(universe):
             raise CriteriaError(f"pi has {len(row)} values for {len(universe)} criteria. Give one for each.")
-        checked = tuple(scale.check(value, f"pi of {name}") for name, value in zip(universe, row, strict=True))
+        checked = tuple(
+            scale.check(value, f"pi of {name}") for name, value in zip(universe, row, strict=True)
+        )
         object.__setattr__(self, "pi", checked)
         object.__setattr__(self, "criteria", universe)
         object.__setattr__(self, "scale", scale)
 
     def _phrase(self) -> str:
-        shown = ", ".join(f"{name}: {value}" for name, value in list(zip(self.criteria, self.pi, strict=True))[:12])
+        shown = ", ".join(
+            f"{name}: {value}" for name, value in list(zip(self.criteria, self.pi, strict=True))[:12]
+        )
         return f"{type(self).__name__.lower()} of {{{shown}{', ...' if len(self.pi) > 12 else ''}}}"
 
 
@@ -143,7 +156,9 @@ class Possibility(_Distributed):
     criteria: Criteria
     scale: Scale
 
-    def __init__(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None) -> None:
+    def __init__(
+        self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None
+    ) -> None:
         self._set_pi(pi, scale, criteria)
 
     def at(self, mask: int) -> Value:
@@ -165,7 +180,12 @@ class Possibility(_Distributed):
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """The single criteria with positive pi."""
-        return iter(by_cost([(1 << place, value) for place, value in enumerate(self.pi) if value > self.scale.bottom], costs))
+        return iter(
+            by_cost(
+                [(1 << place, value) for place, value in enumerate(self.pi) if value > self.scale.bottom],
+                costs,
+            )
+        )
 
     def focal_count(self) -> int:
         """Number of positive pi."""
@@ -189,7 +209,9 @@ class Necessity(_Distributed):
     criteria: Criteria
     scale: Scale
 
-    def __init__(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None) -> None:
+    def __init__(
+        self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None
+    ) -> None:
         self._set_pi(pi, scale, criteria)
 
     def at(self, mask: int) -> Value:

@@ -19,7 +19,8 @@ __all__ = ["is_submodular", "is_supermodular"]
 
 
 def is_supermodular(mu: SetFunction) -> bool:
-    """Whether mu(A or B) + mu(A and B) >= mu(A) + mu(B) always (2-monotone, convex); needs a scale of numbers.
+    """Whether mu(A or B) + mu(A and B) >= mu(A) + mu(B) always (2-monotone, convex);
+    needs a scale of numbers.
 
     Floats are taken as the exact numbers they are: no rounding enters.
 
@@ -32,7 +33,8 @@ def is_supermodular(mu: SetFunction) -> bool:
 
 
 def is_submodular(mu: SetFunction) -> bool:
-    """Whether mu(A or B) + mu(A and B) <= mu(A) + mu(B) always (2-alternating, concave); needs a scale of numbers.
+    """Whether mu(A or B) + mu(A and B) <= mu(A) + mu(B) always (2-alternating, concave);
+    needs a scale of numbers.
 
     Examples
     --------
@@ -45,8 +47,9 @@ def is_submodular(mu: SetFunction) -> bool:
 def _is_modular(mu: SetFunction, sign: int) -> bool:
     if mu.scale not in (BOOLEAN, UNIT):
         raise ScaleError(
-            f"sub- and supermodularity add values, and the levels {mu.scale} are no numbers. Say first what each level is worth: "
-            "Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a dictionary from levels to numbers in [0, 1]."
+            f"sub- and supermodularity add values, and the levels {mu.scale} are no numbers. Say first what "
+            "each level is worth: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
+            "dictionary from levels to numbers in [0, 1]."
         )
     return mu.constant is not None or _family_modular(mu, sign)
 
@@ -68,7 +71,9 @@ def _family_modular(mu: SetFunction, sign: int) -> bool:
 
 
 def _boolean_modular(mu: SetFunction, sign: int) -> bool:
-    """Supermodular iff there is one focal set, the criteria that are never dispensable; submodular iff all focal sets are single."""
+    """Supermodular iff there is one focal set, the criteria that are never dispensable; submodular iff all
+    focal sets are single.
+    """
     full, places = mu.criteria.full, range(len(mu.criteria))
     if sign > 0:
         return bool(mu.at(sum(1 << place for place in places if not mu.at(full ^ 1 << place))) == 1)
@@ -76,7 +81,9 @@ def _boolean_modular(mu: SetFunction, sign: int) -> bool:
 
 
 def _some_sum_exceeds(left: tuple[Codes, Codes], right: tuple[Codes, Codes]) -> bool:
-    """Whether a + b > c + d somewhere, exactly: rounding keeps the order of sums, and equal sums differ by their rounding errors."""
+    """Whether a + b > c + d somewhere, exactly: rounding keeps the order of sums, and equal sums differ by
+    their rounding errors.
+    """
     total, other = left[0] + left[1], right[0] + right[1]
     if np.any(total > other):
         return True

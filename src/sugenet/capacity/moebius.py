@@ -1,4 +1,6 @@
-"""Qualitative Moebius transforms of a set function and back, and minimal transversals, on sets of criteria (THEORY 1.1)."""
+"""Qualitative Moebius transforms of a set function and back, and minimal transversals,
+on sets of criteria (THEORY 1.1).
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
     0.25
     """
     need_set_function(mu)
-    return {mu.criteria.members(mask): weight for mask, weight in take_all(mu.focal_masks(), "the Moebius transform", LAZILY)}
+    return {
+        mu.criteria.members(mask): weight
+        for mask, weight in take_all(mu.focal_masks(), "the Moebius transform", LAZILY)
+    }
 
 
 def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
-    """mu^#: the worth of every set that is worth less than each proper superset; elsewhere it is the top of the scale.
+    """mu^#: the worth of every set that is worth less than each proper superset;
+    elsewhere it is the top of the scale.
 
     These are the complements of the focal sets of the conjugate.
 
@@ -48,17 +54,25 @@ def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
     [(['b'], 0.25), (['a'], 0.25), ([], 0)]
     """
     need_set_function(mu)
-    dual = take_all(mu.conjugate().focal_masks(), "the outer Moebius transform", f"{LAZILY} Those of mu.conjugate() are the complements.")
+    dual = take_all(
+        mu.conjugate().focal_masks(),
+        "the outer Moebius transform",
+        f"{LAZILY} Those of mu.conjugate() are the complements.",
+    )
     masks = (mu.criteria.full ^ mask for mask, _ in dual)
     return {mu.criteria.members(mask): mu.at(mask) for mask in masks}
 
 
-def from_inner_moebius(criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT) -> SetFunction:
+def from_inner_moebius(
+    criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
+) -> SetFunction:
     """mu(A) = the best weight among the subsets of A."""
     return Focal(criteria, weights, scale)
 
 
-def from_outer_moebius(criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT) -> SetFunction:
+def from_outer_moebius(
+    criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
+) -> SetFunction:
     """mu(A) = the least weight among the supersets of A, top where there is none.
 
     Examples
@@ -71,7 +85,9 @@ def from_outer_moebius(criteria: Criteria | int | Iterable[Criterion], weights: 
     sets: dict[int, Value] = {}
     for subset, weight in weights.items():
         mask = universe.mask(subset)
-        sets[universe.full ^ mask] = scale.reverse(scale.check(weight, f"the weight of {universe.show(mask)}"))
+        sets[universe.full ^ mask] = scale.reverse(
+            scale.check(weight, f"the weight of {universe.show(mask)}")
+        )
     return Conjugate(Focal(universe, sets, scale))
 
 

@@ -1,8 +1,10 @@
-"""Sugeno integrals as possibilistic logic bases (paper section 2.2, end), and as the dual bases of guaranteed possibility.
+"""Sugeno integrals as possibilistic logic bases (paper section 2.2, end),
+and as the dual bases of guaranteed possibility.
 
-An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) stands for N(clause) >= w, so a sample that violates it is
-possible to the degree 1 - w at most; a weighted term [x_1 >= a and x_2 >= a, w] grants every sample that satisfies it at least
-the degree w. That x_i >= a implies x_i >= b for b <= a is understood and never written (THEORY 1.3).
+An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) stands for N(clause) >= w, so a sample that
+violates it is possible to the degree 1 - w at most; a weighted term [x_1 >= a and x_2 >= a, w] grants every
+sample that satisfies it at least the degree w. That x_i >= a implies x_i >= b for b <= a is understood and
+never written (THEORY 1.3).
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.rules import read_sample
 from sugenet.capacity.rulesets import RULE_LIMIT, lifting, up_to
 from sugenet.capacity.scales import UNIT, Scale, Value
-from sugenet.capacity.text import Reader, next_line, read_header, text_lines, write_header, write_name, write_value
+from sugenet.capacity.text import (
+    Reader,
+    next_line,
+    read_header,
+    text_lines,
+    write_header,
+    write_name,
+    write_value,
+)
 from sugenet.errors import CapacityError, RuleSyntaxError, ScaleError, SugenetError
 
 __all__ = ["Atom", "GuaranteedBase", "PossibilisticBase", "Weighted", "guaranteed_base", "possibilistic_base"]
@@ -66,7 +76,9 @@ class _Base(ABC):
             value = scale.check(weight, "a weight")
             weights[checked] = max(weights.get(checked, value), value)
         object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "formulas", tuple(Weighted(atoms, weight) for atoms, weight in weights.items()))
+        object.__setattr__(
+            self, "formulas", tuple(Weighted(atoms, weight) for atoms, weight in weights.items())
+        )
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "levels", None if levels is None else _sample_levels(levels, scale))
 
@@ -75,7 +87,10 @@ class _Base(ABC):
         criteria.place(criterion)
         value = scale.check(level, f"the level of an atom for {criterion}")
         if value == scale.bottom:
-            raise CapacityError(f"the atom {criterion} >= {value} holds for every sample, since {value} is the bottom. Leave it out.")
+            raise CapacityError(
+                f"the atom {criterion} >= {value} holds for every sample, "
+                f"since {value} is the bottom. Leave it out."
+            )
         return Atom(criterion, value)
 
     def _degrees(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> dict[Criterion, Value]:
@@ -86,13 +101,20 @@ class _Base(ABC):
             if off is not None:
                 raise ScaleError(
                     f"the value of {off} is {row[off]}, but this base tells apart only the levels "
-                    f"{', '.join(map(str, self.levels))}. Build the base with this level too: levels=[..., {row[off]}]."
+                    f"{', '.join(map(str, self.levels))}. Build the base with this level too: "
+                    f"levels=[..., {row[off]}]."
                 )
         return row
 
     def to_text(self) -> str:
-        """Give the base as text, one formula a line, after the criteria, the scale and the levels; `from_text` reads it back."""
-        told = [] if self.levels is None else ["levels: " + ", ".join(write_value(level, self.scale) for level in self.levels)]
+        """Give the base as text, one formula a line, after the criteria, the scale and the levels;
+        `from_text` reads it back.
+        """
+        told = (
+            []
+            if self.levels is None
+            else ["levels: " + ", ".join(write_value(level, self.scale) for level in self.levels)]
+        )
         return "\n".join([*write_header(self.criteria, self.scale), *told, *self._lines()]) + "\n"
 
     @classmethod
@@ -106,7 +128,12 @@ class _Base(ABC):
             levels = _read_levels(next_line(rest, "levels: 0, 0.5, 1"), scale)
         name, top = write_name(criteria.names[0]) if len(criteria) else "price", write_value(scale.top, scale)
         example = f"{cls.brackets[0]}{name} >= {top}, {top}{cls.brackets[1]}"
-        return cls(criteria, [cls._read(Reader(line, example, number), criteria, scale) for number, line in rest], scale, levels)
+        return cls(
+            criteria,
+            [cls._read(Reader(line, example, number), criteria, scale) for number, line in rest],
+            scale,
+            levels,
+        )
 
     @classmethod
     def _read(cls, reader: Reader, criteria: Criteria, scale: Scale) -> Weighted:
@@ -136,7 +163,10 @@ class _Base(ABC):
             "scale": self.scale.to_json(),
             "levels": None if self.levels is None else [write(level) for level in self.levels],
             "formulas": [
-                {"atoms": [[atom.criterion, write(atom.level)] for atom in self._sorted(atoms)], "weight": write(weight)}
+                {
+                    "atoms": [[atom.criterion, write(atom.level)] for atom in self._sorted(atoms)],
+                    "weight": write(weight),
+                }
                 for atoms, weight in self.formulas
             ],
         }
@@ -145,17 +175,28 @@ class _Base(ABC):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read a base from the data that `to_json` gave."""
         match data:
-            case {"kind": cls.kind, "criteria": list(names), "scale": dict(chain), "levels": levels, "formulas": list(listed)}:
+            case {
+                "kind": cls.kind,
+                "criteria": list(names),
+                "scale": dict(chain),
+                "levels": levels,
+                "formulas": list(listed),
+            }:
                 try:
-                    formulas = [([tuple(atom) for atom in formula["atoms"]], formula["weight"]) for formula in listed]
+                    formulas = [
+                        ([tuple(atom) for atom in formula["atoms"]], formula["weight"]) for formula in listed
+                    ]
                     return cls(names, formulas, Scale.from_json(chain), levels)
                 except SugenetError:
                     raise
                 except (KeyError, TypeError) as error:
-                    raise RuleSyntaxError("a formula must be like {'atoms': [['price', 0.5]], 'weight': 1}.") from error
+                    raise RuleSyntaxError(
+                        "a formula must be like {'atoms': [['price', 0.5]], 'weight': 1}."
+                    ) from error
         raise RuleSyntaxError(
             f"the data does not describe a {cls.kind} base. It must be "
-            f"{{'kind': {cls.kind!r}, 'criteria': [...], 'scale': {{...}}, 'levels': ..., 'formulas': [...]}}."
+            f"{{'kind': {cls.kind!r}, 'criteria': [...], 'scale': {{...}}, 'levels': ..., "
+            f"'formulas': [...]}}."
         )
 
     def _sorted(self, atoms: Iterable[Atom]) -> list[Atom]:
@@ -163,7 +204,10 @@ class _Base(ABC):
 
     def _lines(self) -> Iterator[str]:
         for atoms, weight in self.formulas:
-            shown = (f"{write_name(atom.criterion)} >= {write_value(atom.level, self.scale)}" for atom in self._sorted(atoms))
+            shown = (
+                f"{write_name(atom.criterion)} >= {write_value(atom.level, self.scale)}"
+                for atom in self._sorted(atoms)
+            )
             formula = f" {self.joined} ".join(shown) or self.empty
             yield f"{self.brackets[0]}{formula}, {write_value(weight, self.scale)}{self.brackets[1]}"
 
@@ -181,11 +225,15 @@ class _Base(ABC):
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self.formulas)} formulas over {len(self.criteria)} criteria, scale {self.scale}>"
+        return (
+            f"<{type(self).__name__}: {len(self.formulas)} formulas over {len(self.criteria)} criteria, "
+            f"scale {self.scale}>"
+        )
 
 
 class PossibilisticBase(_Base):
-    """Weighted positive clauses; a sample is possible to the degree pi(x) = min of 1 - weight over the clauses it violates.
+    """Weighted positive clauses; a sample is possible to the degree pi(x) = min of 1 - weight over the
+    clauses it violates.
 
     Examples
     --------
@@ -212,16 +260,24 @@ class PossibilisticBase(_Base):
     def violated(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Weighted, ...]:
         """The clauses that the sample violates."""
         degrees = self._degrees(x)
-        return tuple(formula for formula in self.formulas if not any(degrees[name] >= level for name, level in formula.atoms))
+        return tuple(
+            formula
+            for formula in self.formulas
+            if not any(degrees[name] >= level for name, level in formula.atoms)
+        )
 
     @property
     def inconsistency(self) -> Value:
-        """Inconsistency level, 1 - max of pi. Clauses are positive, so only the weight of the empty clause counts."""
+        """Inconsistency level, 1 - max of pi.
+
+        Clauses are positive, so only the weight of the empty clause counts.
+        """
         return max((weight for atoms, weight in self.formulas if not atoms), default=self.scale.bottom)
 
 
 class GuaranteedBase(_Base):
-    """Weighted positive terms; a sample is granted the degree delta(x) = max of the weights of the terms it satisfies.
+    """Weighted positive terms; a sample is granted the degree delta(x) = max of the weights of the
+    terms it satisfies.
 
     Examples
     --------
@@ -245,29 +301,36 @@ class GuaranteedBase(_Base):
     def satisfied(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Weighted, ...]:
         """The terms that the sample satisfies."""
         degrees = self._degrees(x)
-        return tuple(formula for formula in self.formulas if all(degrees[name] >= level for name, level in formula.atoms))
+        return tuple(
+            formula
+            for formula in self.formulas
+            if all(degrees[name] >= level for name, level in formula.atoms)
+        )
 
 
 def possibilistic_base(
     mu: SetFunction, levels: Iterable[Any] | None = None, limit: int = RULE_LIMIT, scale: Scale | None = None
 ) -> PossibilisticBase:
-    """The possibilistic logic base whose pi is the Sugeno integral of `mu`, for samples with values among `levels`.
+    """The possibilistic logic base whose pi is the Sugeno integral of `mu`,
+    for samples with values among `levels`.
 
-    For each focal set A of the conjugate and each level a above the bottom, with a' the level below a, the clause "x_i >= a for
-    some i of A" has the weight min(mu^c(A), 1 - a'); clauses that others imply are left out. With the levels 0 and 1 alone it is
-    the simple form: one clause for each A, with weight mu^c(A).
+    For each focal set A of the conjugate and each level a above the bottom, with a' the level below a, the
+    clause "x_i >= a for some i of A" has the weight min(mu^c(A), 1 - a'); clauses that others imply are left
+    out. With the levels 0 and 1 alone it is the simple form: one clause for each A, with weight mu^c(A).
 
     Parameters
     ----------
     mu
         Any monotone set function.
     levels
-        The values that samples may have; bottom and top are added. Unless given: all levels of a finite scale; on the unit
-        interval the values of `mu` and their reversals. A sample with another value is refused.
+        The values that samples may have; bottom and top are added. Unless given: all levels of a finite
+        scale; on the unit interval the values of `mu` and their reversals.
+        A sample with another value is refused.
     limit
         Refuse when there are more focal sets than this.
     scale
-        The scale of the samples. A Boolean `mu` can have a base on any scale: its 0 and 1 become bottom and top.
+        The scale of the samples. A Boolean `mu` can have a base on any scale:
+        its 0 and 1 become bottom and top.
 
     Examples
     --------
@@ -287,22 +350,31 @@ def possibilistic_base(
     chosen, lift = lifting(mu, scale)
     reverse = chosen.reverse
     what = "focal sets of the conjugate, each with one or more clauses"
-    found = up_to(limit, mu.conjugate(), None, what, "use elimination rules, which can be taken one by one: iter_elimination_rules(mu)")
+    found = up_to(
+        limit,
+        mu.conjugate(),
+        None,
+        what,
+        "use elimination rules, which can be taken one by one: iter_elimination_rules(mu)",
+    )
     full, mask = mu.criteria.full, mu.criteria.mask
     worth = [FocalSet(focal.members, reverse(lift(mu.at(full ^ mask(focal.members))))) for focal in found]
     chain = _chain(chosen, levels, [reverse(weight) for _, weight in worth])
     steps = [(above, reverse(below)) for below, above in pairwise(chain)]  # a with 1 - a', weights falling
-    formulas = [formula for group in reversed(list(_formulas(worth, steps[::-1], chosen.bottom))) for formula in group]
+    formulas = [
+        formula for group in reversed(list(_formulas(worth, steps[::-1], chosen.bottom))) for formula in group
+    ]
     return PossibilisticBase(mu.criteria, formulas, chosen, None if chain == chosen.levels else chain)
 
 
 def guaranteed_base(
     mu: SetFunction, levels: Iterable[Any] | None = None, limit: int = RULE_LIMIT, scale: Scale | None = None
 ) -> GuaranteedBase:
-    """The base of guaranteed possibility whose delta is the Sugeno integral of `mu`; parameters as in `possibilistic_base`.
+    """The base of guaranteed possibility whose delta is the Sugeno integral of `mu`;
+    parameters as in `possibilistic_base`.
 
-    For each focal set F of `mu` and each level a above the bottom, the term "x_i >= a for all i of F" has the weight
-    min(mu(F), a); terms that others imply are left out.
+    For each focal set F of `mu` and each level a above the bottom, the term "x_i >= a for all i of F" has the
+    weight min(mu(F), a); terms that others imply are left out.
 
     Examples
     --------
@@ -314,7 +386,9 @@ def guaranteed_base(
     """
     chosen, lift = lifting(mu, scale)
     what = "focal sets, each with one or more terms"
-    found = up_to(limit, mu, None, what, "use selection rules, which can be taken one by one: iter_selection_rules(mu)")
+    found = up_to(
+        limit, mu, None, what, "use selection rules, which can be taken one by one: iter_selection_rules(mu)"
+    )
     worth = [FocalSet(members, lift(weight)) for members, weight in found]
     chain = _chain(chosen, levels, [weight for _, weight in worth])
     steps = [(level, level) for level in chain[1:]]
@@ -322,11 +396,14 @@ def guaranteed_base(
     return GuaranteedBase(mu.criteria, formulas, chosen, None if chain == chosen.levels else chain)
 
 
-def _formulas(worth: Sequence[FocalSet], steps: Iterable[tuple[Value, Value]], bottom: Value) -> Iterator[list[Weighted]]:
-    """For each step (level, cap), caps rising, the sets worth saying with atoms at that level and weight min(worth, cap).
+def _formulas(
+    worth: Sequence[FocalSet], steps: Iterable[tuple[Value, Value]], bottom: Value
+) -> Iterator[list[Weighted]]:
+    """For each step (level, cap), caps rising, the sets worth saying with atoms at that level and
+    weight min(worth, cap).
 
-    Of one set only the steps up to the first cap that is at least its worth count: after it the weight stays and the atoms say
-    less. Of one step only the sets count that have no smaller set of the same weight there.
+    Of one set only the steps up to the first cap that is at least its worth count: after it the weight stays
+    and the atoms say less. Of one step only the sets count that have no smaller set of the same weight there.
     """
     below = bottom
     for level, cap in steps:
@@ -336,7 +413,9 @@ def _formulas(worth: Sequence[FocalSet], steps: Iterable[tuple[Value, Value]], b
             for members, value in reached
             if not any(other < members for other, lesser in reached if lesser < value)
         ]
-        yield kept + [Weighted(_atoms(members, level), value) for members, value in worth if below < value < cap]
+        yield kept + [
+            Weighted(_atoms(members, level), value) for members, value in worth if below < value < cap
+        ]
         below = cap
 
 

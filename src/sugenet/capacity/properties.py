@@ -1,6 +1,8 @@
-"""What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, submodular; and whether two are the same.
+"""What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, submodular;
+and whether two are the same.
 
-Families answer by formula, for any number of criteria (THEORY 1.1, 1.5); any other function over at most 24 criteria by its table.
+Families answer by formula, for any number of criteria (THEORY 1.1, 1.5); any other function over at most 24
+criteria by its table.
 """
 
 from __future__ import annotations
@@ -44,14 +46,17 @@ SUM_CELLS = 1 << 33
 Pair = tuple[frozenset[Criterion], frozenset[Criterion]]
 
 
-def violating_pair(function: Any, criteria: Criteria | int | Iterable[Criterion] | None = None) -> Pair | None:
-    """Find a set that is worth more than a set with one criterion more; None where there is none, so the function is monotone.
+def violating_pair(
+    function: Any, criteria: Criteria | int | Iterable[Criterion] | None = None
+) -> Pair | None:
+    """Find a set that is worth more than a set with one criterion more; None where there is none, so the
+    function is monotone.
 
     Parameters
     ----------
     function
-        Values that compare with each other: a sequence by bit mask, a mapping from subsets, a Python function of a frozenset of
-        criteria, or a set function of this package. At most 24 criteria.
+        Values that compare with each other: a sequence by bit mask, a mapping from subsets, a Python function
+        of a frozenset of criteria, or a set function of this package. At most 24 criteria.
     criteria
         Names of the criteria, or their number; not needed for a sequence (1..n) or a set function (its own).
 
@@ -93,7 +98,8 @@ def is_self_conjugate(mu: SetFunction) -> bool:
 
 
 def maxitivity(mu: SetFunction) -> int:
-    """Least k for which mu is k-maxitive, the size of its largest focal set: no rule needs more than k criteria.
+    """Least k for which mu is k-maxitive, the size of its largest focal set:
+    no rule needs more than k criteria.
 
     Examples
     --------
@@ -121,9 +127,11 @@ def is_k_minitive(mu: SetFunction, k: int) -> bool:
 
 
 def is_possibility(mu: SetFunction) -> bool:
-    """Whether each set is worth its best criterion, and the empty set nothing; the full set need not be worth the top.
+    """Whether each set is worth its best criterion, and the empty set nothing;
+    the full set need not be worth the top.
 
-    About n questions to `mu` are enough for any function: the sets of all criteria up to a level must be worth that level.
+    About n questions to `mu` are enough for any function: the sets of all criteria up to a level must
+    be worth that level.
 
     Examples
     --------
@@ -133,7 +141,9 @@ def is_possibility(mu: SetFunction) -> bool:
     need_set_function(mu)
     if mu.at(0) != mu.scale.bottom:
         return False
-    singles = sorted(((mu.at(1 << place), 1 << place) for place in range(len(mu.criteria))), key=operator.itemgetter(0))
+    singles = sorted(
+        ((mu.at(1 << place), 1 << place) for place in range(len(mu.criteria))), key=operator.itemgetter(0)
+    )
     upto = list(accumulate((mask for _, mask in singles), operator.or_))
     ends = [place for place, (low, high) in enumerate(pairwise(singles)) if low[0] < high[0]]
     return all(mu.at(upto[place]) == singles[place][0] for place in [*ends, len(singles) - 1] if place >= 0)
@@ -146,7 +156,8 @@ def is_necessity(mu: SetFunction) -> bool:
 
 
 def equal(mu: SetFunction, nu: SetFunction) -> bool:
-    """Whether both give every set the same worth, however they are written; criteria may stand in different orders.
+    """Whether both give every set the same worth, however they are written;
+    criteria may stand in different orders.
 
     Examples
     --------
@@ -159,24 +170,36 @@ def equal(mu: SetFunction, nu: SetFunction) -> bool:
     if set(mu.criteria) != set(nu.criteria) or (mu.scale != nu.scale and not {mu.scale, nu.scale} <= numbers):
         return False
     full = mu.criteria.full
-    probes = [0, full, *(side for place in range(len(mu.criteria)) for side in (1 << place, full ^ 1 << place))]
+    probes = [
+        0,
+        full,
+        *(side for place in range(len(mu.criteria)) for side in (1 << place, full ^ 1 << place)),
+    ]
     if any(mu.at(mask) != nu(mu.criteria.members(mask)) for mask in probes):
         return False
     if mu.criteria == nu.criteria:
         if _same_weights(mu, nu):
             return _same_threshold(mu, nu)
         if len(mu.criteria) > TABLE_LIMIT and is_symmetric(mu) and is_symmetric(nu):
-            return all(mu.at((1 << size) - 1) == nu.at((1 << size) - 1) for size in range(len(mu.criteria) + 1))
+            return all(
+                mu.at((1 << size) - 1) == nu.at((1 << size) - 1) for size in range(len(mu.criteria) + 1)
+            )
     if len(mu.criteria) <= TABLE_LIMIT:
         return bool(np.array_equal(mu.table(), _reordered(nu, mu.criteria)))
-    instead = "Compare the two on the sets that matter to you, or write both as thresholds with the same weights."
+    instead = (
+        "Compare the two on the sets that matter to you, or write both as thresholds with the same weights."
+    )
     focal = [
-        {which.criteria.members(mask): weight for mask, weight in take_all(which.focal_masks(), "equal", instead)} for which in (mu, nu)
+        {
+            which.criteria.members(mask): weight
+            for mask, weight in take_all(which.focal_masks(), "equal", instead)
+        }
+        for which in (mu, nu)
     ]
     return focal[0] == focal[1]
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------
 
 
 def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
@@ -184,38 +207,57 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
         return function.criteria, function.table()
     if criteria is None:
         if callable(function) or isinstance(function, Mapping):
-            raise CapacityError("criteria is missing: name the criteria that the function is about, as a list or their number.")
+            raise CapacityError(
+                "criteria is missing: name the criteria that the function is about, "
+                "as a list or their number."
+            )
         function = function if isinstance(function, np.ndarray) else in_order(function, "function")
         criteria = max(len(function).bit_length() - 1, 0)
     names = Criteria(criteria)
     n = len(names)
     if n > TABLE_LIMIT:
-        raise TooLargeError(f"{n} criteria have 2^{n} subsets to compare; the limit is {TABLE_LIMIT} criteria. Check a part of them.")
+        raise TooLargeError(
+            f"{n} criteria have 2^{n} subsets to compare; the limit is {TABLE_LIMIT} criteria. "
+            f"Check a part of them."
+        )
     if callable(function):
         values: Any = [function(names.members(mask)) for mask in range(1 << n)]
     elif isinstance(function, Mapping):
         by_mask = {names.mask(subset): value for subset, value in function.items()}
         missing = next((mask for mask in range(1 << n) if mask not in by_mask), None)
         if missing is not None:
-            raise CapacityError(f"no value for {names.show(missing)}: {len(by_mask)} of {1 << n} subsets given. Give all of them.")
+            raise CapacityError(
+                f"no value for {names.show(missing)}: {len(by_mask)} of {1 << n} subsets given. "
+                f"Give all of them."
+            )
         values = [by_mask[mask] for mask in range(1 << n)]
     else:
         values = function
     if len(values) != 1 << n:
-        raise CapacityError(f"{len(values)} values, but {n} criteria have 2^{n} = {1 << n} subsets. Give one value for each, by bit mask.")
+        raise CapacityError(
+            f"{len(values)} values, but {n} criteria have 2^{n} = {1 << n} subsets. "
+            f"Give one value for each, by bit mask."
+        )
     table = _comparable(values)
     unordered = np.flatnonzero(np.asarray(table != table, dtype=bool))  # noqa: PLR0124 true of NaN alone
     if unordered.size:
         culprit = int(unordered[0])
-        raise CapacityError(f"the worth of {names.show(culprit)} is {table[culprit]}, which compares with nothing. Give a number.")
+        raise CapacityError(
+            f"the worth of {names.show(culprit)} is {table[culprit]}, "
+            f"which compares with nothing. Give a number."
+        )
     return names, table
 
 
 def _comparable(values: Any) -> Codes:
-    """The values as an array that compares as they do: of numbers where that is exact, else of the objects themselves."""
+    """The values as an array that compares as they do: of numbers where that is exact,
+    else of the objects themselves.
+    """
     if isinstance(values, np.ndarray):
         return values
-    exact = all(isinstance(value, float) or (isinstance(value, int) and abs(value) <= 1 << 53) for value in values)
+    exact = all(
+        isinstance(value, float) or (isinstance(value, int) and abs(value) <= 1 << 53) for value in values
+    )
     out = np.empty(len(values), dtype=np.float64 if exact else object)
     out[:] = values
     return out
@@ -231,7 +273,7 @@ def _whole(k: int) -> int:
     return number
 
 
-# --- symmetric -------------------------------------------------------------------------------------------------------------------
+# --- symmetric ----------------------------------------------------------------------------------------------
 
 
 @singledispatch
@@ -256,7 +298,10 @@ def _(mu: WeightedThreshold) -> bool:
     """The lightest and the heaviest sets of each size must be on the same side."""
     weights, theta = mu.integers
     rising = sorted(weights)
-    return all((low >= theta) == (high >= theta) for low, high in zip(accumulate(rising), accumulate(reversed(rising)), strict=True))
+    return all(
+        (low >= theta) == (high >= theta)
+        for low, high in zip(accumulate(rising), accumulate(reversed(rising)), strict=True)
+    )
 
 
 @_is_symmetric.register(Possibility)
@@ -276,7 +321,10 @@ def _(mu: Focal) -> bool:
     by_size: dict[int, list[Any]] = {}
     for mask, weight in mu.weights:
         by_size.setdefault(mask.bit_count(), []).append(weight)
-    return all(len(found) == comb(len(mu.criteria), size) and min(found) == max(found) for size, found in by_size.items())
+    return all(
+        len(found) == comb(len(mu.criteria), size) and min(found) == max(found)
+        for size, found in by_size.items()
+    )
 
 
 @_is_symmetric.register(Join)
@@ -293,7 +341,7 @@ def _needs_table(mu: SetFunction) -> bool:
     return _is_symmetric.dispatch(type(mu)) is _is_symmetric.dispatch(SetFunction)
 
 
-# --- self-conjugate and equal ----------------------------------------------------------------------------------------------------
+# --- self-conjugate and equal -------------------------------------------------------------------------------
 
 
 @singledispatch
@@ -335,7 +383,9 @@ def _same_weights(mu: SetFunction, nu: SetFunction) -> bool:
 
 
 def _same_threshold(mu: SetFunction, nu: SetFunction) -> bool:
-    """Whether no set of weights has its sum between the two thetas; the weights are the same up to a factor."""
+    """Whether no set of weights has its sum between the two thetas;
+    the weights are the same up to a factor.
+    """
     if mu.constant is not None or nu.constant is not None:
         return bool(mu.constant == nu.constant)
     (weights, theta), (others, other) = _integers(mu), _integers(nu)
@@ -344,8 +394,8 @@ def _same_threshold(mu: SetFunction, nu: SetFunction) -> bool:
         if len(weights) <= TABLE_LIMIT:
             return bool(np.array_equal(mu.table(), nu.table()))
         raise TooLargeError(
-            f"{len(weights)} weights with thresholds near {high} (as integers) have too many sums to compare. "
-            "Round the weights to smaller integers."
+            f"{len(weights)} weights with thresholds near {high} (as integers) have too many sums to "
+            "compare. Round the weights to smaller integers."
         )
     sums, window = 1, (1 << high) - 1
     for weight in weights:
@@ -369,13 +419,15 @@ def _reordered(mu: SetFunction, criteria: Criteria) -> Codes:
     return np.asarray(mu.table().reshape((2,) * n).transpose(axes).ravel())
 
 
-# --- k-maxitive ------------------------------------------------------------------------------------------------------------------
+# --- k-maxitive ---------------------------------------------------------------------------------------------
 
 
 @singledispatch
 def _maxitivity(mu: SetFunction) -> int:
     if len(mu.criteria) > TABLE_LIMIT:
-        found = up_to_limit(mu.focal_masks(), "maxitivity", "Ask it of the parts that the set function is made of.")
+        found = up_to_limit(
+            mu.focal_masks(), "maxitivity", "Ask it of the parts that the set function is made of."
+        )
         return max((mask.bit_count() for mask, _ in found), default=0)
     bottom = mu.scale.codes([mu.scale.bottom])[0]
     focal = transforms.inner_moebius(mu.table(), bottom) != bottom
@@ -389,7 +441,9 @@ def _(mu: CardinalityThreshold) -> int:
 
 @_maxitivity.register
 def _(mu: WeightedThreshold) -> int:
-    """Longest minimal set: from the heaviest weight down, the last and lightest member is what makes it reach theta."""
+    """Longest minimal set: from the heaviest weight down, the last and lightest member is what
+    makes it reach theta.
+    """
     weights, theta = mu.integers
     falling = sorted((weight for weight in weights if weight), reverse=True)
     if mu.constant is not None:
@@ -398,10 +452,13 @@ def _(mu: WeightedThreshold) -> int:
         if len(weights) <= TABLE_LIMIT:
             return _maxitivity.dispatch(SetFunction)(mu)
         raise TooLargeError(
-            f"{len(falling)} weights and theta = {theta} as integers: the longest focal set takes over {SUM_CELLS:,} steps. "
-            "Round the weights to smaller integers."
+            f"{len(falling)} weights and theta = {theta} as integers: the longest focal set takes over "
+            f"{SUM_CELLS:,} steps. Round the weights to smaller integers."
         )
-    longest, best = np.full(theta, -1, np.int32), 0  # most members with each sum below theta, -1 where no set has that sum
+    longest, best = (
+        np.full(theta, -1, np.int32),
+        0,
+    )  # most members with each sum below theta, -1 where no set has that sum
     longest[0] = 0
     for weight in falling:
         before = int(longest[max(0, theta - weight) :].max())
@@ -415,7 +472,9 @@ def _(mu: WeightedThreshold) -> int:
 @_maxitivity.register
 def _(mu: Symmetric) -> int:
     below = (mu.scale.bottom, *mu.g[:-1])
-    return max((size for size, (low, high) in enumerate(zip(below, mu.g, strict=True)) if low < high), default=0)
+    return max(
+        (size for size, (low, high) in enumerate(zip(below, mu.g, strict=True)) if low < high), default=0
+    )
 
 
 @_maxitivity.register(Possibility)

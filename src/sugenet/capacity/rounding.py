@@ -1,9 +1,11 @@
-"""Integrals of float samples in float arrays, although worths such as 1/3 or 1 - 0.3 are no floats, and still exact.
+"""Integrals of float samples in float arrays, although worths such as 1/3 or 1 - 0.3 are no
+floats, and still exact.
 
-Let up(v) be the least float that is no smaller than v. It keeps the order and moves no float, and the Sugeno integral is made of
-minima and maxima alone, so the integral of the worths rounded up is the integral S rounded up: f = up(S). No float lies between S
-and f, so the criteria whose values reach S are those whose values reach f, and S = min(f, mu(these criteria)) by the cuts of
-THEORY 1.1. That question is asked only where f does not say which of the two it is.
+Let up(v) be the least float that is no smaller than v. It keeps the order and moves no float, and the Sugeno
+integral is made of minima and maxima alone, so the integral of the worths rounded up is the integral S
+rounded up: f = up(S). No float lies between S and f, so the criteria whose values reach S are those whose
+values reach f, and S = min(f, mu(these criteria)) by the cuts of THEORY 1.1. That question is asked only
+where f does not say which of the two it is.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def up(value: Value) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RoundedUp(UnitInterval):
-    """The unit interval for one integral over float samples: up(v) codes v, and if `flipped`, -up(1 - v) does.
+    """The unit interval for one integral over float samples: up(v) codes v,
+    and if `flipped`, -up(1 - v) does.
 
     Flipped codes serve the conjugate, 1 - S_mu(1 - x): the code of 1 - x is simply -x.
     """
@@ -63,7 +66,9 @@ class RoundedUp(UnitInterval):
         key = id(mu), self.flipped
         if key not in self.tables:
             values = mu.table()
-            self.tables[key] = values if values.dtype == np.float64 and not self.flipped else self.codes(values.tolist())
+            self.tables[key] = (
+                values if values.dtype == np.float64 and not self.flipped else self.codes(values.tolist())
+            )
         return self.tables[key]
 
     def reverse_codes(self, codes: Codes) -> Codes:
@@ -75,12 +80,19 @@ class RoundedUp(UnitInterval):
         return UNIT.reverse(-float(code)) if self.flipped else float(code)
 
     def exact(self, mu: SetFunction, X: Codes, found: Codes) -> Codes:
-        """The integrals of the samples `X` that `found` has rounded up: floats where all of them are, else objects."""
+        """The integrals of the samples `X` that `found` has rounded up:
+        floats where all of them are, else objects.
+        """
         if all(number == code for code, numbers in self.meant.items() for number in numbers):
             return found + 0.0  # no negative zero
         distinct, places = np.unique(found, return_inverse=True)
         meant = [self.meant.get(code, set()) for code in distinct.tolist()]
-        rounded = np.array([any(number != code for number in numbers) for code, numbers in zip(distinct.tolist(), meant, strict=True)])
+        rounded = np.array(
+            [
+                any(number != code for number in numbers)
+                for code, numbers in zip(distinct.tolist(), meant, strict=True)
+            ]
+        )
         rows = np.flatnonzero(rounded[places])
         if not rows.size:
             return found + 0.0

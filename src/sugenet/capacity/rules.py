@@ -1,8 +1,10 @@
-"""Selection and elimination rules of a Sugeno integral (paper section 2.2), as values that print as sentences and are read back.
+"""Selection and elimination rules of a Sugeno integral (paper section 2.2), as values that print as sentences
+and are read back.
 
-The paper gives one rule for each focal set, with one threshold. These rules are sound, and on {0, 1} they say everything; on a
-longer scale they say too little (THEORY 1.2). A *graded* rule says the same for every threshold at once, "for every a <= 0.7: if
-price >= a and safety >= a then S >= a", so that a finite set of rules determines the integral on any scale.
+The paper gives one rule for each focal set, with one threshold. These rules are sound, and on {0, 1} they say
+everything; on a longer scale they say too little (THEORY 1.2). A *graded* rule says the same for every
+threshold at once, "for every a <= 0.7: if price >= a and safety >= a then S >= a", so that a finite set of
+rules determines the integral on any scale.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ __all__ = ["EliminationRule", "SelectionRule", "ThresholdRule", "parse_rule", "r
 
 @dataclass(frozen=True, repr=False)
 class ThresholdRule(ABC):
-    """What selection and elimination rules share: a body of criteria, and the same threshold for all of them and for S.
+    """What selection and elimination rules share: a body of criteria,
+    and the same threshold for all of them and for S.
 
-    A rule that says the same graded or not (without conditions, or with a single threshold to speak of) is kept as plain, so
-    that equal rules are equal values.
+    A rule that says the same graded or not (without conditions, or with a single threshold to speak of) is
+    kept as plain, so that equal rules are equal values.
     """
 
     criteria: Criteria
@@ -40,7 +43,12 @@ class ThresholdRule(ABC):
     to_level: ClassVar[str]
 
     def __init__(
-        self, criteria: Criteria | int | Iterable[Criterion], body: Subset, level: Any, graded: bool = False, scale: Scale = UNIT
+        self,
+        criteria: Criteria | int | Iterable[Criterion],
+        body: Subset,
+        level: Any,
+        graded: bool = False,
+        scale: Scale = UNIT,
     ) -> None:
         criteria = criteria if isinstance(criteria, Criteria) else Criteria(criteria)
         mask = criteria.mask(body)
@@ -88,17 +96,30 @@ class ThresholdRule(ABC):
     def to_json(self) -> dict[str, Any]:
         """Give the rule as JSON data; `ThresholdRule.from_json` reads it back."""
         body = [self.criteria.names[place] for place in self.places]
-        return {"kind": self.kind, "body": body, "level": self.scale.value_to_json(self.level), "graded": self.graded}
+        return {
+            "kind": self.kind,
+            "body": body,
+            "level": self.scale.value_to_json(self.level),
+            "graded": self.graded,
+        }
 
     @staticmethod
-    def from_json(data: Mapping[str, Any], criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT) -> ThresholdRule:
+    def from_json(
+        data: Mapping[str, Any], criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT
+    ) -> ThresholdRule:
         """Read a rule from the data that `to_json` gave."""
         match data:
-            case {"kind": "selection" | "elimination" as kind, "body": list(body), "level": level, "graded": bool(graded)}:
+            case {
+                "kind": "selection" | "elimination" as kind,
+                "body": list(body),
+                "level": level,
+                "graded": bool(graded),
+            }:
                 made = SelectionRule if kind == "selection" else EliminationRule
                 return made(criteria, body, level, graded, scale)
         raise RuleSyntaxError(
-            f"{data!r} does not describe a rule. It must be like {{'kind': 'selection', 'body': ['price'], 'level': 0.5, 'graded': True}}."
+            f"{data!r} does not describe a rule. It must be like {{'kind': 'selection', 'body': ['price'], "
+            f"'level': 0.5, 'graded': True}}."
         )
 
     def _is_long(self) -> bool:
@@ -110,7 +131,9 @@ class ThresholdRule(ABC):
         if not self.body:
             return f"always S {self.sign} {level}"
         threshold = "a" if self.graded else level
-        conditions = " and ".join(f"{write_name(self.criteria.names[place])} {self.sign} {threshold}" for place in self.places)
+        conditions = " and ".join(
+            f"{write_name(self.criteria.names[place])} {self.sign} {threshold}" for place in self.places
+        )
         sentence = f"if {conditions} then S {self.sign} {threshold}"
         return f"for every a {self.to_level} {level}: {sentence}" if self.graded else sentence
 
@@ -119,7 +142,8 @@ class ThresholdRule(ABC):
 
 
 class SelectionRule(ThresholdRule):
-    """If x_i >= a for all i of the body, then S >= a; graded: for every a up to `level`, which is S >= min(level, x_i of the body).
+    """If x_i >= a for all i of the body, then S >= a; graded: for every a up to `level`, which is S >=
+    min(level, x_i of the body).
 
     Examples
     --------
@@ -158,7 +182,8 @@ class SelectionRule(ThresholdRule):
 
 
 class EliminationRule(ThresholdRule):
-    """If x_i <= a for all i of the body, then S <= a; graded: for every a from `level`, which is S <= max(level, x_i of the body).
+    """If x_i <= a for all i of the body, then S <= a; graded: for every a from `level`, which is S <=
+    max(level, x_i of the body).
 
     Examples
     --------
@@ -192,11 +217,13 @@ class EliminationRule(ThresholdRule):
         return held if held < self.scale.top else None
 
 
-def parse_rule(text: str, criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT, line: int | None = None) -> ThresholdRule:
+def parse_rule(
+    text: str, criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT, line: int | None = None
+) -> ThresholdRule:
     """Read a rule from the sentence that `str` gives for it; `line` is only told in errors.
 
-    Names and levels that are not plain words, or that are words of the sentence itself, stand in double quotes with the escapes
-    of JSON; whole numbers without quotes are numbered criteria.
+    Names and levels that are not plain words, or that are words of the sentence itself, stand in double
+    quotes with the escapes of JSON; whole numbers without quotes are numbered criteria.
 
     Examples
     --------
@@ -228,7 +255,9 @@ def _read_rule(reader: Reader, criteria: Criteria, scale: Scale) -> ThresholdRul
         level = reader.value(scale)
         reader.take(":")
         reader.take("if")
-    signs = {"<=": (">=",), ">=": ("<=",)}.get(quantifier, (">=", "<="))  # a rule reaches up to its level from the other side
+    signs = {"<=": (">=",), ">=": ("<=",)}.get(
+        quantifier, (">=", "<=")
+    )  # a rule reaches up to its level from the other side
     body: list[Criterion] = []
     word = "then" if first == "always" else "and"
     while word == "and":
@@ -249,13 +278,21 @@ def _read_threshold(reader: Reader, scale: Scale, before: Value, graded: bool) -
         return before
     level = reader.value(scale)
     if before is not None and level != before:
-        reader.fail(f"the threshold is {level} here and {before} before, but a rule has one threshold for all criteria and for S", back=1)
+        reader.fail(
+            f"the threshold is {level} here and {before} before, but a rule has one threshold for all "
+            f"criteria and for S",
+            back=1,
+        )
     return level
 
 
 def read_sample(criteria: Criteria, scale: Scale, x: Mapping[Criterion, Any] | Sequence[Any]) -> list[Value]:
-    """Check one sample, a mapping or a sequence in order of the criteria, and give its values in that order."""
+    """Check one sample, a mapping or a sequence in order of the criteria,
+    and give its values in that order.
+    """
     row = criteria.row(x, "the sample") if isinstance(x, Mapping) else list(x)
     if len(row) != len(criteria):
-        raise CriteriaError(f"the sample has {len(row)} values for {len(criteria)} criteria. Give one value for each.")
+        raise CriteriaError(
+            f"the sample has {len(row)} values for {len(criteria)} criteria. Give one value for each."
+        )
     return [scale.check(value, f"the value of {name}") for name, value in zip(criteria, row, strict=True)]

@@ -1,4 +1,6 @@
-"""Sets of rules: made from a set function, asked about a sample, and turned back into the set function (paper 2.2, THEORY 1.2)."""
+"""Sets of rules: made from a set function, asked about a sample,
+and turned back into the set function (paper 2.2, THEORY 1.2).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ RULE_LIMIT = 10_000
 """Largest number of rules listed at once unless the caller allows more."""
 
 COUNTED_BY_TABLE = 16
-"""Largest number of criteria for which focal sets without a formula are counted, only to say their number in an error."""
+"""Largest number of criteria for which focal sets without a formula are counted,
+only to say their number in an error.
+"""
 
 LAZILY = "take the first ones: itertools.islice({}(mu, by='size'), 10)"
 
@@ -62,14 +66,25 @@ class RuleSet:
     rules: tuple[ThresholdRule, ...]
     scale: Scale
 
-    def __init__(self, criteria: Criteria | int | Iterable[Criterion], rules: Iterable[ThresholdRule], scale: Scale = UNIT) -> None:
+    def __init__(
+        self,
+        criteria: Criteria | int | Iterable[Criterion],
+        rules: Iterable[ThresholdRule],
+        scale: Scale = UNIT,
+    ) -> None:
         criteria = criteria if isinstance(criteria, Criteria) else Criteria(criteria)
         kept = tuple(dict.fromkeys(rules))
         for rule in kept:
             if rule.criteria != criteria:
-                raise CriteriaError(f"the rule {str(rule)!r} is over other criteria than the set. Build both over one Criteria.")
+                raise CriteriaError(
+                    f"the rule {str(rule)!r} is over other criteria than the set. "
+                    f"Build both over one Criteria."
+                )
             if rule.scale != scale:
-                raise ScaleError(f"the rule {str(rule)!r} is on the scale {rule.scale}, the set on {scale}. They must agree.")
+                raise ScaleError(
+                    f"the rule {str(rule)!r} is on the scale {rule.scale}, the set on {scale}. "
+                    f"They must agree."
+                )
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "rules", kept)
         object.__setattr__(self, "scale", scale)
@@ -99,7 +114,8 @@ class RuleSet:
         return self._only(rule for rule, _ in self._bounds(x))
 
     def deciding(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> RuleSet:
-        """Why the bounds are what they are: the shortest rules that give them, plain, at the threshold that counts.
+        """Why the bounds are what they are: the shortest rules that give them, plain,
+        at the threshold that counts.
 
         Examples
         --------
@@ -109,10 +125,13 @@ class RuleSet:
         """
         lower, upper = self.bounds(x)
         wanted = {"selection": lower, "elimination": upper}
-        return self._only(_shortest(rule.at(bound) for rule, bound in self._bounds(x) if bound == wanted[rule.kind]))
+        return self._only(
+            _shortest(rule.at(bound) for rule, bound in self._bounds(x) if bound == wanted[rule.kind])
+        )
 
     def expand(self) -> RuleSet:
-        """Write the graded rules out, one plain rule for each level, without the ones that a shorter rule makes needless.
+        """Write the graded rules out, one plain rule for each level,
+        without the ones that a shorter rule makes needless.
 
         Examples
         --------
@@ -127,14 +146,16 @@ class RuleSet:
             levels = rule.levels
             if levels is None:
                 raise CapacityError(
-                    f"the graded rule {str(rule)!r} stands for infinitely many, since the scale is {self.scale}. "
-                    "Use it as it is, take one of them with rule.at(level), or use an Ordinal scale."
+                    f"the graded rule {str(rule)!r} stands for infinitely many, since the scale is "
+                    f"{self.scale}. Use it as it is, take one of them with rule.at(level), "
+                    "or use an Ordinal scale."
                 )
             plain.extend(rule.at(level) for level in levels)
         return self._only(_shortest(plain))
 
     def conflicts(self) -> Iterator[tuple[SelectionRule, EliminationRule]]:
-        """Yield the pairs of rules that no set function can meet together: without a common criterion, S >= a and S <= b < a.
+        """Yield the pairs of rules that no set function can meet together: without a common criterion,
+        S >= a and S <= b < a.
 
         Examples
         --------
@@ -145,12 +166,18 @@ class RuleSet:
         eliminations = [rule for rule in self.rules if isinstance(rule, EliminationRule)]
         for first in self.rules:
             if isinstance(first, SelectionRule):
-                yield from ((first, rule) for rule in eliminations if first.level > rule.level and not first.body & rule.body)
+                yield from (
+                    (first, rule)
+                    for rule in eliminations
+                    if first.level > rule.level and not first.body & rule.body
+                )
 
     def capacity(self, side: Side | None = None) -> SetFunction:
-        """The set function the rules describe: the least that meets the selection rules, or the greatest that meets the elimination ones.
+        """The set function the rules describe: the least that meets the selection rules, or the greatest that
+        meets the elimination ones.
 
-        A Sugeno integral meets a plain rule exactly when it meets the graded one, so both describe the same function.
+        A Sugeno integral meets a plain rule exactly when it meets the graded one,
+        so both describe the same function.
 
         Parameters
         ----------
@@ -167,16 +194,21 @@ class RuleSet:
         chosen = side or (kinds.pop() if len(kinds) == 1 else None)
         if chosen not in ("selection", "elimination"):
             raise CapacityError(
-                f"{'side=' + repr(side) if side else 'a set with both kinds of rules or none'} does not say which set function is meant. "
-                "Ask for the least with capacity('selection') or for the greatest with capacity('elimination')."
+                f"{'side=' + repr(side) if side else 'a set with both kinds of rules or none'} does not say "
+                "which set function is meant. Ask for the least with capacity('selection') or for the "
+                "greatest with capacity('elimination')."
             )
         if chosen == "selection":
-            return Focal(self.criteria, (FocalSet(rule.body, rule.level) for rule in self.selection), self.scale)
+            return Focal(
+                self.criteria, (FocalSet(rule.body, rule.level) for rule in self.selection), self.scale
+            )
         reversed_levels = (FocalSet(rule.body, self.scale.reverse(rule.level)) for rule in self.elimination)
         return Conjugate(Focal(self.criteria, reversed_levels, self.scale))
 
     def to_text(self) -> str:
-        """Give the rules as text, after one line with the criteria and one with the scale; `from_text` reads it back."""
+        """Give the rules as text, after one line with the criteria and one with the scale;
+        `from_text` reads it back.
+        """
         return "\n".join([*write_header(self.criteria, self.scale), *map(str, self.rules)]) + "\n"
 
     @classmethod
@@ -197,8 +229,13 @@ class RuleSet:
         match data:
             case {"criteria": list(names), "scale": dict(chain), "rules": list(rules)}:
                 criteria, scale = Criteria(names), Scale.from_json(chain)
-                return cls(criteria, [ThresholdRule.from_json(rule, criteria, scale) for rule in rules], scale)
-        raise RuleSyntaxError("the data does not describe a set of rules. It must be {'criteria': [...], 'scale': {...}, 'rules': [...]}.")
+                return cls(
+                    criteria, [ThresholdRule.from_json(rule, criteria, scale) for rule in rules], scale
+                )
+        raise RuleSyntaxError(
+            "the data does not describe a set of rules. It must be {'criteria': [...], 'scale': {...}, "
+            "'rules': [...]}."
+        )
 
     def _bounds(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Iterator[tuple[ThresholdRule, Value]]:
         row = read_sample(self.criteria, self.scale, x)
@@ -229,10 +266,14 @@ def _shortest(plain: Iterable[ThresholdRule]) -> list[ThresholdRule]:
     bodies: dict[tuple[str, Value], list[frozenset[Criterion]]] = {}
     for rule in distinct:
         bodies.setdefault((rule.kind, rule.level), []).append(rule.body)
-    return [rule for rule in distinct if not any(other < rule.body for other in bodies[rule.kind, rule.level])]
+    return [
+        rule for rule in distinct if not any(other < rule.body for other in bodies[rule.kind, rule.level])
+    ]
 
 
-def iter_selection_rules(mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None) -> Iterator[SelectionRule]:
+def iter_selection_rules(
+    mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None
+) -> Iterator[SelectionRule]:
     """Yield the rules of `selection_rules` one by one, without a limit.
 
     Examples
@@ -254,7 +295,11 @@ def iter_elimination_rules(
 
 
 def selection_rules(
-    mu: SetFunction, complete: bool = True, by: Order = None, limit: int = RULE_LIMIT, scale: Scale | None = None
+    mu: SetFunction,
+    complete: bool = True,
+    by: Order = None,
+    limit: int = RULE_LIMIT,
+    scale: Scale | None = None,
 ) -> RuleSet:
     """One selection rule for each focal set of `mu`.
 
@@ -263,14 +308,15 @@ def selection_rules(
     mu
         Any monotone set function.
     complete
-        True: graded rules, whose best bound is S for every sample. False: the paper's rules, with the weight of the focal set as
-        the only threshold; sound, and complete on {0, 1}.
+        True: graded rules, whose best bound is S for every sample. False: the paper's rules, with the weight
+        of the focal set as the only threshold; sound, and complete on {0, 1}.
     by
         Order of the rules, as in `SetFunction.focal_sets`: None, ``"size"``, or a cost for each criterion.
     limit
         Refuse to list more rules than this.
     scale
-        The scale of the samples. A Boolean `mu` can have rules on any scale: its 0 and 1 become bottom and top.
+        The scale of the samples. A Boolean `mu` can have rules on any scale:
+        its 0 and 1 become bottom and top.
 
     Examples
     --------
@@ -283,12 +329,18 @@ def selection_rules(
     if price >= 1 and safety >= 1 then S >= 1
     """
     need_set_function(mu)
-    found = up_to(limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules"))
+    found = up_to(
+        limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules")
+    )
     return RuleSet(mu.criteria, _selection(mu, found, complete, scale), lifting(mu, scale)[0])
 
 
 def elimination_rules(
-    mu: SetFunction, complete: bool = True, by: Order = None, limit: int = RULE_LIMIT, scale: Scale | None = None
+    mu: SetFunction,
+    complete: bool = True,
+    by: Order = None,
+    limit: int = RULE_LIMIT,
+    scale: Scale | None = None,
 ) -> RuleSet:
     """One elimination rule for each focal set of the conjugate of `mu`; parameters as in `selection_rules`.
 
@@ -307,12 +359,16 @@ def elimination_rules(
     return RuleSet(mu.criteria, _elimination(mu, found, complete, scale), lifting(mu, scale)[0])
 
 
-def _selection(mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None) -> Iterator[SelectionRule]:
+def _selection(
+    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+) -> Iterator[SelectionRule]:
     chosen, lift = lifting(mu, scale)
     return (SelectionRule(mu.criteria, members, lift(weight), complete, chosen) for members, weight in found)
 
 
-def _elimination(mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None) -> Iterator[EliminationRule]:
+def _elimination(
+    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+) -> Iterator[EliminationRule]:
     chosen, lift = lifting(mu, scale)
     # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
     levels = ((members, lift(mu.at(mu.criteria.full ^ mu.criteria.mask(members)))) for members, _ in found)
@@ -320,7 +376,9 @@ def _elimination(mu: SetFunction, found: Iterable[FocalSet], complete: bool, sca
 
 
 def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Value], Value]]:
-    """The scale to speak of, and how values of `mu` are read on it: 0 and 1 of a Boolean `mu` as bottom and top of any scale."""
+    """The scale to speak of, and how values of `mu` are read on it:
+    0 and 1 of a Boolean `mu` as bottom and top of any scale.
+    """
     if scale is None or scale == mu.scale:
         return mu.scale, lambda value: value
     if mu.scale != BOOLEAN:
@@ -329,11 +387,16 @@ def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Valu
 
 
 def up_to(limit: int, mu: SetFunction, by: Order, what: str, otherwise: str) -> list[FocalSet]:
-    """List the focal sets of `mu` if there are at most `limit`, else say how many there are and what to do."""
+    """List the focal sets of `mu` if there are at most `limit`,
+    else say how many there are and what to do.
+    """
     listed = list(islice(mu.focal_sets(by), limit + 1))
     if len(listed) <= limit:
         return listed
-    raise TooLargeError(f"there are {_how_many(mu, limit)} {what}; the limit is {limit:,}. Allow more with limit=..., or {otherwise}.")
+    raise TooLargeError(
+        f"there are {_how_many(mu, limit)} {what}; the limit is {limit:,}. "
+        f"Allow more with limit=..., or {otherwise}."
+    )
 
 
 def _how_many(mu: SetFunction, limit: int) -> str:
@@ -345,6 +408,8 @@ def _how_many(mu: SetFunction, limit: int) -> str:
         else:
             if count < 10**15:
                 return f"{count:,}"
-            power = (count.bit_length() - 1) * 30103 // 100000  # at most one too small, and never a decimal text of a huge number
+            power = (
+                (count.bit_length() - 1) * 30103 // 100000
+            )  # at most one too small, and never a decimal text of a huge number
             return f"about 10^{power + (count >= 10 ** (power + 1))}"
     return f"more than {limit:,}"

@@ -1,10 +1,11 @@
 """Random capacities, exactly uniform over all capacities on a finite scale (THEORY 2.7).
 
-Coupling from the past (Propp and Wilson): a Markov chain redraws the worth of a set uniformly between its neighbours, for the sets
-of even size at once and then for those of odd size, since sets of the same parity are not neighbours. The same random numbers are
-fed to a chain started at the least capacity and one started at the greatest, from further and further in the past, until both meet
-at present. The update keeps chains in order, so they enclose every other chain, and the capacity where they meet has exactly the
-stationary law of the chain, the uniform one. All arithmetic is on integers.
+Coupling from the past (Propp and Wilson): a Markov chain redraws the worth of a set uniformly between its
+neighbours, for the sets of even size at once and then for those of odd size, since sets of the same parity
+are not neighbours. The same random numbers are fed to a chain started at the least capacity and one started
+at the greatest, from further and further in the past, until both meet at present. The update keeps chains in
+order, so they enclose every other chain, and the capacity where they meet has exactly the stationary law of
+the chain, the uniform one. All arithmetic is on integers.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def random_capacity(
     scale
         A finite scale, or the unit interval together with `levels`.
     levels
-        For the unit interval: how many evenly spaced values 0, 1/(levels-1), ..., 1 there are to draw from, as exact fractions.
+        For the unit interval: how many evenly spaced values 0, 1/(levels-1), ..., 1 there are to draw from,
+        as exact fractions.
     seed
         A seed, or a NumPy generator to draw from; the same seed gives the same capacity.
 
@@ -69,28 +71,42 @@ def random_capacity(
     n = len(criteria)
     if scale == UNIT:
         if levels is None:
-            raise ScaleError("the unit interval has infinitely many values. Say how many to draw from: levels=5 means 0, 1/4, 1/2, 3/4, 1.")
+            raise ScaleError(
+                "the unit interval has infinitely many values. Say how many to draw from: levels=5 means 0, "
+                "1/4, 1/2, 3/4, 1."
+            )
         if not isinstance(levels, int | np.integer) or levels < 2:
             raise ScaleError(f"levels={plain(levels)!r} must be a whole number, 2 or more.")
         values: tuple[Any, ...] = tuple(Fraction(rank, int(levels) - 1) for rank in range(levels))
     else:
         known = scale.levels
         if known is None or levels not in (None, len(known)):
-            raise ScaleError(f"levels={levels!r} does not fit the scale {scale}. Leave it out: a finite scale has its own levels.")
+            raise ScaleError(
+                f"levels={levels!r} does not fit the scale {scale}. Leave it out: "
+                f"a finite scale has its own levels."
+            )
         values = known
     if n == 0:
-        raise CapacityError("criteria is empty: the empty set would have to be worth both bottom and top. Give at least one criterion.")
+        raise CapacityError(
+            "criteria is empty: the empty set would have to be worth both bottom and top. "
+            "Give at least one criterion."
+        )
     if n > CRITERIA_LIMIT:
         raise TooLargeError(
-            f"{n} criteria: drawing exactly uniformly takes minutes beyond {CRITERIA_LIMIT}. Give random worths to some sets and use "
-            "Focal, which makes them monotone but not uniform, or draw a threshold with random weights."
+            f"{n} criteria: drawing exactly uniformly takes minutes beyond {CRITERIA_LIMIT}. Give random "
+            "worths to some sets and use Focal, which makes them monotone but not uniform, or draw a "
+            "threshold with random weights."
         )
     if len(values) > LEVELS_LIMIT:
-        raise TooLargeError(f"{len(values)} levels: exact uniform draws are limited to {LEVELS_LIMIT}. Use fewer levels.")
+        raise TooLargeError(
+            f"{len(values)} levels: exact uniform draws are limited to {LEVELS_LIMIT}. Use fewer levels."
+        )
     try:
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise CapacityError(f"seed={plain(seed)!r} is no seed. Give a whole number, 0 or more, or a NumPy generator.") from None
+        raise CapacityError(
+            f"seed={plain(seed)!r} is no seed. Give a whole number, 0 or more, or a NumPy generator."
+        ) from None
     ranks = _Chain(n, len(values)).draw(rng)
     table = np.empty(1 << n, dtype=object)
     table[:] = [values[rank] for rank in ranks.tolist()]
@@ -99,19 +115,25 @@ def random_capacity(
 
 @dataclass(frozen=True)
 class _Chain:
-    """The heat-bath chain on capacities with values 0..levels-1; a state is an array by mask, or several in a leading axis."""
+    """The heat-bath chain on capacities with values 0..levels-1; a state is an array by mask,
+    or several in a leading axis.
+    """
 
     n: int
     levels: int
 
     @cached_property
     def unit(self) -> int:
-        """Random numbers are drawn below this: every number of choices divides it, so every choice is equally likely."""
+        """Random numbers are drawn below this: every number of choices divides it,
+        so every choice is equally likely.
+        """
         return lcm(*range(1, self.levels + 1))
 
     @cached_property
     def _halves(self) -> list[tuple[Ranks, Ranks, npt.NDArray[np.bool_]]]:
-        """For even and for odd sizes: the sets but the empty and the full one, their neighbours, and which of these are subsets."""
+        """For even and for odd sizes: the sets but the empty and the full one, their neighbours, and which of
+        these are subsets.
+        """
         masks = np.arange(1, (1 << self.n) - 1)
         singles = 1 << np.arange(self.n)
         halves = []
@@ -128,7 +150,9 @@ class _Chain:
         return states
 
     def sweep(self, states: Ranks, draws: Ranks) -> None:
-        """Redraw every set between its neighbours, in place; `draws` has a number below `unit` for each mask."""
+        """Redraw every set between its neighbours, in place;
+        `draws` has a number below `unit` for each mask.
+        """
         for chosen, neighbours, below in self._halves:
             around = states[..., neighbours]
             low = np.where(below, around, 0).max(axis=-1, initial=0)
@@ -136,7 +160,9 @@ class _Chain:
             states[..., chosen] = low + draws[..., chosen] * (high - low + 1) // self.unit
 
     def draw(self, rng: np.random.Generator) -> Ranks:
-        """Couple from the past: `past[k]` drives the sweep k + 1 steps before the present, however far back the chains start."""
+        """Couple from the past: `past[k]` drives the sweep k + 1 steps before the present,
+        however far back the chains start.
+        """
         past: list[Ranks] = []
         while True:
             past += [rng.integers(0, self.unit, 1 << self.n) for _ in range(max(1, len(past)))]

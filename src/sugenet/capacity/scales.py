@@ -1,7 +1,8 @@
 """Bounded totally ordered scales with an order reversal: the L of paper section 2.2.
 
-Only comparisons are ever made between values, so nothing depends on rounding. The one place where arithmetic could creep in is
-the order reversal of the unit interval: `1 - 0.3` is not a float, so it is kept as the exact number it is (`Complement`).
+Only comparisons are ever made between values, so nothing depends on rounding. The one place where arithmetic
+could creep in is the order reversal of the unit interval: `1 - 0.3` is not a float, so it is kept as the
+exact number it is (`Complement`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,25 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import is_too_long, plain
 from sugenet.errors import ScaleError
 
-__all__ = ["BOOLEAN", "UNIT", "Boolean", "Complement", "Level", "Ordinal", "Scale", "UnitInterval", "Value", "common_scale", "need_scale"]
+__all__ = [
+    "BOOLEAN",
+    "UNIT",
+    "Boolean",
+    "Complement",
+    "Level",
+    "Ordinal",
+    "Scale",
+    "UnitInterval",
+    "Value",
+    "common_scale",
+    "need_scale",
+]
 
 Value: TypeAlias = Any
-"""An element of a scale: 0 or 1; a float or Fraction in [0, 1]; a `Level`. Two values of one scale compare exactly."""
+"""An element of a scale: 0 or 1; a float or Fraction in [0, 1]; a `Level`.
+
+Two values of one scale compare exactly.
+"""
 
 Codes: TypeAlias = npt.NDArray[Any]
 """Values of one scale as an array whose own order is the order of the scale (ranks for ordinal scales)."""
@@ -48,7 +64,9 @@ class Scale(ABC):
 
     @abstractmethod
     def reverse(self, value: Value) -> Value:
-        """Return the order reversal of an element, the paper's `1 - value`; applied twice it is the identity."""
+        """Return the order reversal of an element, the paper's `1 - value`;
+        applied twice it is the identity.
+        """
 
     @abstractmethod
     def codes(self, values: object, what: str = "values") -> Codes:
@@ -92,7 +110,10 @@ class Scale(ABC):
                 return UNIT
             case {"kind": "ordinal", "levels": list(names)}:
                 return Ordinal(names)
-        raise ScaleError(f"{data!r} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': ['bad', 'good']}}.")
+        raise ScaleError(
+            f"{data!r} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
+            f"['bad', 'good']}}."
+        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +174,9 @@ class Boolean(Scale):
 
 
 class Complement(Fraction):
-    """The exact number `1 - x` of a float `x` for which the float subtraction would round; prints as ``1 - 0.3``."""
+    """The exact number `1 - x` of a float `x` for which the float subtraction would round;
+    prints as ``1 - 0.3``.
+    """
 
     origin: float
 
@@ -216,9 +239,13 @@ class UnitInterval(Scale):
         if not isinstance(number, int | float | Fraction):
             raise ScaleError(f"{what} is {plain(value)!r}, which is not a number in [0, 1].")
         if isinstance(number, float) and isnan(number):
-            raise ScaleError(f"{what} is NaN. Only numbers in [0, 1] can be compared: fill or drop missing values first.")
+            raise ScaleError(
+                f"{what} is NaN. Only numbers in [0, 1] can be compared: fill or drop missing values first."
+            )
         if not 0 <= number <= 1:
-            raise ScaleError(f"{what} is {plain(value)!r}, which is not in [0, 1]. Rescale it, or use an Ordinal scale.")
+            raise ScaleError(
+                f"{what} is {plain(value)!r}, which is not in [0, 1]. Rescale it, or use an Ordinal scale."
+            )
         return number
 
     def reverse(self, value: Value) -> Value:
@@ -236,7 +263,11 @@ class UnitInterval(Scale):
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
             if array.size and not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
                 good = (array >= 0) & (array <= 1)
-                _refuse(array, ~good, f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale")
+                _refuse(
+                    array,
+                    ~good,
+                    f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale",
+                )
             return array.astype(np.float64)
         checked: list[Any] = []
         for value in np.asarray(values, dtype=object).ravel():
@@ -253,9 +284,13 @@ class UnitInterval(Scale):
     def reverse_codes(self, codes: Codes) -> Codes:
         """Give `1 - codes`, as floats where all of them are exact."""
         if codes.dtype == object:
-            return np.array([self.reverse(value) for value in codes.ravel()], dtype=object).reshape(codes.shape)
+            return np.array([self.reverse(value) for value in codes.ravel()], dtype=object).reshape(
+                codes.shape
+            )
         difference = 1.0 - codes
-        inexact = (1.0 - difference) - codes != 0  # the exact rounding error of the subtraction, since 1 >= codes
+        inexact = (
+            1.0 - difference
+        ) - codes != 0  # the exact rounding error of the subtraction, since 1 >= codes
         if not inexact.any():
             return np.asarray(difference)
         out = difference.astype(object)
@@ -277,7 +312,9 @@ class UnitInterval(Scale):
         except ScaleError:
             raise
         except (ValueError, ZeroDivisionError) as error:
-            raise ScaleError(f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3.") from error
+            raise ScaleError(
+                f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """Give ``{"kind": "unit"}``."""
@@ -288,7 +325,9 @@ class UnitInterval(Scale):
 
 
 class Level(str):
-    """One named level of an `Ordinal` scale: a string, ordered by its place on the scale and not by the alphabet."""
+    """One named level of an `Ordinal` scale: a string, ordered by its place on the scale and
+    not by the alphabet.
+    """
 
     scale: Ordinal
     rank: int
@@ -328,8 +367,8 @@ def _level(names: tuple[str, ...], rank: int) -> Level:
 class Ordinal(Scale):
     """A finite chain of named levels, worst first.
 
-    Names are text or whole numbers. A number is known by its digits, and levels come back as text: ``Ordinal(range(5))`` has the
-    levels ``'0'`` to ``'4'`` and takes both 3 and ``'3'``.
+    Names are text or whole numbers. A number is known by its digits, and levels come back as text:
+    ``Ordinal(range(5))`` has the levels ``'0'`` to ``'4'`` and takes both 3 and ``'3'``.
 
     Examples
     --------
@@ -347,21 +386,33 @@ class Ordinal(Scale):
 
     def __init__(self, names: Iterable[object]) -> None:
         if isinstance(names, str):
-            raise ScaleError(f"names is the single text {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good']).")
+            raise ScaleError(
+                f"names is the single text {names!r}. Give a list of levels, worst first: "
+                f"Ordinal(['bad', 'ok', 'good'])."
+            )
         if not isinstance(names, Iterable):
-            raise ScaleError(f"names is {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good']).")
+            raise ScaleError(
+                f"names is {names!r}. Give a list of levels, worst first: Ordinal(['bad', 'ok', 'good'])."
+            )
         if isinstance(names, AbstractSet):
-            raise ScaleError(f"names is {names!r}, a set, which has no order. Give a list of levels, worst first.")
+            raise ScaleError(
+                f"names is {names!r}, a set, which has no order. Give a list of levels, worst first."
+            )
         given = tuple(names)
         strange = [name for name in given if not _can_name(name)]
         if strange:
-            raise ScaleError(f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, such as '0.5' for 0.5.")
+            raise ScaleError(
+                f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, "
+                f"such as '0.5' for 0.5."
+            )
         words = tuple(str(name) for name in given)
         if len(words) < 2:
             raise ScaleError(f"an ordinal scale needs at least 2 levels, not {len(words)}: {list(words)}.")
         doubled = next((word for word in words if words.count(word) > 1), None)
         if doubled is not None:
-            raise ScaleError(f"level {doubled!r} stands twice in {list(words)}. Every level needs a name of its own.")
+            raise ScaleError(
+                f"level {doubled!r} stands twice in {list(words)}. Every level needs a name of its own."
+            )
         object.__setattr__(self, "names", words)
 
     @cached_property
@@ -403,11 +454,15 @@ class Ordinal(Scale):
 
     def codes(self, values: object, what: str = "values") -> Codes:
         """Give the ranks of the values."""
-        array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)  # text arrays drop a final NUL
+        array = (
+            values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+        )  # text arrays drop a final NUL
         found = [self._find(value) for value in array.astype(object).ravel().tolist()]
         wrong = np.array([level is None for level in found], dtype=bool)
         _refuse(array, wrong.reshape(array.shape), f"{what}: not a level; the levels are {self}")
-        return np.array([level.rank for level in found if level is not None], dtype=np.int32).reshape(array.shape)
+        return np.array([level.rank for level in found if level is not None], dtype=np.int32).reshape(
+            array.shape
+        )
 
     def reverse_codes(self, codes: Codes) -> Codes:
         """Reverse ranks."""
@@ -460,13 +515,18 @@ def _array(values: object, what: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:
-        raise ScaleError(f"{what}: some entries are single values and others are lists, or lists of other lengths.") from None
+        raise ScaleError(
+            f"{what}: some entries are single values and others are lists, or lists of other lengths."
+        ) from None
 
 
 def need_scale(scale: object) -> None:
     """Raise `ScaleError` unless this is a scale."""
     if not isinstance(scale, Scale):
-        raise ScaleError(f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, or an Ordinal(['bad', 'ok', 'good']).")
+        raise ScaleError(
+            f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, "
+            f"or an Ordinal(['bad', 'ok', 'good'])."
+        )
 
 
 BOOLEAN = Boolean()
@@ -479,5 +539,8 @@ def common_scale(scales: Sequence[Scale]) -> Scale:
     if set(distinct) == {BOOLEAN, UNIT}:
         return UNIT
     if len(distinct) != 1:
-        raise ScaleError(f"the set functions have different scales: {', '.join(map(str, distinct))}. Bring them to one scale first.")
+        raise ScaleError(
+            f"the set functions have different scales: {', '.join(map(str, distinct))}. "
+            f"Bring them to one scale first."
+        )
     return distinct[0]

@@ -1,4 +1,6 @@
-"""Set functions given value by value: a table of all subsets, a list of focal sets, or any Python function."""
+"""Set functions given value by value: a table of all subsets, a list of focal sets,
+or any Python function.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Dense(SetFunction):
     scale: Scale
     _codes: Codes
 
-    def __init__(self, criteria: Criteria | int | Iterable[Criterion], values: Any, scale: Scale = UNIT) -> None:
+    def __init__(
+        self, criteria: Criteria | int | Iterable[Criterion], values: Any, scale: Scale = UNIT
+    ) -> None:
         criteria = Criteria(criteria)
         need_scale(scale)
         n = len(criteria)
@@ -64,13 +68,16 @@ class Dense(SetFunction):
             values = _from_mapping(criteria, values)
         codes = scale.codes(values, "values")
         if codes.shape != (1 << n,):
-            raise CapacityError(f"values has shape {codes.shape}, but {n} criteria have 2^{n} = {1 << n} subsets, one value for each.")
+            raise CapacityError(
+                f"values has shape {codes.shape}, but {n} criteria have 2^{n} = {1 << n} subsets, "
+                f"one value for each."
+            )
         fall = transforms.violation(codes)
         if fall is not None:
             small, large = fall
             raise NotMonotoneError(
-                f"not monotone: {criteria.show(small)} is worth {scale.element(codes[small])} but {criteria.show(large)}, "
-                f"which contains it, only {scale.element(codes[large])}."
+                f"not monotone: {criteria.show(small)} is worth {scale.element(codes[small])} but "
+                f"{criteria.show(large)}, which contains it, only {scale.element(codes[large])}."
             )
         self._set_codes(criteria, codes, scale)
 
@@ -88,7 +95,11 @@ class Dense(SetFunction):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dense._known, (self.criteria, self._codes.copy(), self.scale)  # so that a copy is read-only, too
+        return Dense._known, (
+            self.criteria,
+            self._codes.copy(),
+            self.scale,
+        )  # so that a copy is read-only, too
 
     @classmethod
     def of(cls, mu: SetFunction) -> Dense:
@@ -138,7 +149,8 @@ def _from_mapping(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Focal(SetFunction):
-    """The least set function worth at least the given weights on the given sets: the best weight among the sets contained.
+    """The least set function worth at least the given weights on the given sets:
+    the best weight among the sets contained.
 
     Sets that another one makes needless are dropped, so the sets kept are its focal sets.
 
@@ -156,29 +168,43 @@ class Focal(SetFunction):
     weights: tuple[tuple[int, Value], ...]
 
     def __init__(
-        self, criteria: Criteria | int | Iterable[Criterion], sets: Mapping[Any, Any] | Iterable[FocalSet], scale: Scale = UNIT
+        self,
+        criteria: Criteria | int | Iterable[Criterion],
+        sets: Mapping[Any, Any] | Iterable[FocalSet],
+        scale: Scale = UNIT,
     ) -> None:
         criteria = Criteria(criteria)
         need_scale(scale)
         if not isinstance(sets, Iterable):
-            raise CapacityError(f"sets is {plain(sets)!r}. Give a mapping from sets to weights, or a list of (set, weight).")
+            raise CapacityError(
+                f"sets is {plain(sets)!r}. Give a mapping from sets to weights, or a list of (set, weight)."
+            )
         best: dict[int, Value] = {}
         for pair in sets.items() if isinstance(sets, Mapping) else sets:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise CapacityError(f"{plain(pair)!r} is no set with a weight. Give a mapping from sets to weights, or (set, weight).")
+                raise CapacityError(
+                    f"{plain(pair)!r} is no set with a weight. Give a mapping from sets to weights, "
+                    f"or (set, weight)."
+                )
             subset, weight = pair
             mask = criteria.mask(subset)
             value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
         given = sorted(best.items(), key=lambda pair: pair[0].bit_count())
-        given.sort(key=lambda pair: pair[1], reverse=True)  # now a set comes after all that could make it needless
+        given.sort(
+            key=lambda pair: pair[1], reverse=True
+        )  # now a set comes after all that could make it needless
         given = [pair for pair in given if pair[1] > scale.bottom]
-        self._set_weights(criteria, [given[number] for number in containing_none_before([mask for mask, _ in given])], scale)
+        self._set_weights(
+            criteria, [given[number] for number in containing_none_before([mask for mask, _ in given])], scale
+        )
 
     def _set_weights(self, criteria: Criteria, focal: list[tuple[int, Value]], scale: Scale) -> None:
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "weights", tuple(sorted(focal, key=lambda pair: (pair[0].bit_count(), pair[0]))))
+        object.__setattr__(
+            self, "weights", tuple(sorted(focal, key=lambda pair: (pair[0].bit_count(), pair[0])))
+        )
 
     @classmethod
     def of(cls, mu: SetFunction) -> Focal:
@@ -192,7 +218,9 @@ class Focal(SetFunction):
 
     def at(self, mask: int) -> Value:
         """Best weight among the focal sets contained."""
-        return max((weight for focal, weight in self.weights if focal & mask == focal), default=self.scale.bottom)
+        return max(
+            (weight for focal, weight in self.weights if focal & mask == focal), default=self.scale.bottom
+        )
 
     def table(self) -> Codes:
         """Spread the weights over all supersets."""
@@ -222,8 +250,8 @@ class Focal(SetFunction):
 class FromFunction(SetFunction):
     """Any Python function from a frozenset of criteria to a value.
 
-    It must be monotone: up to 12 criteria all pairs are checked here, beyond that it is your word (`violating_pair` checks
-    up to 24).
+    It must be monotone: up to 12 criteria all pairs are checked here, beyond that it is your word
+    (`violating_pair` checks up to 24).
 
     Examples
     --------
@@ -237,11 +265,16 @@ class FromFunction(SetFunction):
     scale: Scale
 
     def __init__(
-        self, criteria: Criteria | int | Iterable[Criterion], function: Callable[[frozenset[Criterion]], Any], scale: Scale = UNIT
+        self,
+        criteria: Criteria | int | Iterable[Criterion],
+        function: Callable[[frozenset[Criterion]], Any],
+        scale: Scale = UNIT,
     ) -> None:
         need_scale(scale)
         if not callable(function):
-            raise CapacityError(f"function is {plain(function)!r}. Give a function from a frozenset of criteria to a value.")
+            raise CapacityError(
+                f"function is {plain(function)!r}. Give a function from a frozenset of criteria to a value."
+            )
         object.__setattr__(self, "criteria", Criteria(criteria))
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "scale", scale)
@@ -258,4 +291,6 @@ class FromFunction(SetFunction):
         return Conjugate(self)
 
     def _phrase(self) -> str:
-        return f"function {getattr(self.function, '__name__', self.function)} over {len(self.criteria)} criteria"
+        return (
+            f"function {getattr(self.function, '__name__', self.function)} over {len(self.criteria)} criteria"
+        )

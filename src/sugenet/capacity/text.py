@@ -32,7 +32,9 @@ def write_name(name: Criterion) -> str:
 
 
 def write_value(value: Value, scale: Scale) -> str:
-    """A value as it stands in a rule: levels in quotes unless they are plain words or numbers, 0.0 and 1.0 as 0 and 1."""
+    """A value as it stands in a rule: levels in quotes unless they are plain words or numbers,
+    0.0 and 1.0 as 0 and 1.
+    """
     if isinstance(scale, Ordinal):
         return str(value) if NUMBER.fullmatch(value) else write_name(str(value))
     return str(int(value)) if value in (scale.bottom, scale.top) else str(value)
@@ -40,13 +42,21 @@ def write_value(value: Value, scale: Scale) -> str:
 
 def write_header(criteria: Criteria, scale: Scale) -> list[str]:
     """The lines that tell the criteria and the scale."""
-    shown = " < ".join(write_value(level, scale) for level in scale.levels) if isinstance(scale, Ordinal) else str(scale)
+    shown = (
+        " < ".join(write_value(level, scale) for level in scale.levels)
+        if isinstance(scale, Ordinal)
+        else str(scale)
+    )
     return [f"criteria: {', '.join(map(write_name, criteria))}".rstrip(), f"scale: {shown}"]
 
 
 def text_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers."""
-    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip() and not line.lstrip().startswith("#"))
+    return (
+        (number, line)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
 
 
 def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
@@ -87,7 +97,9 @@ def _wrapped(make: Callable[[], _T], reader: Reader) -> _T:
 
 
 class Reader:
-    """The words of one line, taken one after the other; it complains with the place and an example of what would be right."""
+    """The words of one line, taken one after the other; it complains with the place and an example of
+    what would be right.
+    """
 
     def __init__(self, line: str, example: str, number: int | None = None) -> None:
         self.line, self.example, self.number = line, example, number
@@ -100,7 +112,9 @@ class Reader:
                 place += len(line[place:]) - len(line[place:].lstrip())
                 self.tokens.append(("mark", line[place], place))
                 self.next = len(self.tokens) - 1
-                self.fail("a quote that is never closed" if line[place] == '"' else f"cannot read {line[place]}")
+                self.fail(
+                    "a quote that is never closed" if line[place] == '"' else f"cannot read {line[place]}"
+                )
             kind = found.lastgroup
             assert kind is not None
             text = {"≥": ">=", "≤": "<="}.get(found[kind], found[kind])
@@ -141,7 +155,9 @@ class Reader:
         if name not in criteria.names:
             known = [write_name(known) for known in criteria.names]
             more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-            self.fail(f"unknown criterion {write_name(name)}; the criteria are {', '.join(known[:8])}{more}", back=1)
+            self.fail(
+                f"unknown criterion {write_name(name)}; the criteria are {', '.join(known[:8])}{more}", back=1
+            )
         if name in taken:
             self.fail(f"criterion {write_name(name)} stands twice", back=1)
         return name
@@ -149,7 +165,9 @@ class Reader:
     def value(self, scale: Scale) -> Value:
         """Take a value of the scale."""
         kind, text, _ = self._peek("a value")
-        if kind not in ("bare", "quoted") or (kind == "bare" and text in RESERVED and isinstance(scale, Ordinal)):
+        if kind not in ("bare", "quoted") or (
+            kind == "bare" and text in RESERVED and isinstance(scale, Ordinal)
+        ):
             self.fail(f"found {text}, expected a value of the scale {scale}")
         self.next += 1
         try:
@@ -172,7 +190,9 @@ class Reader:
         place = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
         where = f"column {place + 1}" if self.number is None else f"line {self.number}, column {place + 1}"
         shown, mark = self.line.rstrip("\n"), " " * place + "^"
-        raise RuleSyntaxError(f"{where}: {complaint}.\n    {shown}\n    {mark}\nWrite it like this: {self.example}") from cause
+        raise RuleSyntaxError(
+            f"{where}: {complaint}.\n    {shown}\n    {mark}\nWrite it like this: {self.example}"
+        ) from cause
 
     def _peek(self, expected: str) -> tuple[str, str, int]:
         if self.at_end:

@@ -1,4 +1,6 @@
-"""Threshold capacities: at least tau of some literals (the paper's mu_{w,tau}), or weights that reach theta (paper section 2.2)."""
+"""Threshold capacities: at least tau of some literals (the paper's mu_{w,tau}), or weights that reach theta
+(paper section 2.2).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from sugenet.capacity.arguments import exact_number, in_order, plain, show_numbe
 from sugenet.capacity.base import Costs, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import BOOLEAN, Boolean, Codes, Value
-from sugenet.capacity.weights import count_minimal, minimal_sets, ranked_combinations, ranked_minimal_sets, to_integers
+from sugenet.capacity.weights import (
+    count_minimal,
+    minimal_sets,
+    ranked_combinations,
+    ranked_minimal_sets,
+    to_integers,
+)
 from sugenet.errors import CapacityError, CriteriaError
 
 __all__ = ["CardinalityThreshold", "WeightedThreshold", "exact_number"]
@@ -32,8 +40,8 @@ class CardinalityThreshold(SetFunction):
     lam
         The criteria or literals that count; a number n means 1..n.
     tau
-        How many must hold. Below 1 every set is worth 1, above the size of `lam` every set is worth 0: such a function is no
-        capacity, but a value like any other that says so.
+        How many must hold. Below 1 every set is worth 1, above the size of `lam` every set is worth 0: such a
+        function is no capacity, but a value like any other that says so.
     criteria
         All criteria, when there are more than `lam`: for a neuron the 2n literals, `Criteria.literals(n)`.
 
@@ -57,13 +65,20 @@ class CardinalityThreshold(SetFunction):
     tau: int
     scale: Boolean = BOOLEAN
 
-    def __init__(self, lam: int | Iterable[Criterion], tau: int, criteria: Criteria | int | Iterable[Criterion] | None = None) -> None:
+    def __init__(
+        self,
+        lam: int | Iterable[Criterion],
+        tau: int,
+        criteria: Criteria | int | Iterable[Criterion] | None = None,
+    ) -> None:
         chosen = Criteria(sorted(lam, key=_literal_order) if isinstance(lam, set | frozenset) else lam)
         universe = chosen if criteria is None else Criteria(criteria)
         try:
             count = operator.index(tau)
         except TypeError:
-            raise CapacityError(f"tau={plain(tau)!r} must be a whole number: how many of {len(chosen)} must hold.") from None
+            raise CapacityError(
+                f"tau={plain(tau)!r} must be a whole number: how many of {len(chosen)} must hold."
+            ) from None
         universe.mask(chosen.names)
         object.__setattr__(self, "criteria", universe)
         object.__setattr__(self, "lam", frozenset(chosen.names))
@@ -114,13 +129,14 @@ class CardinalityThreshold(SetFunction):
 
 @dataclass(frozen=True)
 class WeightedThreshold(SetFunction):
-    """Worth 1 on the sets whose weights sum to at least `theta`, else 0: the paper's threshold constraint (THEORY 1.6).
+    """Worth 1 on the sets whose weights sum to at least `theta`, else 0:
+    the paper's threshold constraint (THEORY 1.6).
 
     Parameters
     ----------
     weights
-        Nonnegative numbers, by criterion or in order for criteria 1..n. Floats are taken as the exact binary numbers they are.
-        For signed weights use `WeightedThreshold.signed`.
+        Nonnegative numbers, by criterion or in order for criteria 1..n. Floats are taken as the exact binary
+        numbers they are. For signed weights use `WeightedThreshold.signed`.
     theta
         The threshold. It is a capacity exactly when 0 < theta <= the sum of the weights.
     criteria
@@ -147,16 +163,20 @@ class WeightedThreshold(SetFunction):
         criteria: Criteria | int | Iterable[Criterion] | None = None,
     ) -> None:
         listed = [] if isinstance(weights, Mapping) else in_order(weights, "weights")
-        universe = Criteria((list(weights) if isinstance(weights, Mapping) else len(listed)) if criteria is None else criteria)
+        universe = Criteria(
+            (list(weights) if isinstance(weights, Mapping) else len(listed)) if criteria is None else criteria
+        )
         row = universe.row(weights, "weights") if isinstance(weights, Mapping) else listed
         if len(row) != len(universe):
             raise CriteriaError(f"{len(row)} weights for {len(universe)} criteria. Give one weight for each.")
-        exact = tuple(exact_number(weight, f"the weight of {name}") for name, weight in zip(universe, row, strict=True))
+        exact = tuple(
+            exact_number(weight, f"the weight of {name}") for name, weight in zip(universe, row, strict=True)
+        )
         negative = next((name for name, weight in zip(universe, exact, strict=True) if weight < 0), None)
         if negative is not None:
             raise CapacityError(
-                f"the weight of {negative} is {plain(row[universe.place(negative)])}, so adding it would lower the sum. "
-                "Use WeightedThreshold.signed, which counts the opposite literal instead."
+                f"the weight of {negative} is {plain(row[universe.place(negative)])}, so adding it would "
+                "lower the sum. Use WeightedThreshold.signed, which counts the opposite literal instead."
             )
         object.__setattr__(self, "criteria", universe)
         object.__setattr__(self, "weights", exact)
@@ -174,8 +194,13 @@ class WeightedThreshold(SetFunction):
         >>> mu({1, -2}), mu({1, 2}), mu({-1, -2}), mu.theta
         (1, 0, 1, 3)
         """
-        exact = [exact_number(weight, f"weight {place}") for place, weight in enumerate(in_order(weights, "weights"), start=1)]
-        by_literal: dict[Criterion, Any] = {sign * i: max(sign * weight, 0) for i, weight in enumerate(exact, start=1) for sign in (1, -1)}
+        exact = [
+            exact_number(weight, f"weight {place}")
+            for place, weight in enumerate(in_order(weights, "weights"), start=1)
+        ]
+        by_literal: dict[Criterion, Any] = {
+            sign * i: max(sign * weight, 0) for i, weight in enumerate(exact, start=1) for sign in (1, -1)
+        }
         shift = sum(-weight for weight in exact if weight < 0)
         return cls(by_literal, exact_number(theta, "theta") + shift, Criteria.literals(len(exact)))
 
@@ -199,10 +224,11 @@ class WeightedThreshold(SetFunction):
         return np.asarray(sums >= theta).astype(np.int8)
 
     def conjugate(self) -> WeightedThreshold:
-        """Sets whose complement stays below theta: sum > W - theta, which for whole numbers is sum >= W - theta + 1.
+        """Sets whose complement stays below theta: sum > W - theta,
+        which for whole numbers is sum >= W - theta + 1.
 
-        Sums are multiples of a unit. Where theta is one, too, the next multiple is W - theta + unit; else no sum is W - theta.
-        So the weights stay as they are, and conjugating twice gives theta back.
+        Sums are multiples of a unit. Where theta is one, too, the next multiple is W - theta + unit; else no
+        sum is W - theta. So the weights stay as they are, and conjugating twice gives theta back.
         """
         unit = Fraction(1, lcm(1, *(weight.denominator for weight in self.weights)))
         step = unit if (self.theta / unit).denominator == 1 else 0
@@ -213,7 +239,9 @@ class WeightedThreshold(SetFunction):
         return self.weights, self.theta
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Minimal sets that reach theta; in any order lazily for all weights, by cost through a table of sums."""
+        """Minimal sets that reach theta; in any order lazily for all weights,
+        by cost through a table of sums.
+        """
         weights, theta = self.integers
         found = minimal_sets(weights, theta) if costs is None else ranked_minimal_sets(weights, theta, costs)
         return ((mask, 1) for mask in found)
@@ -225,7 +253,9 @@ class WeightedThreshold(SetFunction):
     def _phrase(self) -> str:
         if len(self.weights) > 12:
             return f"weights of {len(self.weights)} criteria reach {show_number(self.theta)}"
-        terms = " + ".join(f"{show_number(weight)} {name}" for name, weight in zip(self.criteria, self.weights, strict=True))
+        terms = " + ".join(
+            f"{show_number(weight)} {name}" for name, weight in zip(self.criteria, self.weights, strict=True)
+        )
         return f"{terms} >= {show_number(self.theta)}"
 
 

@@ -1,7 +1,7 @@
 """Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back (THEORY 1.1).
 
-A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so every transform is n
-sweeps over the whole table, O(n 2^n).
+A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so
+every transform is n sweeps over the whole table, O(n 2^n).
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ import numpy as np
 
 from sugenet.capacity.scales import Codes
 
-__all__ = ["additive_moebius", "additive_zeta", "inner_moebius", "max_zeta", "min_zeta", "outer_moebius", "sizes", "violation"]
+__all__ = [
+    "additive_moebius",
+    "additive_zeta",
+    "inner_moebius",
+    "max_zeta",
+    "min_zeta",
+    "outer_moebius",
+    "sizes",
+    "violation",
+]
 
 
 def _halves(table: Codes) -> Iterator[tuple[Codes, Codes]]:
@@ -30,7 +39,9 @@ def sizes(n: int) -> Codes:
 
 
 def violation(table: Codes) -> tuple[int, int] | None:
-    """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None when the table is monotone."""
+    """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None when the
+    table is monotone.
+    """
     for place, (without, within) in enumerate(_halves(table)):
         falls = np.argwhere(without > within)
         if falls.size:
@@ -41,7 +52,10 @@ def violation(table: Codes) -> tuple[int, int] | None:
 
 
 def inner_moebius(table: Codes, bottom: Any) -> Codes:
-    """mu_#(A) = mu(A) where it exceeds mu on every proper subset, else bottom. One criterion fewer is enough to compare with."""
+    """mu_#(A) = mu(A) where it exceeds mu on every proper subset, else bottom.
+
+    One criterion fewer is enough to compare with.
+    """
     focal = np.asarray(table != bottom)
     for (without, within), (_, marks) in zip(_halves(table), _halves(focal), strict=True):
         marks &= np.asarray(within > without, dtype=bool)

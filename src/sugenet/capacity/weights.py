@@ -1,8 +1,9 @@
-"""Minimal sets of nonnegative integer weights that reach a threshold: count, list lazily, list cheapest first (THEORY 1.6).
+"""Minimal sets of nonnegative integer weights that reach a threshold: count, list lazily,
+list cheapest first (THEORY 1.6).
 
-A minimal set is written in order of decreasing weight; it is minimal exactly when its last, smallest element is what makes it
-reach the threshold. So minimal sets are the paths of a small graph of states (next element, sum so far), which can be counted
-and searched without ever being listed.
+A minimal set is written in order of decreasing weight; it is minimal exactly when its last, smallest element
+is what makes it reach the threshold. So minimal sets are the paths of a small graph of states (next element,
+sum so far), which can be counted and searched without ever being listed.
 """
 
 from __future__ import annotations
@@ -36,16 +37,22 @@ LOW = 40  # bits in the lower part of a cost of over 62 bits, such as sums of fl
 
 
 def to_integers(weights: Sequence[Any], theta: Any) -> tuple[list[int], int]:
-    """Multiply exact weights and threshold by one number so that all are integers and the sets that reach it stay the same."""
+    """Multiply exact weights and threshold by one number so that all are integers and the sets that
+    reach it stay the same.
+    """
     scale = lcm(1, *(Fraction(weight).denominator for weight in weights))
     return [int(weight * scale) for weight in weights], ceil(theta * scale)
 
 
 def subset_counts(weights: Sequence[int], size: int, slot: int) -> int:
-    """Number of subsets of each sum below `size`, as one integer with `slot` bits for each sum (a polynomial evaluated at 2^slot)."""
+    """Number of subsets of each sum below `size`, as one integer with `slot` bits for each sum (a polynomial
+    evaluated at 2^slot).
+    """
     counts, window = 1, (1 << (slot * size)) - 1
     for weight in weights:
-        if weight < size:  # a heavier one lands beyond the window, and shifting there could take any amount of memory
+        if (
+            weight < size
+        ):  # a heavier one lands beyond the window, and shifting there could take any amount of memory
             counts = (counts + (counts << (slot * weight))) & window
     return counts
 
@@ -99,14 +106,16 @@ def _count_sparse(falling: list[int], theta: int, limit: int) -> int:
         counts = grown
         if len(counts) > SPARSE_STATES:
             raise TooLargeError(
-                f"{len(falling)} weights with over {SPARSE_STATES:,} different sums: too many to count exactly. "
-                "Write decimal weights as fractions (Fraction('0.1'), not 0.1), or round them to small integers."
+                f"{len(falling)} weights with over {SPARSE_STATES:,} different sums: too many to count "
+                "exactly. Write decimal weights as fractions (Fraction('0.1'), not 0.1), "
+                "or round them to small integers."
             )
     return total
 
 
 def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
-    """Yield the minimal sets with sum >= theta as masks, lazily, at most n steps apart; weights may be any exact numbers.
+    """Yield the minimal sets with sum >= theta as masks, lazily, at most n steps apart;
+    weights may be any exact numbers.
 
     Examples
     --------
@@ -118,7 +127,9 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
         return
     order = sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -weights[i])
     falling = [weights[i] for i in order]
-    rest = list(accumulate(reversed(falling), initial=0))[::-1]  # rest[k]: what elements k, k+1, ... can still add
+    rest = list(accumulate(reversed(falling), initial=0))[
+        ::-1
+    ]  # rest[k]: what elements k, k+1, ... can still add
     stack = [(0, 0, 0)] if rest[0] >= theta else []
     while stack:
         k, reached, mask = stack.pop()
@@ -132,11 +143,12 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
 
 
 def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) -> Iterator[int]:
-    """Yield the sets of `size` places, 1 <= size <= their number, as masks, cheapest first; `costs` are by place.
+    """Yield the sets of `size` places, 1 <= size <= their number, as masks, cheapest first;
+    `costs` are by place.
 
-    With places by rising cost, a set is its members' positions. Every set but the first has one parent, with its first moved
-    member one step back: so a member moves on while there is room before the next moved one, or the member before it begins to
-    move. No set costs less than its parent.
+    With places by rising cost, a set is its members' positions. Every set but the first has one parent, with
+    its first moved member one step back: so a member moves on while there is room before the next moved one,
+    or the member before it begins to move. No set costs less than its parent.
 
     Examples
     --------
@@ -145,22 +157,39 @@ def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) 
     """
     order = sorted(places, key=lambda place: costs[place])
     price, single = [costs[place] for place in order], [1 << place for place in order]
-    heap = [(sum(price[:size]), sum(single[:size]), size, size, len(order))]  # member `size` does not exist: nothing has moved
+    heap = [
+        (sum(price[:size]), sum(single[:size]), size, size, len(order))
+    ]  # member `size` does not exist: nothing has moved
 
     while heap:
-        total, mask, member, at, end = heappop(heap)  # members from `member` on have moved, it stands at `at`, the next one at `end`
+        total, mask, member, at, end = heappop(
+            heap
+        )  # members from `member` on have moved, it stands at `at`, the next one at `end`
         yield mask
         if member < size and at + 1 < end:
-            heappush(heap, (total + price[at + 1] - price[at], mask ^ single[at + 1] ^ single[at], member, at + 1, end))
+            heappush(
+                heap,
+                (total + price[at + 1] - price[at], mask ^ single[at + 1] ^ single[at], member, at + 1, end),
+            )
         before, end = member - 1, at if member < size else end
         if before >= 0 and member < end:
-            heappush(heap, (total + price[member] - price[before], mask ^ single[member] ^ single[before], before, member, end))
+            heappush(
+                heap,
+                (
+                    total + price[member] - price[before],
+                    mask ^ single[member] ^ single[before],
+                    before,
+                    member,
+                    end,
+                ),
+            )
 
 
 def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]) -> Iterator[int]:
     """Yield the minimal sets with sum >= theta as masks, cheapest first.
 
-    Best-first search in the graph of states, guided by the exact cost of the cheapest completion, so no step is wasted.
+    Best-first search in the graph of states, guided by the exact cost of the cheapest completion,
+    so no step is wasted.
 
     Examples
     --------
@@ -200,8 +229,12 @@ def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]
                 heappush(heap, (with_k, -k, FINISHED if after >= theta else k, after, taken))
 
 
-def _completions(falling: list[int], theta: int, price: list[int], impossible: int) -> Callable[[int, int], int]:
-    """Cost of the cheapest way to complete a state (k, sum so far); `impossible` or more where there is none."""
+def _completions(
+    falling: list[int], theta: int, price: list[int], impossible: int
+) -> Callable[[int, int], int]:
+    """Cost of the cheapest way to complete a state (k, sum so far);
+    `impossible` or more where there is none.
+    """
     n, rest = len(falling), sum(falling)
     if (n + 1) * theta <= DENSE_CELLS:
         if 1 << 62 <= impossible < 1 << 62 + LOW:
@@ -211,7 +244,9 @@ def _completions(falling: list[int], theta: int, price: list[int], impossible: i
         rows = [last]
         for k in reversed(range(n)):
             weight = falling[k]
-            row = np.full(theta, price[k], dtype=dtype)  # sums from theta - weight on are finished by element k
+            row = np.full(
+                theta, price[k], dtype=dtype
+            )  # sums from theta - weight on are finished by element k
             if weight < theta:
                 row[: theta - weight] += last[weight:]
             last = np.minimum(row, last)
@@ -225,8 +260,9 @@ def _completions(falling: list[int], theta: int, price: list[int], impossible: i
         sums.append({s for reached in sums[-1] for s in (reached, reached + weight) if s < theta <= s + rest})
         if sum(map(len, sums)) > SPARSE_STATES:
             raise TooLargeError(
-                f"{n} weights with over {SPARSE_STATES:,} different sums: too many to rank exactly. Write decimal weights as "
-                "fractions (Fraction('0.1'), not 0.1), round them to small integers, or take the focal sets in any order."
+                f"{n} weights with over {SPARSE_STATES:,} different sums: too many to rank exactly. Write "
+                "decimal weights as fractions (Fraction('0.1'), not 0.1), round them to small integers, or "
+                "take the focal sets in any order."
             )
     table: list[dict[int, int]] = [{} for _ in sums]
     for k in reversed(range(n)):
@@ -237,7 +273,9 @@ def _completions(falling: list[int], theta: int, price: list[int], impossible: i
     return lambda k, reached: table[k].get(reached, impossible)
 
 
-def _wide_completions(falling: list[int], theta: int, price: list[int], impossible: int) -> Callable[[int, int], int]:
+def _wide_completions(
+    falling: list[int], theta: int, price: list[int], impossible: int
+) -> Callable[[int, int], int]:
     """The same with costs of up to 102 bits, each in two integers."""
     part = (1 << LOW) - 1
     high, low = np.full(theta, impossible >> LOW), np.full(theta, impossible & part)

@@ -1,7 +1,9 @@
-"""Checking an answer again, by the definition alone: nothing here or in the `check_` files is shared with the engines but `sugenet.bnn`.
+"""Checking an answer again, by the definition alone: nothing here or in the `check_` files is shared with the
+engines but `sugenet.bnn`.
 
-A witness is replayed. A claim that there is none is checked in the way its proof says: bounds are worked out again, walks are walked again
-and must give the same numbers and digest, clauses of a solver's proof must follow one by one, dual bounds are evaluated in exact fractions.
+A witness is replayed. A claim that there is none is checked in the way its proof says: bounds are worked out
+again, walks are walked again and must give the same numbers and digest, clauses of a solver's proof must
+follow one by one, dual bounds are evaluated in exact fractions.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from sugenet.checker.form import check_form, check_outside, check_proof_form, ex
 from sugenet.checker.large import Large, is_large
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.sets import see_sets
-from sugenet.checker.setting import Plain, as_steps, meets, parts_of, plain_of, raw, scores, see_other, setting_of, weights_of
+from sugenet.checker.setting import (
+    Plain,
+    as_steps,
+    meets,
+    parts_of,
+    plain_of,
+    raw,
+    scores,
+    see_other,
+    setting_of,
+    weights_of,
+)
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
 __all__ = ["changed_as_claimed", "check", "lies_inside"]
@@ -48,7 +61,8 @@ def check(
     CertificateError
         Where it is for another network, is damaged, or claims what is not so.
     CheckLimitError
-        Where time or memory ended first: then it is not known whether it holds. It is a `CertificateError` too.
+        Where time or memory ended first: then it is not known whether it holds.
+        It is a `CertificateError` too.
     """
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
@@ -60,21 +74,32 @@ def check(
     except RecursionError:
         raise CertificateError("the certificate is nested too deeply.") from None
     except (TooLargeError, MemoryError) as error:
-        raise CheckLimitError(f"not checked within the limit: {str(error) or 'there is not enough memory.'}") from error
+        raise CheckLimitError(
+            f"not checked within the limit: {str(error) or 'there is not enough memory.'}"
+        ) from error
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
-        raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        raise CertificateError(
+            f"the certificate is damaged: {type(error).__name__}: {str(error)[:200]}"
+        ) from error
 
 
 def _check(certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit) -> str:
-    if certificate.get("format") != "sugenet certificate" or type(certificate.get("version")) is not int or certificate["version"] != 2:
+    if (
+        certificate.get("format") != "sugenet certificate"
+        or type(certificate.get("version")) is not int
+        or certificate["version"] != 2
+    ):
         raise CertificateError("this is no sugenet certificate of version 2.")
     if certificate["network"] != network.fingerprint:
         raise CertificateError(
-            f"the certificate is for the network {str(certificate['network'])[:12]}, not for {network.fingerprint[:12]}."
+            f"the certificate is for the network {str(certificate['network'])[:12]}, "
+            f"not for {network.fingerprint[:12]}."
         )
     question = certificate["question"]
     if not isinstance(question, dict):
-        raise CertificateError(f"the question of a certificate is a JSON object, not {type(question).__name__}.")
+        raise CertificateError(
+            f"the question of a certificate is a JSON object, not {type(question).__name__}."
+        )
     if question["kind"] == "count":
         from sugenet.checker.count import recount
 
@@ -107,11 +132,17 @@ def _check(certificate: dict[str, Any], network: Network, other: Network | None,
     return f"up to {what}{certificate['proved_up_to']}: {said}; the rest is not decided"
 
 
-# -- proofs ----------------------------------------------------------------------------------------------------------------------
+# -- proofs --------------------------------------------------------------------------------------------------
 
 
 def _check_none(
-    question: dict[str, Any], proof: dict[str, Any], network: Network, other: Network | None, limit: Limit, *, strict: bool = False
+    question: dict[str, Any],
+    proof: dict[str, Any],
+    network: Network,
+    other: Network | None,
+    limit: Limit,
+    *,
+    strict: bool = False,
 ) -> str:
     """Check the proof that a question has no violation."""
     if check_proof_form(proof) == "patches":
@@ -178,7 +209,10 @@ def _check_walk(proof: dict[str, Any], plain: Plain) -> str:
             f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
             f"but the certificate says {str(claimed)[:120]}."
         )
-    return f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, digest {found.digest})"
+    return (
+        f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, "
+        f"digest {found.digest})"
+    )
 
 
 _WRITTEN = 1 << 22
@@ -187,8 +221,12 @@ _WRITTEN = 1 << 22
 
 def _behind(plain: Plain) -> list[Any]:
     """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
-    sizes = [layer.outputs * layer.inputs for layer in plain.behind if not isinstance(layer, tuple | DenseLayer)]
-    empty = not len(plain.base) or any((len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in plain.behind)
+    sizes = [
+        layer.outputs * layer.inputs for layer in plain.behind if not isinstance(layer, tuple | DenseLayer)
+    ]
+    empty = not len(plain.base) or any(
+        (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in plain.behind
+    )
     return list(plain.behind) if empty or sum(sizes) > _WRITTEN else list(plain.layers)
 
 
@@ -201,12 +239,15 @@ def _query(question: dict[str, Any]) -> Any:
     cases = []
     for case in question["cases"]:
         box = Box([Fraction(v) for v in case["lower"]], [Fraction(v) for v in case["upper"]])
-        parts = [[Inequality([(int(k), Fraction(v)) for k, v in terms], Fraction(b)) for terms, b in row] for row in case["condition"]]
+        parts = [
+            [Inequality([(int(k), Fraction(v)) for k, v in terms], Fraction(b)) for terms, b in row]
+            for row in case["condition"]
+        ]
         cases.append(Case(box, parts))
     return Query(int(question["inputs"]), int(question["outputs"]), cases)
 
 
-# -- witnesses -------------------------------------------------------------------------------------------------------------------
+# -- witnesses -----------------------------------------------------------------------------------------------
 
 
 def _top(values: list[Fraction]) -> list[int]:
@@ -245,18 +286,24 @@ def _price(claim: dict[str, Any], changes: dict[int, tuple[Fraction, int]]) -> F
         case "L2":
             return sum((distance**2 for distance, _ in changes.values()), Fraction(0))
         case "Prices":
-            return sum((prices[f] * (d if claim["per_unit"] else 1) for f, (d, _) in changes.items()), Fraction(0))
+            return sum(
+                (prices[f] * (d if claim["per_unit"] else 1) for f, (d, _) in changes.items()), Fraction(0)
+            )
         case "Linf":
             return max((distance for distance, _ in changes.values()), default=Fraction(0))
     raise CertificateError(f"unknown cost {claim['kind']!r}.")
 
 
-def _changes(network: Network, sample: Sequence[Any], witness: Sequence[Any]) -> dict[int, tuple[Fraction, int]]:
+def _changes(
+    network: Network, sample: Sequence[Any], witness: Sequence[Any]
+) -> dict[int, tuple[Fraction, int]]:
     moved = [f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b]
     return {f: _distance(network, f, sample[f], witness[f]) for f in moved}
 
 
-def lies_inside(network: Network, region: dict[str, Any], sample: Sequence[Any], witness: Sequence[Any]) -> None:
+def lies_inside(
+    network: Network, region: dict[str, Any], sample: Sequence[Any], witness: Sequence[Any]
+) -> None:
     """See that a witness lies in a region around the sample."""
     changes = _changes(network, sample, witness)
     kind = region["kind"]
@@ -279,7 +326,9 @@ def lies_inside(network: Network, region: dict[str, Any], sample: Sequence[Any],
 def _within(network: Network, limits: list[Any], witness: Sequence[Any]) -> None:
     for feature, limit in limits:
         if not meets(network.encoder.codings[int(feature)], witness[int(feature)], limit):
-            raise CertificateError(f"the witness has {witness[int(feature)]} for feature {feature}, outside its limits.")
+            raise CertificateError(
+                f"the witness has {witness[int(feature)]} for feature {feature}, outside its limits."
+            )
 
 
 def _check_witness(question: dict[str, Any], witness: Any, network: Network, other: Network | None) -> str:
@@ -305,7 +354,10 @@ def _check_witness(question: dict[str, Any], witness: Any, network: Network, oth
         second = _top(scores(other, raw(other, witness)))[0]
         if label == second:
             raise CertificateError("the two networks agree on the witness.")
-        return f"the witness has class {network.classes[label]} in one network and {network.classes[second]} in the other"
+        return (
+            f"the witness has class {network.classes[label]} in one network and "
+            f"{network.classes[second]} in the other"
+        )
     if kind not in ("always", "never") or (label == question["label"]) == (kind == "always"):
         raise CertificateError("the witness is no violation.")
     return f"the witness lies within the limits and has class {network.classes[label]}"
@@ -315,17 +367,25 @@ def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: 
     left, right = pair
     for row in pair:
         _within(network, question["where"], row)
-    special = {int(question["feature"])} if question["kind"] == "monotone" else {int(f) for f in question["protected"]}
+    special = (
+        {int(question["feature"])}
+        if question["kind"] == "monotone"
+        else {int(f) for f in question["protected"]}
+    )
     differ = {f for f, (a, b) in enumerate(zip(left, right, strict=True)) if a != b}
     if not differ <= special:
-        raise CertificateError(f"the two witnesses differ in feature {min(differ - special)}, which must be equal.")
+        raise CertificateError(
+            f"the two witnesses differ in feature {min(differ - special)}, which must be equal."
+        )
     p, q = (_top(scores(network, row))[0] for row in pair)
     if question["kind"] == "monotone":
         (feature,) = special
         coding = network.encoder.codings[feature]
         if not isinstance(coding, Steps):
             raise CertificateError("a category cannot be raised.")
-        before, after = (0 if coding.bipolar and row[feature] == -1 else Fraction(row[feature]) for row in pair)
+        before, after = (
+            0 if coding.bipolar and row[feature] == -1 else Fraction(row[feature]) for row in pair
+        )
         if not (after > before if question["rising"] else after < before):
             raise CertificateError("the feature does not move in the direction of the question.")
         label = question["label"]
@@ -348,13 +408,17 @@ def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: 
     return "the witness lies in a box of the query, and its outputs meet the condition there"
 
 
-# -- counterfactuals -------------------------------------------------------------------------------------------------------------
+# -- counterfactuals -----------------------------------------------------------------------------------------
 
 
-def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, Any], network: Network, limit: Limit) -> str:
+def _check_whatif(
+    question: dict[str, Any], answer: str, certificate: dict[str, Any], network: Network, limit: Limit
+) -> str:
     sample, cost = raw(network, question["sample"]), question["cost"]
     if _top(scores(network, sample))[0] != question["label"]:
-        raise CertificateError(f"the sample has class {_top(scores(network, sample))[0]}, not {question['label']}.")
+        raise CertificateError(
+            f"the sample has class {_top(scores(network, sample))[0]}, not {question['label']}."
+        )
     said = [f"the sample has class {network.classes[question['label']]}"]
     if answer == "counterfactual":
         said.append(_check_counterfactual(question, certificate, network, sample))
@@ -370,12 +434,16 @@ def _check_whatif(question: dict[str, Any], answer: str, certificate: dict[str, 
     within = {**cost, "features": question["movable"], "region": question["region"], "strict": strict}
     if bound is not None:
         within["total"] = bound
-    proved = _check_none({**question, "within": within}, certificate["proof"], network, None, limit, strict=strict)
+    proved = _check_none(
+        {**question, "within": within}, certificate["proof"], network, None, limit, strict=strict
+    )
     said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
     return "; ".join(said)
 
 
-def _check_counterfactual(question: dict[str, Any], certificate: dict[str, Any], network: Network, sample: tuple[Any, ...]) -> str:
+def _check_counterfactual(
+    question: dict[str, Any], certificate: dict[str, Any], network: Network, sample: tuple[Any, ...]
+) -> str:
     witness = raw(network, certificate["witness"])
     changes = _changes(network, sample, witness)
     stray = sorted(set(changes) - set(question["movable"]))

@@ -1,8 +1,10 @@
-"""Counting once more, for the checker: nothing here is shared with the engines but the definition (`sugenet.bnn`).
+"""Counting once more, for the checker: nothing here is shared with the engines but the
+definition (`sugenet.bnn`).
 
-The parts of a certificate must make up the region. Each is counted again by visiting its combinations one by one in plain loops, and taking
-every different pattern of the first layer through the later layers as the definition says; or, where there are too many, by adding feature
-after feature and putting equal sums together.
+The parts of a certificate must make up the region. Each is counted again by visiting its combinations one by
+one in plain loops, and taking every different pattern of the first layer through the later layers as the
+definition says; or, where there are too many, by adding feature after feature and putting
+equal sums together.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -24,7 +26,16 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.form import _fields, _limits, _list, _place, _sample, check_outside, check_proof_form, exact
+from sugenet.checker.form import (
+    _fields,
+    _limits,
+    _list,
+    _place,
+    _sample,
+    check_outside,
+    check_proof_form,
+    exact,
+)
 from sugenet.checker.form import _region as _check_region
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.sets import as_words, sets_of
@@ -57,7 +68,8 @@ def check_count(
     certificate, network
         Of a count, and what it is about.
     parts
-        Count only so many parts, chosen at random by `seed`; that the parts make up the region is checked in any case.
+        Count only so many parts, chosen at random by `seed`; that the parts make up the region is
+        checked in any case.
     time_limit, memory_limit
         As in `sugenet.check`.
 
@@ -76,11 +88,17 @@ def check_count(
         raise CertificateError(f"the certificate is damaged: {type(error).__name__}: {error}") from error
 
 
-def recount(certificate: dict[str, Any], network: Network, limit: Limit, parts: int | None = None, seed: int = 0) -> str:
+def recount(
+    certificate: dict[str, Any], network: Network, limit: Limit, parts: int | None = None, seed: int = 0
+) -> str:
     """The same within limits, for a certificate that is a JSON object."""
     if certificate.get("network") != network.fingerprint:
         raise CertificateError(f"the certificate is for another network than {network.fingerprint[:12]}.")
-    if certificate.get("answer") != "counted" or certificate["question"]["kind"] != "count" or certificate["proof"]["kind"] != "partition":
+    if (
+        certificate.get("answer") != "counted"
+        or certificate["question"]["kind"] != "count"
+        or certificate["proof"]["kind"] != "partition"
+    ):
         raise CertificateError("this is no certificate of a count.")
     _check_form(certificate["question"], network)
     check_outside(certificate, "count")
@@ -91,15 +109,20 @@ def recount(certificate: dict[str, Any], network: Network, limit: Limit, parts: 
     region = _region(certificate["question"], network, _whole(certificate["total"]), limit)
     roots = _roots(region, proof)
     claimed = [[_whole(many) for many in row] for _, row in proof["parts"]]
-    if any(len(row) != network.head.outputs for row in [*claimed, [_whole(many) for many in certificate["counts"]]]):
+    if any(
+        len(row) != network.head.outputs
+        for row in [*claimed, [_whole(many) for many in certificate["counts"]]]
+    ):
         raise CertificateError(f"a part does not have {network.head.outputs} counts, one for each class.")
     for (what, _), row, rows in zip(proof["parts"], claimed, roots, strict=True):
         size = sum(root.size for root in rows)
         if sum(row) != size:
-            raise CertificateError(f"part {what} has {as_words(size)} inputs, but its counts sum to {as_words(sum(row))}.")
-    if [sum(column) for column in zip(*claimed, strict=True)] != certificate["counts"] or sum(certificate["counts"]) != certificate[
-        "total"
-    ]:
+            raise CertificateError(
+                f"part {what} has {as_words(size)} inputs, but its counts sum to {as_words(sum(row))}."
+            )
+    if [sum(column) for column in zip(*claimed, strict=True)] != certificate["counts"] or sum(
+        certificate["counts"]
+    ) != certificate["total"]:
         raise CertificateError("the counts of the parts do not sum to what is claimed.")
     chosen = list(range(len(claimed)))
     if parts is not None and parts < len(claimed):
@@ -107,18 +130,29 @@ def recount(certificate: dict[str, Any], network: Network, limit: Limit, parts: 
     size = sum(root.size for number in chosen for root in roots[number])
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda number: _recount(region, roots[number], visit=size <= _VISITED, share=threads), chosen))
+        found = list(
+            pool.map(
+                lambda number: _recount(region, roots[number], visit=size <= _VISITED, share=threads), chosen
+            )
+        )
     for number, counts in zip(chosen, found, strict=True):
         if counts != claimed[number]:
-            raise CertificateError(f"part {proof['parts'][number][0]} has {counts} inputs of the classes, not {claimed[number]}.")
+            raise CertificateError(
+                f"part {proof['parts'][number][0]} has {counts} inputs of the classes, not {claimed[number]}."
+            )
     if len(chosen) < len(claimed):
         named = ", ".join(str(proof["parts"][number][0]) for number in chosen)
-        return f"the parts make up {certificate['total']:,} inputs; {len(chosen)} of {len(claimed)} parts counted again: {named}"
+        return (
+            f"the parts make up {certificate['total']:,} inputs; {len(chosen)} of {len(claimed)} parts "
+            f"counted again: {named}"
+        )
     return f"{certificate['total']:,} inputs counted again in {len(claimed)} parts"
 
 
 def _check_form(question: dict[str, Any], network: Network) -> None:
-    """See that a question has the fields of a count and no others, which could narrow the region without anybody noticing."""
+    """See that a question has the fields of a count and no others,
+    which could narrow the region without anybody noticing.
+    """
     _fields(question, {"sample": _sample, "region": _check_region, "where": _limits}, "the question count")
     _limits(question["where"], network)
     region = question["region"]
@@ -147,7 +181,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-# -- the region ----------------------------------------------------------------------------------------------------------------
+# -- the region ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +219,9 @@ class _Region:
 
 @dataclass(frozen=True, eq=False)
 class _Root:
-    """A part of a region: M - tau to begin with, the features that may still change, and what is left of the budget."""
+    """A part of a region: M - tau to begin with, the features that may still change,
+    and what is left of the budget.
+    """
 
     base: Ints
     rest: list[int]
@@ -204,18 +240,25 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
     if question["sample"] is None:
         sample, budget = list(boxed.samples[0]), None
         own = [coding.state(value) for coding, value in zip(codings, sample, strict=True)]
-        options = {f: [Option(s, (v,), Fraction(0)) for s, v in states.items() if s != own[f]] for f, states in enumerate(inside)}
+        options = {
+            f: [Option(s, (v,), Fraction(0)) for s, v in states.items() if s != own[f]]
+            for f, states in enumerate(inside)
+        }
     else:
         sample, options, budget = _around(question, network, limit)
         named = {int(f) for f, _ in question["where"]}
-        options = {f: [o for o in row if f not in named or o.order in inside[f]] for f, row in options.items()}
+        options = {
+            f: [o for o in row if f not in named or o.order in inside[f]] for f, row in options.items()
+        }
         for feature in sorted(named):
             if codings[feature].state(sample[feature]) in inside[feature]:
                 continue
             if not options.get(feature):
                 raise CertificateError(f"nothing in the region meets the limits of feature {feature}.")
             first = min(options[feature], key=lambda option: (option.price, option.order))
-            others = [Option(o.order, o.values, o.price - first.price) for o in options[feature] if o is not first]
+            others = [
+                Option(o.order, o.values, o.price - first.price) for o in options[feature] if o is not first
+            ]
             sample[feature], options[feature] = first.values[0], others
             budget = None if budget is None else budget - first.price
         if budget is not None and budget < 0:
@@ -232,14 +275,25 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
     if sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")
     setting = Setting((network,), (tuple(sample),), tuple(own), options, budget, [])
-    if (size := _size(*weights_of(setting, limit), limit)) != total:  # nothing is measured for a claim that cannot hold
+    if (
+        size := _size(*weights_of(setting, limit), limit)
+    ) != total:  # nothing is measured for a claim that cannot hold
         raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
     plain = plain_of(setting, limit)
     limit.take(8 * len(plain.base) * len(prices), "what each change adds to the neurons")
-    return _Region(network, plain, list(options), [[o.order for o in row] for row in options.values()], dict(enumerate(own)), limit)
+    return _Region(
+        network,
+        plain,
+        list(options),
+        [[o.order for o in row] for row in options.values()],
+        dict(enumerate(own)),
+        limit,
+    )
 
 
-def _around(question: dict[str, Any], network: Network, limit: Limit) -> tuple[list[Any], dict[int, list[Option]], Fraction | None]:
+def _around(
+    question: dict[str, Any], network: Network, limit: Limit
+) -> tuple[list[Any], dict[int, list[Option]], Fraction | None]:
     """A sample, the options of the features around it, and what they may cost."""
     sample = list(raw(network, question["sample"]))
     region = question["region"]
@@ -251,11 +305,18 @@ def _around(question: dict[str, Any], network: Network, limit: Limit) -> tuple[l
     options: dict[int, list[Option]] = {}
     for feature, state, value, weight in region["moves"]:
         limit.take(500, "all changes of a count")
-        exact = raw(network, [*question["sample"][:feature], value, *question["sample"][feature + 1 :]])[feature]
+        exact = raw(network, [*question["sample"][:feature], value, *question["sample"][feature + 1 :]])[
+            feature
+        ]
         here = network.encoder.codings[feature].state(exact)
-        taken = {network.encoder.codings[feature].state(sample[feature]), *(option.order for option in options.get(feature, []))}
+        taken = {
+            network.encoder.codings[feature].state(sample[feature]),
+            *(option.order for option in options.get(feature, [])),
+        }
         if here != state or state in taken or _whole(weight) != weight:
-            raise CertificateError(f"the change of feature {feature} to {value} is not what it says, or is there twice.")
+            raise CertificateError(
+                f"the change of feature {feature} to {value} is not what it says, or is there twice."
+            )
         options.setdefault(int(feature), []).append(Option(state, (exact,), Fraction(weight)))
     return sample, options, None if region["budget"] is None else Fraction(region["budget"])
 
@@ -272,8 +333,14 @@ def _roots(region: _Region, proof: dict[str, Any]) -> list[list[_Root]]:
         raise CertificateError("the order of the features must be their numbers.")
     if len(set(order)) < len(order) or not set(order) <= set(region.features):
         raise CertificateError("the order of the features names some twice, or some that cannot change.")
-    if names[0] is not None or None in names[1:] or [feature for name in names[1:] for feature in name] != order:
-        raise CertificateError("the parts do not make up the region: they must be no change, then each feature in order.")
+    if (
+        names[0] is not None
+        or None in names[1:]
+        or [feature for name in names[1:] for feature in name] != order
+    ):
+        raise CertificateError(
+            "the parts do not make up the region: they must be no change, then each feature in order."
+        )
     idle = [feature for feature in region.features if feature not in set(order)]
     roots = [[_changed(region, [], idle)]]
     done = 0
@@ -292,8 +359,14 @@ def _by_states(region: _Region, names: list[Any]) -> list[list[_Root]]:
         raise CertificateError("the parts do not make up the region: they fix features that cannot change.")
     combinations = {tuple((f, s) for f, s in name) for name in names}
     expected = prod(len(region.states[region.place[f]]) + 1 for f in fixed)
-    if len(combinations) < len(names) or len(names) != expected or any([f for f, _ in name] != fixed for name in names):
-        raise CertificateError(f"the parts do not make up the region: {len(names)} of {expected} combinations of states.")
+    if (
+        len(combinations) < len(names)
+        or len(names) != expected
+        or any([f for f, _ in name] != fixed for name in names)
+    ):
+        raise CertificateError(
+            f"the parts do not make up the region: {len(names)} of {expected} combinations of states."
+        )
     rest = [feature for feature in region.features if feature not in set(fixed)]
     roots = []
     for name in names:
@@ -328,7 +401,7 @@ def _size(weights: list[list[int]], left: int | None, limit: Limit) -> int:
     return size
 
 
-# -- counting ------------------------------------------------------------------------------------------------------------------
+# -- counting ------------------------------------------------------------------------------------------------
 
 
 def _recount(region: _Region, roots: list[_Root], *, visit: bool, share: int) -> list[int]:
@@ -341,8 +414,8 @@ def _recount(region: _Region, roots: list[_Root], *, visit: bool, share: int) ->
         if found is None:
             if not visit:
                 raise CertificateError(
-                    f"{root.size:,} inputs of one part are too many to count again, and have too many different sums. "
-                    "Count some parts: check_count(certificate, network, parts=2)."
+                    f"{root.size:,} inputs of one part are too many to count again, and have too many "
+                    "different sums. Count some parts: check_count(certificate, network, parts=2)."
                 )
             found = _by_visits(region, root)
         counts = [a + b for a, b in zip(counts, found, strict=True)]
@@ -358,7 +431,9 @@ def _classes(region: _Region, active: npt.NDArray[np.bool_], many: Sequence[int]
             values = np.asarray(_sums(values, weights) - np.minimum(weights, 0).sum(axis=1) >= tau)
         else:  # a convolution stays one
             region.limit.look()
-            values = np.concatenate([layer.activity(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)])
+            values = np.concatenate(
+                [layer.activity(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)]
+            )
     held = _sums(values, region.plain.head) - np.minimum(region.plain.head, 0).sum(axis=1)
     counts = [0] * region.network.head.outputs
     for label, each in zip(region.network.head.classes(held).tolist(), many, strict=True):
@@ -382,7 +457,10 @@ def _by_sums(region: _Region, root: _Root, share: int) -> list[int] | None:
         after = after - most
         region.limit.look()
         room = region.limit.room()
-        if room is not None and 48 * (len(root.base) + 4) * len(rows) * (len(region.options(feature)) + 1) > room // share:
+        if (
+            room is not None
+            and 48 * (len(root.base) + 4) * len(rows) * (len(region.options(feature)) + 1) > room // share
+        ):
             return None
         grown, spent, times = [rows], [used], list(many)
         for weight, gain in region.options(feature):
@@ -420,17 +498,24 @@ def _by_visits(region: _Region, root: _Root) -> list[int]:
     while state[0] >= 0:
         region.limit.look()
         size = _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk)
-        keys = chunk[:size, 0] if words == 1 else np.ascontiguousarray(chunk[:size]).view(f"V{8 * words}").reshape(-1)
+        keys = (
+            chunk[:size, 0]
+            if words == 1
+            else np.ascontiguousarray(chunk[:size]).view(f"V{8 * words}").reshape(-1)
+        )
         found, many = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(found).view(np.uint64).reshape(len(found), words)
-        bits = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, : len(root.base)].astype(bool)
+        bits = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")[
+            :, : len(root.base)
+        ].astype(bool)
         counts = [a + b for a, b in zip(counts, _classes(region, bits, many.tolist()), strict=True)]
     return counts
 
 
 @nb.njit(nogil=True, cache=True)
 def _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk):  # type: ignore[no-untyped-def]
-    """Write down the active neurons of every set of options, depth first from where `state` and `chosen` are, until the chunk is full.
+    """Write down the active neurons of every set of options, depth first from where `state` and `chosen` are,
+    until the chunk is full.
 
     ``state[0]`` is the depth, -1 at the end; ``chosen[d]`` the option tried last at depth d.
     """

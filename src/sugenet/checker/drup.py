@@ -1,8 +1,10 @@
-"""Checking a proof in clauses: they are written down again from the question, as the definition gives it, then every lemma is followed.
+"""Checking a proof in clauses: they are written down again from the question, as the definition gives it,
+then every lemma is followed.
 
-Nothing here is shared with the engines. The canonical clauses are described in `sugenet.engines.outside.cnf`; here other code makes them,
-from the numbers that `check_question` works out by the definition. A lemma follows if assuming it false ends in a contradiction by unit
-propagation; the proof holds once propagation contradicts itself without assuming anything.
+Nothing here is shared with the engines. The canonical clauses are described in `sugenet.engines.outside.cnf`;
+here other code makes them, from the numbers that `check_question` works out by the definition. A lemma
+follows if assuming it false ends in a contradiction by unit propagation; the proof holds once propagation
+contradicts itself without assuming anything.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 
@@ -35,7 +37,8 @@ Clause = tuple[int, ...]
 
 
 def check_drup(proof: dict[str, Any], plain: Plain) -> str:
-    """Check the proof that a question, worked out again from the definition, has no violation; say what was checked.
+    """Check the proof that a question, worked out again from the definition, has no violation;
+    say what was checked.
 
     Parameters
     ----------
@@ -60,7 +63,10 @@ def check_drup(proof: dict[str, Any], plain: Plain) -> str:
         raise CertificateError("the proof is of other clauses than this question has.")
     del clauses
     lemmas, sizes, steps = _read(proof["data"], given, variables, limit)
-    limit.take(12 * (len(literals) + len(lemmas)) + 40 * (given + len(sizes)) + 40 * variables, "the clauses and lemmas")
+    limit.take(
+        12 * (len(literals) + len(lemmas)) + 40 * (given + len(sizes)) + 40 * variables,
+        "the clauses and lemmas",
+    )
     both = np.concatenate([literals, np.where(lemmas > 0, 2 * lemmas - 2, -2 * lemmas - 1).astype(np.int32)])
     ends = np.concatenate([starts, starts[-1] + np.cumsum(sizes, dtype=np.int64)])
     state = followed(both, ends, given, steps, variables, limit)
@@ -74,7 +80,9 @@ def check_drup(proof: dict[str, Any], plain: Plain) -> str:
 
 
 def _read(data: Any, given: int, variables: int, limit: Limit) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
-    """Literals of all lemmas, their sizes, and the order in which clauses come (their number) and go (-1 - their number)."""
+    """Literals of all lemmas, their sizes, and the order in which clauses come (their number) and go
+    (-1 - their number).
+    """
     raw = bytearray()
     for piece in unpacked(data, limit):
         limit.take(6 * len(piece), "the lemmas of a proof")
@@ -82,10 +90,16 @@ def _read(data: Any, given: int, variables: int, limit: Limit) -> tuple[npt.NDAr
     if len(raw) % 4:
         raise CertificateError("the proof is damaged: it is no row of numbers.")
     numbers = np.frombuffer(raw, "<i4").astype(np.int32)
-    literals, sizes, steps = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int64)
+    literals, sizes, steps = (
+        np.empty(len(numbers), np.int32),
+        np.empty(len(numbers), np.int32),
+        np.empty(len(numbers), np.int64),
+    )
     wrong, place, count, turns, used = _split(numbers, given, variables, literals, sizes, steps)
     if wrong == 1:
-        raise CertificateError(f"the proof drops a lemma with the number {numbers[place + 1]}, which there is not.")
+        raise CertificateError(
+            f"the proof drops a lemma with the number {numbers[place + 1]}, which there is not."
+        )
     if wrong:
         raise CertificateError(f"lemma {count + 1} of the proof is damaged.")
     return literals[:used].copy(), sizes[:count].astype(np.int64), steps[:turns].copy()
@@ -93,7 +107,9 @@ def _read(data: Any, given: int, variables: int, limit: Limit) -> tuple[npt.NDAr
 
 @njit(nogil=True, cache=True)
 def _split(numbers, given, variables, literals, sizes, steps):
-    """Lemmas as literals and sizes, and the steps; first whether something is wrong (1: a lemma that is dropped, 2: one that comes)."""
+    """Lemmas as literals and sizes, and the steps; first whether something is wrong (1: a lemma that is
+    dropped, 2: one that comes).
+    """
     place, count, turns, used = 0, 0, 0, 0
     while place < len(numbers):
         size = numbers[place]
@@ -121,8 +137,12 @@ def _split(numbers, given, variables, literals, sizes, steps):
     return 0, place, count, turns, used
 
 
-def written(clauses: Sequence[Clause], limit: Limit) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], str]:
-    """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; where each begins; and the digest of them as numbers."""
+def written(
+    clauses: Sequence[Clause], limit: Limit
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], str]:
+    """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; where each begins;
+    and the digest of them as numbers.
+    """
     starts = np.zeros(len(clauses) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, clauses), np.int64, len(clauses)), out=starts[1:])
     limit.take(4 * int(starts[-1]) + 16 * len(clauses), "the clauses of the question")
@@ -131,14 +151,16 @@ def written(clauses: Sequence[Clause], limit: Limit) -> tuple[npt.NDArray[np.int
         limit.look()
         block = clauses[first : first + _BLOCK]
         begin, end = int(starts[first]), int(starts[first + len(block)])
-        numbers = np.fromiter(chain.from_iterable((*clause, 0) for clause in block), "<i4", end - begin + len(block))
+        numbers = np.fromiter(
+            chain.from_iterable((*clause, 0) for clause in block), "<i4", end - begin + len(block)
+        )
         digest.update(numbers.tobytes())
         plain = numbers[numbers != 0]
         literals[begin:end] = np.where(plain > 0, 2 * plain - 2, -2 * plain - 1)
     return literals, starts, digest.hexdigest()
 
 
-# -- the clauses, once more ----------------------------------------------------------------------------------------------------
+# -- the clauses, once more ----------------------------------------------------------------------------------
 
 
 class _Clauses(list[Clause]):
@@ -155,13 +177,20 @@ class _Clauses(list[Clause]):
     def make_room(self, more: int, names: int = 0) -> None:
         """See that so many clauses more are not too many, and that there is memory for them."""
         if len(self) + more > self.most:
-            raise CertificateError(f"the proof is of other clauses: the question takes more than {self.most:,}.")
+            raise CertificateError(
+                f"the proof is of other clauses: the question takes more than {self.most:,}."
+            )
         self.limit.take(_CLAUSE * (len(self) - self.counted), "the clauses of the question")
         self.counted = len(self)
         self.limit.fits(2 * _CLAUSE * more + 150 * names, "the clauses of the question")
 
-    def threshold(self, root: int, start: int, gains: list[list[int]], avoid: list[list[Clause]], most: int | None) -> int:
-        """`root` is true iff start plus one gain of each group is 0 or more. 1 or 0: it always or never is; -1: it depends."""
+    def threshold(
+        self, root: int, start: int, gains: list[list[int]], avoid: list[list[Clause]], most: int | None
+    ) -> int:
+        """`root` is true iff start plus one gain of each group is 0 or more.
+
+        1 or 0: it always or never is; -1: it depends.
+        """
         self.limit.look()
         rows = [(row, literals) for row, literals in zip(gains, avoid, strict=True) if set(row) != {0}]
         largest = _best([max(row) for row, _ in rows], most)
@@ -204,7 +233,9 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     limit = plain.limit
     out = _Clauses(limit)
     out.most = min(room, _CLAUSES)
-    limit.take(60 * len(plain.base) * sum(map(len, plain.features)), "what each change adds, as Python integers")
+    limit.take(
+        60 * len(plain.base) * sum(map(len, plain.features)), "what each change adds, as Python integers"
+    )
     limit.take(60 * sum(weights.size for weights, _ in plain.layers), "the weights, as Python integers")
     avoid: list[list[Clause]] = []
     offered = []  # price and gain of every option of a feature, staying as it is among them
@@ -213,7 +244,9 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
         chain = [out.last + k for k in range(1, len(options) + 1)]
         out.last += len(chain)
         out += [(-after, before) for before, after in pairwise(chain)]
-        avoid.append([(*(-v for v in chain[k - 1 : k] if k), *chain[k : k + 1]) for k in range(len(options) + 1)])
+        avoid.append(
+            [(*(-v for v in chain[k - 1 : k] if k), *chain[k : k + 1]) for k in range(len(options) + 1)]
+        )
     layers = [(-np.minimum(weights, 0).sum(axis=1) - tau, weights) for weights, tau in plain.layers]
     pairs = list(dict.fromkeys((tuple(factors), least) for case in plain.cases for factors, least in case))
     limit.take(50 * len(pairs) * plain.head.shape[1], "the inequalities over the last neurons")
@@ -227,7 +260,10 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     roots = out.last
     out.last += len(plain.base) + sum(len(margins) for margins, _ in layers)
     last_row = out.last
-    rows = [[last_row - len(pairs) + 1 + pairs.index((tuple(row), least)) for row, least in case] for case in plain.cases]
+    rows = [
+        [last_row - len(pairs) + 1 + pairs.index((tuple(row), least)) for row, least in case]
+        for case in plain.cases
+    ]
     named = len(rows) > 1 and all(rows) and any(len(row) > 1 for row in rows)
     if named:
         out.last += len(rows)
@@ -235,19 +271,26 @@ def clauses_of(plain: Plain, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     if plain.budget is not None:
         out.last += 1
         asserted = out.last
-        out.threshold(asserted, plain.budget, [[-price for price, _ in options] for options in offered], avoid, None)
+        out.threshold(
+            asserted, plain.budget, [[-price for price, _ in options] for options in offered], avoid, None
+        )
         out.append((asserted,))
         lightest = sorted(min(price for price, _ in options) for options in plain.features)
         most = sum(sum(lightest[: k + 1]) <= plain.budget for k in range(len(lightest)))
     gains = [np.array([gain for _, gain in options]).T.tolist() for options in offered]
-    known = [out.threshold(roots + 1 + j, margin, [row[j] for row in gains], avoid, most) for j, margin in enumerate(plain.base.tolist())]
+    known = [
+        out.threshold(roots + 1 + j, margin, [row[j] for row in gains], avoid, most)
+        for j, margin in enumerate(plain.base.tolist())
+    ]
     for margins, weights in layers:
         free = [i for i, value in enumerate(known) if value < 0]
         on = [i for i, value in enumerate(known) if value == 1]
         before, roots = roots, roots + len(known)
         switch: list[list[Clause]] = [[(before + 1 + i,), (-before - 1 - i,)] for i in free]
         known = [
-            out.threshold(roots + 1 + j, margin + sum(row[i] for i in on), [[0, row[i]] for i in free], switch, None)
+            out.threshold(
+                roots + 1 + j, margin + sum(row[i] for i in on), [[0, row[i]] for i in free], switch, None
+            )
             for j, (margin, row) in enumerate(zip(margins.tolist(), weights.tolist(), strict=True))
         ]
     if not all(rows):
@@ -278,7 +321,7 @@ def _best(values: list[int], most: int | None) -> list[int]:
     return sums[::-1]
 
 
-# -- following the lemmas ------------------------------------------------------------------------------------------------------
+# -- following the lemmas ------------------------------------------------------------------------------------
 
 
 def followed(
@@ -289,7 +332,8 @@ def followed(
     variables: int,
     limit: Limit | None = None,
 ) -> int:
-    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation, one that goes is forgotten.
+    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation,
+    one that goes is forgotten.
 
     -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow.
     """
@@ -312,7 +356,9 @@ def followed(
 
 @njit(nogil=True, cache=True)
 def _propagate(done, count, value, heads, following, dead, trail, literals, starts):
-    """Propagate units from the trail's place `done`; the new length of the trail, whether a clause is false, and the work."""
+    """Propagate units from the trail's place `done`; the new length of the trail,
+    whether a clause is false, and the work.
+    """
     work = 0
     while done < count:
         false = trail[done] ^ 1
@@ -380,7 +426,9 @@ def _follow(literals, starts, given, steps, place, room):
                     trail[count] = literal ^ 1
                     count += 1
             if not follows:
-                count, follows, work = _propagate(root, count, value, heads, following, dead, trail, literals, starts)
+                count, follows, work = _propagate(
+                    root, count, value, heads, following, dead, trail, literals, starts
+                )
                 room -= work
             if not follows:
                 return clause
@@ -403,7 +451,9 @@ def _follow(literals, starts, given, steps, place, room):
         if value[literal] == 0:
             value[literal], value[literal ^ 1] = 1, -1
             trail[root] = literal
-            counts[0], wrong, work = _propagate(root, root + 1, value, heads, following, dead, trail, literals, starts)
+            counts[0], wrong, work = _propagate(
+                root, root + 1, value, heads, following, dead, trail, literals, starts
+            )
             room -= work
             if wrong:
                 return -1

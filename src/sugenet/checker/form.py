@@ -1,7 +1,8 @@
-"""For the checker: whether a certificate, its question and its proof have exactly the fields and kinds of values that they must have.
+"""For the checker: whether a certificate, its question and its proof have exactly the fields and kinds of
+values that they must have.
 
-A field that nobody expects could narrow what is checked without anybody noticing, so there must be none; and numbers must be spelled
-out, so that reading one takes no longer than its text.
+A field that nobody expects could narrow what is checked without anybody noticing, so there must be none; and
+numbers must be spelled out, so that reading one takes no longer than its text.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ _VERDICTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "undecided": (("proved_up_to",), ("witness",)),
 }
 _ANSWERS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "whatif": {"counterfactual": (("value", "lower"), ()), "open": (("lower",), ("witness",)), "none": ((), ("witness",))},
+    "whatif": {
+        "counterfactual": (("value", "lower"), ()),
+        "open": (("lower",), ("witness",)),
+        "none": ((), ("witness",)),
+    },
     "reason": {
         "unknown": ((), ("proof",)),
         "sufficient": ((), ("witness",)),
@@ -63,7 +68,9 @@ _PROOFS: dict[str, tuple[str, ...]] = {
 
 
 def check_outside(certificate: dict[str, Any], kind: str) -> None:
-    """See that a certificate has the fields of its answer and no others, and says nothing where it claims nothing."""
+    """See that a certificate has the fields of its answer and no others,
+    and says nothing where it claims nothing.
+    """
     answer = certificate.get("answer")
     known = _ANSWERS.get(kind, _VERDICTS)
     if not isinstance(answer, str) or answer not in known:
@@ -77,12 +84,17 @@ def check_outside(certificate: dict[str, Any], kind: str) -> None:
 
 
 def check_proof_form(proof: Any) -> str:
-    """See that a proof has the fields of its kind and no others; its kind. Which values they may have is seen where they are used."""
+    """See that a proof has the fields of its kind and no others; its kind.
+
+    Which values they may have is seen where they are used.
+    """
     if not isinstance(proof, dict):
         raise CertificateError("the proof must be a JSON object.")
     kind = proof.get("kind")
     if kind == "trust":
-        raise CertificateError(f"there is no proof to check: the answer trusts {str(proof.get('solver'))[:80]}.")
+        raise CertificateError(
+            f"there is no proof to check: the answer trusts {str(proof.get('solver'))[:80]}."
+        )
     if not isinstance(kind, str) or kind not in _PROOFS:
         raise CertificateError(f"unknown kind of proof {str(kind)[:40]!r}.")
     _only(proof, {"kind", *_PROOFS[kind]} - ({"encoding"} - set(proof)), "the proof")
@@ -183,7 +195,9 @@ def _value(value: Any, coding: Coding) -> None:
 
 def _sample(value: Any, network: Network) -> None:
     if len(_list(value, "a sample")) != network.encoder.features:
-        raise CertificateError(f"a sample has {len(value)} values, but the network reads {network.encoder.features} features.")
+        raise CertificateError(
+            f"a sample has {len(value)} values, but the network reads {network.encoder.features} features."
+        )
     for one, coding in zip(value, network.encoder.codings, strict=True):
         _value(one, coding)
 

@@ -1,7 +1,9 @@
-"""For the checker: bounds and walks over networks that are too large to be written out, convolutions above all.
+"""For the checker: bounds and walks over networks that are too large to be written out,
+convolutions above all.
 
-What an input adds to the first layer is measured by the definition, for the neurons that read it alone. Behind it, sums of whole numbers
-are products of float matrices that hold them exactly, and a convolution is worked out again only where its input has changed.
+What an input adds to the first layer is measured by the definition, for the neurons that read it alone.
+Behind it, sums of whole numbers are products of float matrices that hold them exactly, and a convolution is
+worked out again only where its input has changed.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from sugenet.errors import CertificateError
 __all__ = ["Large", "is_large"]
 
 _CELLS = 1 << 24
-"""Changes times neurons or features, or weights of later layers that are not dense, up to which everything is written out."""
+"""Changes times neurons or features, or weights of later layers that are not dense,
+up to which everything is written out.
+"""
 _BLOCK = 64
 
 
@@ -36,13 +40,20 @@ def is_large(setting: Setting) -> bool:
     if len(setting.networks) > 1 or not layers:
         return False
     changes = sum(map(len, setting.options.values()))
-    written_out = sum(layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer))
-    return changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS or written_out > _CELLS
+    written_out = sum(
+        layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
+    )
+    return (
+        changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS
+        or written_out > _CELLS
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _Feature:
-    """A feature that can change: prices of its options, what each changes in the inputs, and what an input adds to the neurons."""
+    """A feature that can change: prices of its options, what each changes in the inputs, and what an input
+    adds to the neurons.
+    """
 
     prices: Ints
     change: Ints
@@ -64,7 +75,9 @@ class Large:
         unit = unit_of(setting.options, limit)
         self.budget = None
         if setting.budget is not None:
-            self.budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
+            self.budget = (
+                (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
+            )
         known: dict[Fraction, int] = {}
         self.options: dict[int, tuple[list[Option], Ints]] = {}
         for feature, row in sorted(setting.options.items()):
@@ -78,10 +91,13 @@ class Large:
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
         self.cases = [[whole_of(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
-        limit.take(64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest, "the neurons of a large network")
+        limit.take(
+            64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest,
+            "the neurons of a large network",
+        )
         self.states = _states(self.network, self.base >= 0)
 
-    # -- the first layer ---------------------------------------------------------------------------------------------------------
+    # -- the first layer -------------------------------------------------------------------------------------
 
     def features(self) -> Iterator[_Feature]:
         """The features that can change, one after another."""
@@ -99,7 +115,9 @@ class Large:
         else:
             group = encoder.group(feature)
             here = self.start[group.start : group.stop].astype(np.int64)
-            change = np.array([encoder.codings[feature].bits(state) - here for state in states]).reshape(len(states), len(group))
+            change = np.array([encoder.codings[feature].bits(state) - here for state in states]).reshape(
+                len(states), len(group)
+            )
             places, steps = list(group), 1 - 2 * here
         rows = np.repeat(self.start[None], len(places), axis=0)
         for row, place, step in zip(rows, places, steps.tolist(), strict=True):
@@ -113,9 +131,13 @@ class Large:
         """How many features can change together within the budget."""
         if self.budget is None:
             return len(self.options)
-        return sum(1 for used in accumulate(sorted(int(prices.min()) for _, prices in self.options.values())) if used <= self.budget)
+        return sum(
+            1
+            for used in accumulate(sorted(int(prices.min()) for _, prices in self.options.values()))
+            if used <= self.budget
+        )
 
-    # -- bounds ------------------------------------------------------------------------------------------------------------------
+    # -- bounds ----------------------------------------------------------------------------------------------
 
     def check_bounds(self) -> str:
         """See that bounds alone exclude every violation."""
@@ -132,8 +154,12 @@ class Large:
             if contradicts(head, case):
                 continue
             sums = [(_combined(head, factors), factors, least) for factors, least in case]
-            if not any(_impossible(row, factors, least, counts, state, loose, limit) for row, factors, least in sums):
-                raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
+            if not any(
+                _impossible(row, factors, least, counts, state, loose, limit) for row, factors, least in sums
+            ):
+                raise CertificateError(
+                    "bounds do not exclude a violation, against what the certificate claims."
+                )
         return "bounds through all layers exclude every violation"
 
     def _loose(self) -> tuple[Bits, int]:
@@ -160,11 +186,17 @@ class Large:
         total = sum(sorted(brought)[::-1][:fits])
         return loose, min(count, sum(1 for used in accumulate(sorted(need[loose].tolist())) if used <= total))
 
-    # -- walks -------------------------------------------------------------------------------------------------------------------
+    # -- walks -----------------------------------------------------------------------------------------------
 
     def check_walk(self, proof: dict[str, Any]) -> str:
-        """Go through every set of changes once more, and judge every different set of neurons that they turn."""
-        if type(proof["sets"]) is not int or type(proof["patterns"]) is not int or not 0 < proof["patterns"] <= proof["sets"]:
+        """Go through every set of changes once more, and judge every different set of
+        neurons that they turn.
+        """
+        if (
+            type(proof["sets"]) is not int
+            or type(proof["patterns"]) is not int
+            or not 0 < proof["patterns"] <= proof["sets"]
+        ):
             raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
         walk = _Walk(self, proof["sets"], proof["patterns"])
         walk.run()
@@ -172,9 +204,13 @@ class Large:
         found = (walk.sets, len(walk.known), walk.digest())
         if found != claimed:
             raise CertificateError(
-                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the certificate says {str(claimed)[:120]}."
+                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the "
+                f"certificate says {str(claimed)[:120]}."
             )
-        return f"none of the {walk.sets:,} changes is a violation ({len(walk.known):,} patterns, digest {found[2]})"
+        return (
+            f"none of the {walk.sets:,} changes is a violation ({len(walk.known):,} patterns, "
+            f"digest {found[2]})"
+        )
 
     def violates(self, counts: Ints) -> bool:
         """Whether some match counts of the classes, one row each, are a violation."""
@@ -208,7 +244,10 @@ class _Walk:
                 self._last(feature, 0, np.zeros(0, np.int64))
         else:
             for feature in question.features():
-                question.limit.take(feature.columns.nbytes + feature.change.nbytes + 500, "what each input adds to the neurons")
+                question.limit.take(
+                    feature.columns.nbytes + feature.change.nbytes + 500,
+                    "what each input adds to the neurons",
+                )
                 self.features.append(feature)
             lightest = [int(feature.prices.min()) for feature in self.features]
             self.lightest = list(accumulate(reversed(lightest), min))[::-1]
@@ -234,10 +273,14 @@ class _Walk:
         """The sets that end with one more feature."""
         self.question.limit.look()
         budget = self.question.budget
-        gains = feature.gains[[budget is None or spent + price <= budget for price in feature.prices.tolist()]]
+        gains = feature.gains[
+            [budget is None or spent + price <= budget for price in feature.prices.tolist()]
+        ]
         self.sets += len(gains)
         if self.sets > self.most:
-            raise CertificateError(f"there are more than the {self.most:,} sets of changes that the certificate says.")
+            raise CertificateError(
+                f"there are more than the {self.most:,} sets of changes that the certificate says."
+            )
         own = (self.margins[feature.neurons] + gains >= 0) != self.active[feature.neurons]
         others = np.setdiff1d(touched, feature.neurons)
         others = others[(self.margins[others] >= 0) != self.active[others]]
@@ -249,7 +292,9 @@ class _Walk:
                 self.known[key] = int(np.bitwise_xor.reduce(self.marks[neurons]))
                 self.waiting.append(neurons)
                 if len(self.known) > self.patterns:
-                    raise CertificateError(f"there are more than the {self.patterns:,} patterns that the certificate says.")
+                    raise CertificateError(
+                        f"there are more than the {self.patterns:,} patterns that the certificate says."
+                    )
         if len(self.waiting) >= _BLOCK:
             self._judge()
 
@@ -269,7 +314,7 @@ class _Walk:
         return f"{int(values.sum(dtype=np.uint64)):016x}"
 
 
-# -- the layers behind the first -------------------------------------------------------------------------------------------------
+# -- the layers behind the first -----------------------------------------------------------------------------
 
 
 class _States(list[Bits]):
@@ -298,7 +343,9 @@ def _states(network: Network, active: Bits) -> _States:
 
 
 def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
-    """Activity of a layer for rows of bits, where it gives `after` for the bits `before`: worked out where something is different."""
+    """Activity of a layer for rows of bits, where it gives `after` for the bits `before`: worked out where
+    something is different.
+    """
     if isinstance(layer, DenseLayer):
         return np.asarray(_dense(layer.weights, bits) >= layer.tau)
     assert isinstance(layer, ConvLayer | PoolLayer)
@@ -318,10 +365,14 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     inside, least = taps >= 0, np.minimum(layer.weights, 0)
     for group in range(layer.groups):
         into = slice(group * channels // layer.groups, (group + 1) * channels // layer.groups)
-        outs = slice(group * len(layer.weights) // layer.groups, (group + 1) * len(layer.weights) // layer.groups)
+        outs = slice(
+            group * len(layer.weights) // layer.groups, (group + 1) * len(layer.weights) // layer.groups
+        )
         kernel = layer.weights[outs].reshape(outs.stop - outs.start, -1)
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
-        held = least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T  # what idle inputs of negative weight count
+        held = (
+            least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
+        )  # what idle inputs of negative weight count
         sums = _product(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]
     return out.reshape(len(bits), -1)
@@ -342,7 +393,10 @@ def _swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, In
     if isinstance(layer, DenseLayer):
         part = layer.weights[:, loose]
         turning = np.where(state[loose], -part, part)
-        falls, rises = np.sort(np.minimum(turning, 0), axis=1)[:, :limit], np.sort(np.maximum(turning, 0), axis=1)[:, ::-1][:, :limit]
+        falls, rises = (
+            np.sort(np.minimum(turning, 0), axis=1)[:, :limit],
+            np.sort(np.maximum(turning, 0), axis=1)[:, ::-1][:, :limit],
+        )
         return -falls.sum(axis=1), rises.sum(axis=1)
     if isinstance(layer, PoolLayer):
         on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
@@ -352,7 +406,10 @@ def _swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, In
     sums = []
     for marks in ((loose & state), (loose & ~state)):
         rows = np.where(marks, 1, 0)[None]
-        kernels = (ConvLayer(w, np.zeros(len(w), int), layer.window, layer.groups) for w in (layer.weights, np.abs(layer.weights)))
+        kernels = (
+            ConvLayer(w, np.zeros(len(w), int), layer.window, layer.groups)
+            for w in (layer.weights, np.abs(layer.weights))
+        )
         signed, sized = (kernel.sums(rows)[0] for kernel in kernels)
         sums.append(((sized + signed) // 2, (sized - signed) // 2))  # positive weights, negative ones
     (on, on_negative), (off, off_negative) = sums
@@ -378,10 +435,15 @@ def _combined(head: Ints, factors: list[int]) -> list[int]:
     return [int(value) for value in row]
 
 
-def _impossible(row: list[int], factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int) -> bool:
+def _impossible(
+    row: list[int], factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int
+) -> bool:
     """Whether an inequality over the classes' match counts cannot hold."""
     here = sum(f * int(m) for f, m in zip(factors, counts, strict=True))
-    gains = sorted((max(0, -w if s else w) for w, s, u in zip(row, state.tolist(), loose.tolist(), strict=True) if u), reverse=True)
+    gains = sorted(
+        (max(0, -w if s else w) for w, s, u in zip(row, state.tolist(), loose.tolist(), strict=True) if u),
+        reverse=True,
+    )
     return bool(here + sum(gains[:limit]) < least)
 
 

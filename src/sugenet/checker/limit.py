@@ -1,6 +1,7 @@
 """For the checker: how long it may take and how much memory it may use, whatever a certificate claims.
 
-Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between pieces of work that are short.
+Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between
+pieces of work that are short.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Limit:
 
     def __init__(self, seconds: float | None = SECONDS, memory: int | None = MEMORY) -> None:
         for name, value in (("time_limit", seconds), ("memory_limit", memory)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
+            ):
                 raise QuestionError(f"{name}={value!r} must be a number, not negative, or None for no limit.")
         self.seconds, self.memory = seconds, memory
         self._end = None if seconds is None else time.monotonic() + seconds
@@ -40,7 +43,9 @@ class Limit:
     def look(self) -> None:
         """Raise `CheckLimitError` when the time is up."""
         if self._end is not None and time.monotonic() > self._end:
-            raise CheckLimitError(f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=.")
+            raise CheckLimitError(
+                f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=."
+            )
 
     def left(self) -> float | None:
         """Seconds that are left."""
@@ -55,14 +60,19 @@ class Limit:
     def fits(self, size: int, what: str) -> None:
         """Raise `CheckLimitError` when so much more, used for a moment, is too much."""
         if self.memory is not None and self._taken + size > self.memory:
-            raise CheckLimitError(f"not checked within the limit: {what} needs more than {self.memory:,} bytes. Allow more: memory_limit=.")
+            raise CheckLimitError(
+                f"not checked within the limit: {what} needs more than {self.memory:,} bytes. "
+                f"Allow more: memory_limit=."
+            )
 
     def room(self) -> int | None:
         """Bytes that are left."""
         return None if self.memory is None else self.memory - self._taken
 
     def part(self) -> Limit:
-        """For a piece of the work: the same time, and what is left of the memory; what it takes is given back with it."""
+        """For a piece of the work: the same time, and what is left of the memory;
+        what it takes is given back with it.
+        """
         part = Limit(self.seconds, self.memory)
         part._end, part._taken = self._end, self._taken
         return part

@@ -1,7 +1,9 @@
-"""Checking a proof or a witness of the patch engine again, from the definition: nothing here is shared with the engine but `sugenet.bnn`.
+"""Checking a proof or a witness of the patch engine again, from the definition: nothing here is shared with
+the engine but `sugenet.bnn`.
 
-A proof names, for each case of the query, patches of last-layer neurons and how every conjunction is closed. The bounds of all neurons, the
-sign patterns of every patch and what they add up to are worked out here anew, in whole numbers and fractions.
+A proof names, for each case of the query, patches of last-layer neurons and how every conjunction is closed.
+The bounds of all neurons, the sign patterns of every patch and what they add up to are worked out here anew,
+in whole numbers and fractions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from sugenet.errors import CertificateError
 
 __all__ = ["check_patches", "check_patches_witness"]
 
-_CLOSURES = {"bounds": ("mix",), "multipliers": ("mix", "shares"), "split": ("neuron", "on", "off"), "impossible": ("shares",)}
+_CLOSURES = {
+    "bounds": ("mix",),
+    "multipliers": ("mix", "shares"),
+    "split": ("neuron", "on", "off"),
+    "impossible": ("shares",),
+}
 _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
 _LONGEST = 1 << 14
@@ -42,43 +49,64 @@ def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: 
         if proof["kind"] != "patches":
             raise CertificateError(f"the proof is of kind {proof['kind']!r}, not 'patches'.")
         if len(proof["cases"]) != len(query.cases):
-            raise CertificateError(f"the proof has {len(proof['cases'])} cases, the query {len(query.cases)}.")
+            raise CertificateError(
+                f"the proof has {len(proof['cases'])} cases, the query {len(query.cases)}."
+            )
         whole = limit or Limit(None, None)
-        found = [_Case(network, case, part, whole.part()).run() for case, part in zip(query.cases, proof["cases"], strict=True)]
+        found = [
+            _Case(network, case, part, whole.part()).run()
+            for case, part in zip(query.cases, proof["cases"], strict=True)
+        ]
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         raise CertificateError(f"the proof is damaged: {type(error).__name__}: {str(error)[:200]}") from error
-    bounds, patterns, seen, patches = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
+    bounds, patterns, seen, patches = (
+        (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
+    )
     ways = sum(len(case.condition) for case in query.cases)
     said = f"{bounds} by bounds, {patterns} by {seen:,} sign patterns of {patches} patches"
     return f"none of {ways} ways to violate the property can occur: {said}"
 
 
 def check_patches_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
-    """Check in exact arithmetic that an input violates the property; say what was checked. Raises `CertificateError` where not."""
+    """Check in exact arithmetic that an input violates the property; say what was checked.
+
+    Raises `CertificateError` where not.
+    """
     raw = [Fraction(value) for value in witness]
     if len(raw) != network.encoder.features or not query.contains(raw):
         raise CertificateError("the witness is not in a box of the query.")
     layer = _first(network)
-    levels = [value - low for value, low in zip(raw, _lows(network, [(value, value) for value in raw]), strict=True)]
+    levels = [
+        value - low for value, low in zip(raw, _lows(network, [(value, value) for value in raw]), strict=True)
+    ]
     unit = _unit(levels)
     if unit is None:
-        raise CertificateError(f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them.")
+        raise CertificateError(
+            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
+        )
     whole = [int(value * unit) for value in levels]
     if unit * (int(layer.sizes.max(initial=0)) + 1) < 1 << 62:
         sums = _sums(layer, layer.weights, np.array(whole, np.int64)).tolist()
     else:  # beyond 64 bits, one by one
         parts = (_reads(layer, j) for j in range(layer.outputs))
-        sums = [sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True)) for inputs, weights in parts]
+        sums = [
+            sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True))
+            for inputs, weights in parts
+        ]
     thetas = {id(ends): ends for ends in _theta(layer)}  # neurons of a kernel share the same pair
-    on = {key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()}  # a whole sum reaches an end iff its ceiling
+    on = {
+        key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()
+    }  # a whole sum reaches an end iff its ceiling
     bits = np.zeros((1, layer.outputs), bool)
     for j, (total, ends) in enumerate(zip(sums, _theta(layer), strict=True)):
         low, high = on[id(ends)]
         bits[0, j] = total >= high
         if low <= total < high:
-            raise CertificateError(f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing.")
+            raise CertificateError(
+                f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
+            )
     for later in network.layers[1:]:
         bits = later.activity(bits)
     scores = network.head.scores(network.head.match_counts(bits))[0]
@@ -87,7 +115,7 @@ def check_patches_witness(witness: Sequence[Any], network: Network, query: Query
     return "the witness lies in the box and violates the property, in exact arithmetic"
 
 
-# -- the definition, asked again -----------------------------------------------------------------------------------------------
+# -- the definition, asked again -----------------------------------------------------------------------------
 
 
 def _first(network: Network) -> LevelLayer | ConvLayer:
@@ -109,8 +137,15 @@ def _lows(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[F
     for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
         if id(coding) not in found:
             steps = isinstance(coding, Steps) and coding.whole and not coding.bipolar
-            if not isinstance(coding, Steps) or not steps or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1):
-                raise CertificateError("a feature is not a whole number with a step of its own for each, so real values have no level.")
+            if (
+                not isinstance(coding, Steps)
+                or not steps
+                or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1)
+            ):
+                raise CertificateError(
+                    "a feature is not a whole number with a step of its own for each, "
+                    "so real values have no level."
+                )
             found[id(coding)] = Fraction(coding.low)
         assert isinstance(coding, Steps)
         if low < coding.low or high > coding.high:
@@ -120,7 +155,9 @@ def _lows(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[F
 
 
 def _unit(values: Iterable[Fraction]) -> int | None:
-    """The least common denominator; None where it is so long that no honest question needs it, and sums would take for ever."""
+    """The least common denominator; None where it is so long that no honest question needs it,
+    and sums would take for ever.
+    """
     unit = 1
     for denominator in {value.denominator for value in values}:
         unit = lcm(unit, denominator)
@@ -149,7 +186,11 @@ def _reads(layer: Layer, j: int) -> tuple[npt.NDArray[np.intp], Ints]:
 def _sums(layer: Layer, weights: Ints, values: Ints) -> Ints:
     """Weighted sums of all neurons with other weights of the same shape."""
     if isinstance(layer, ConvLayer):
-        return ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups).sums(values[None]).reshape(-1)
+        return (
+            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups)
+            .sums(values[None])
+            .reshape(-1)
+        )
     return np.asarray(weights @ values)
 
 
@@ -165,21 +206,28 @@ class _Case:
         self.network, self.case, self.part, self.limit = network, case, part, limit
         _only(part, ("grid", "patches", "closures"), "a case of the proof")
         self.layer, self.grid = _first(network), part["grid"]
-        if type(self.grid) is not int or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58:
+        if (
+            type(self.grid) is not int
+            or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58
+        ):
             raise CertificateError(f"the grid {str(self.grid)[:40]} is no whole number that sums fit on.")
         self.lower, self.upper = self._levels(case.box)
         self.low, self.high = self._edges()
         self.states = self._states()
         self.patches = [[int(j) for j in outs] for outs in part["patches"]]
         flat = [j for outs in self.patches for j in outs]
-        if len(set(flat)) < len(flat) or not all(0 <= j < len(self.states[-1]) and self.states[-1][j] == 0 for j in flat):
+        if len(set(flat)) < len(flat) or not all(
+            0 <= j < len(self.states[-1]) and self.states[-1][j] == 0 for j in flat
+        ):
             raise CertificateError("a patch names a neuron twice, or one that is not open.")
         self.enumerated: dict[int, tuple[list[int], Bits, npt.NDArray[np.int64]]] = {}
         self.by_bounds = self.by_patterns = self.seen = 0
 
     def _levels(self, box: Box) -> tuple[list[Fraction], list[Fraction]]:
         lows = _lows(self.network, list(zip(box.lower, box.upper, strict=True)))
-        return tuple([value - low for value, low in zip(ends, lows, strict=True)] for ends in (box.lower, box.upper))  # type: ignore[return-value]
+        return tuple(
+            [value - low for value, low in zip(ends, lows, strict=True)] for ends in (box.lower, box.upper)
+        )  # type: ignore[return-value]
 
     @cached_property
     def box(self) -> tuple[Ints, Ints]:
@@ -200,7 +248,9 @@ class _Case:
         most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
         pairs = {id(ends): ends for ends in _theta(self.layer)}
         known = {key: (floor(low * self.grid), ceil(high * self.grid)) for key, (low, high) in pairs.items()}
-        low, high = ([min(max(known[id(ends)][side], -most), most) for ends in _theta(self.layer)] for side in (0, 1))
+        low, high = (
+            [min(max(known[id(ends)][side], -most), most) for ends in _theta(self.layer)] for side in (0, 1)
+        )
         return np.array(low, np.int64), np.array(high, np.int64)
 
     def _states(self) -> list[npt.NDArray[np.int64]]:
@@ -216,24 +266,37 @@ class _Case:
                 surely, maybe = layer.activity(before[None] > 0)[0], layer.activity(before[None] >= 0)[0]
                 states.append(np.where(surely, 1, np.where(maybe, 0, -1)))
                 continue
-            middle, reach = _sums(layer, layer.weights, before), _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64))
-            twice = layer.sizes - 2 * np.clip(layer.tau, 0, layer.sizes + 1)  # active iff the bipolar sum plus this is 0 or more
-            states.append(np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0)))
+            middle, reach = (
+                _sums(layer, layer.weights, before),
+                _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64)),
+            )
+            twice = layer.sizes - 2 * np.clip(
+                layer.tau, 0, layer.sizes + 1
+            )  # active iff the bipolar sum plus this is 0 or more
+            states.append(
+                np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0))
+            )
         return states
 
-    # -- closures --------------------------------------------------------------------------------------------------------------
+    # -- closures --------------------------------------------------------------------------------------------
 
     def run(self) -> tuple[int, int, int, int]:
-        """Check the closure of every conjunction; how many by bounds and by patterns, and how many patterns of how many patches."""
+        """Check the closure of every conjunction; how many by bounds and by patterns, and how many patterns
+        of how many patches.
+        """
         if len(self.part["closures"]) != len(self.case.condition):
-            raise CertificateError(f"{len(self.part['closures'])} closures for {len(self.case.condition)} conjunctions.")
+            raise CertificateError(
+                f"{len(self.part['closures'])} closures for {len(self.case.condition)} conjunctions."
+            )
         for conjunction, closure in zip(self.case.condition, self.part["closures"], strict=True):
             stack: list[tuple[dict[str, Any], dict[int, bool]]] = [(closure, {})]
             while stack:
                 self.limit.look()
                 part, fixed = stack.pop()
                 if not isinstance(part["by"], str) or part["by"] not in _CLOSURES:
-                    raise CertificateError(f"a conjunction is closed by {str(part['by'])[:40]!r}, which is unknown.")
+                    raise CertificateError(
+                        f"a conjunction is closed by {str(part['by'])[:40]!r}, which is unknown."
+                    )
                 _only(part, ("by", *_CLOSURES[part["by"]]), f"a closure by {part['by']}")
                 if part["by"] == "split":
                     neuron = int(part["neuron"])
@@ -253,7 +316,9 @@ class _Case:
         total, needed, strict = [0] * len(self.lower), Fraction(0), False
         for neuron, share in shares:
             if neuron not in fixed or type(share) is not int or share < 0:
-                raise CertificateError(f"neuron {neuron} has the weight {share} in a case where its sign is not given.")
+                raise CertificateError(
+                    f"neuron {neuron} has the weight {share} in a case where its sign is not given."
+                )
             sign = share if fixed[neuron] else -share
             for i, w in zip(*(part.tolist() for part in _reads(self.layer, neuron)), strict=True):
                 total[i] += sign * w
@@ -261,11 +326,15 @@ class _Case:
             needed += sign * (low if fixed[neuron] else high)
             strict |= sign < 0
         unit, lower, upper = self._ends
-        most = sum(value * (high if value > 0 else low) for value, low, high in zip(total, lower, upper, strict=True))
+        most = sum(
+            value * (high if value > 0 else low) for value, low, high in zip(total, lower, upper, strict=True)
+        )
         if not (most < needed * unit or (strict and most == needed * unit)):
             raise CertificateError("a case that is said to be impossible is not shown to be.")
 
-    def _check_bound(self, conjunction: Sequence[Inequality], part: dict[str, Any], fixed: Mapping[int, bool]) -> None:
+    def _check_bound(
+        self, conjunction: Sequence[Inequality], part: dict[str, Any], fixed: Mapping[int, bool]
+    ) -> None:
         mix = part["mix"]
         if len(mix) != len(conjunction) or not all(type(value) is int and value >= 0 for value in mix):
             raise CertificateError(f"weights {str(mix)[:80]} do not fit {len(conjunction)} inequalities.")
@@ -273,7 +342,9 @@ class _Case:
         settled = constant + sum(int(v) * int(s) for v, s in zip(votes, self.states[-1], strict=True) if s)
         patches = self.patches if part["by"] == "multipliers" else []
         covered = {j for outs in patches for j in outs}
-        total = settled + sum(abs(int(votes[j])) for j in np.flatnonzero(self.states[-1] == 0).tolist() if j not in covered)
+        total = settled + sum(
+            abs(int(votes[j])) for j in np.flatnonzero(self.states[-1] == 0).tolist() if j not in covered
+        )
         shares: dict[int, list[tuple[int, int]]] = {}
         left: dict[int, int] = {}
         for patch, neuron, share in part.get("shares", []):
@@ -286,12 +357,18 @@ class _Case:
             if most is None:  # no pattern agrees with the case
                 return
             total += most
-        total += sum(value * fixed[neuron] if neuron in fixed else max(value, 0) for neuron, value in left.items())
+        total += sum(
+            value * fixed[neuron] if neuron in fixed else max(value, 0) for neuron, value in left.items()
+        )
         if total >= 0:
             raise CertificateError(f"a bound is {float(Fraction(total, unit)):g} where it must be below 0.")
 
-    def _votes(self, conjunction: Sequence[Inequality], mix: Sequence[int]) -> tuple[npt.NDArray[Any], int, int]:
-        """The weighted inequalities over the signs of the last layer, and their constant, both times a unit."""
+    def _votes(
+        self, conjunction: Sequence[Inequality], mix: Sequence[int]
+    ) -> tuple[npt.NDArray[Any], int, int]:
+        """The weighted inequalities over the signs of the last layer, and their constant,
+        both times a unit.
+        """
         head = self.network.head
         factor: dict[int, Fraction] = {}
         constant = Fraction(0)
@@ -306,9 +383,15 @@ class _Case:
             votes = votes + int(share * unit) * head.weights[k].astype(object)
         return votes, int(constant * unit), unit
 
-    # -- patterns --------------------------------------------------------------------------------------------------------------
+    # -- patterns --------------------------------------------------------------------------------------------
 
-    def _most(self, number: int, votes: npt.NDArray[Any], shares: Sequence[tuple[int, int]], fixed: Mapping[int, bool]) -> int | None:
+    def _most(
+        self,
+        number: int,
+        votes: npt.NDArray[Any],
+        shares: Sequence[tuple[int, int]],
+        fixed: Mapping[int, bool],
+    ) -> int | None:
         """The most that a patch adds, over its patterns that agree with the case; None where none does."""
         if number not in self.enumerated:
             self.enumerated[number] = self._enumerate(self.patches[number])
@@ -329,14 +412,24 @@ class _Case:
         return int(values.max())
 
     def _enumerate(self, outs: Sequence[int]) -> tuple[list[int], Bits, npt.NDArray[np.int64]]:
-        """The open first-layer neurons behind a patch, the patterns that they can have, and what the patch is in each."""
+        """The open first-layer neurons behind a patch, the patterns that they can have,
+        and what the patch is in each.
+        """
         last = len(self.states) - 1
         cone = sorted(set().union(*(self._behind(last, j) for j in outs)))
         patterns = self._patterns(cone)
-        self.limit.take(len(patterns) * (len(cone) + 8 * (len(cone) + len(outs))), "the sign patterns of a patch")
-        memo: dict[tuple[int, int], npt.NDArray[np.int64]] = {(0, neuron): np.where(patterns[:, k], 1, -1) for k, neuron in enumerate(cone)}
+        self.limit.take(
+            len(patterns) * (len(cone) + 8 * (len(cone) + len(outs))), "the sign patterns of a patch"
+        )
+        memo: dict[tuple[int, int], npt.NDArray[np.int64]] = {
+            (0, neuron): np.where(patterns[:, k], 1, -1) for k, neuron in enumerate(cone)
+        }
         columns = [self._column(last, j, memo, len(patterns)) for j in outs]
-        return cone, patterns, np.stack(columns, axis=1) if columns else np.zeros((len(patterns), 0), np.int64)
+        return (
+            cone,
+            patterns,
+            np.stack(columns, axis=1) if columns else np.zeros((len(patterns), 0), np.int64),
+        )
 
     def _behind(self, layer: int, j: int) -> frozenset[int]:
         if self.states[layer][j]:
@@ -353,7 +446,9 @@ class _Case:
     def _known(self) -> dict[tuple[int, int], frozenset[int]]:
         return {}
 
-    def _column(self, layer: int, j: int, memo: dict[tuple[int, int], npt.NDArray[np.int64]], count: int) -> npt.NDArray[np.int64]:
+    def _column(
+        self, layer: int, j: int, memo: dict[tuple[int, int], npt.NDArray[np.int64]], count: int
+    ) -> npt.NDArray[np.int64]:
         """-1 or +1 of a neuron in every pattern."""
         if self.states[layer][j]:
             return np.full(count, self.states[layer][j])
@@ -369,7 +464,9 @@ class _Case:
         return memo[layer, j]
 
     def _patterns(self, cone: Sequence[int]) -> Bits:
-        """Patterns in which no two and no three signs contradict each other over the box, one neuron at a time."""
+        """Patterns in which no two and no three signs contradict each other over the box,
+        one neuron at a time.
+        """
         two, three = self._contradictions(cone)
         held = np.zeros((1, 2 * len(cone)), np.float32)
         for k in range(len(cone)):
@@ -388,10 +485,14 @@ class _Case:
                 raise CertificateError("a patch has more sign patterns than can be checked.")
         return held[:, 1::2] > 0
 
-    def _contradictions(self, cone: Sequence[int]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
-        """Pairs and triples of literals that exclude each other; literal 2k says that neuron k of the cone is off, 2k + 1 that it is on.
+    def _contradictions(
+        self, cone: Sequence[int]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
+        """Pairs and triples of literals that exclude each other; literal 2k says that neuron k of the cone is
+        off, 2k + 1 that it is on.
 
-        Twice the largest sum over a box is its value at twice the middle plus the sizes of its coefficients times the widths.
+        Twice the largest sum over a box is its value at twice the middle plus the sizes of its
+        coefficients times the widths.
         """
         count = len(cone)
         self.limit.fits(64 * count * len(self.lower) + 32 * count**2, "the neurons of a patch")
@@ -402,9 +503,13 @@ class _Case:
         used = np.flatnonzero(rows.any(axis=0))
         rows, lower, upper = rows[:, used], self.box[0][used], self.box[1][used]
         middle, width = rows @ (lower + upper), upper - lower
-        edge = np.array([[-self.high[j], self.low[j]] for j in cone], np.int64).reshape(count, 2) * 2  # what each literal needs
+        edge = (
+            np.array([[-self.high[j], self.low[j]] for j in cone], np.int64).reshape(count, 2) * 2
+        )  # what each literal needs
         turn = np.array([-1, 1])
-        rest = (middle[:, None] * turn - edge).reshape(-1)  # by literal: what is left of the margin at the middle
+        rest = (middle[:, None] * turn - edge).reshape(
+            -1
+        )  # by literal: what is left of the margin at the middle
         signed = (rows[:, None, :] * turn[None, :, None]).reshape(2 * count, -1)
         strict = np.tile([True, False], count)
         two = np.zeros((2 * count, 2 * count), np.float32)

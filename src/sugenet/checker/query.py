@@ -1,7 +1,8 @@
-"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that violate the property.
+"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that
+violate the property.
 
-A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that box. All numbers are rationals:
-a decimal text is the rational it spells, a float the rational it holds.
+A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that
+box. All numbers are rationals: a decimal text is the rational it spells, a float the rational it holds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SIZE_LIMIT = 1 << 26
 class Inequality:
     """A linear inequality over the outputs: the sum of ``coefficient * Y_k`` is at least `bound`.
 
-    It is kept in whole numbers without a common factor, so two spellings of the same half-space compare equal.
+    It is kept in whole numbers without a common factor, so two spellings of the same
+    half-space compare equal.
 
     Parameters
     ----------
@@ -57,7 +59,10 @@ class Inequality:
             raise SugenetError(f"terms {given} name an output twice. Add its coefficients up.")
         kept = {k: exact[k] for k in sorted(exact) if exact[k]}
         if not kept:
-            raise SugenetError("an inequality without an output is always or never met. Leave it, or the conjunction it stands in, out.")
+            raise SugenetError(
+                "an inequality without an output is always or never met. Leave it, "
+                "or the conjunction it stands in, out."
+            )
         least = _exact(bound, "the bound")
         unit = lcm(least.denominator, *(value.denominator for value in kept.values()))
         whole = [int(value * unit) for value in kept.values()]
@@ -76,12 +81,17 @@ class Inequality:
         (second, b), *more = others
         if not more and self.bound == 0 and {a, b} == {-1, 1}:
             return f"(>= Y_{first} Y_{second})" if a > 0 else f"(>= Y_{second} Y_{first})"
-        terms = " ".join(f"Y_{k}" if value == 1 else f"(* {_integer(value)} Y_{k})" for k, value in self.terms)
+        terms = " ".join(
+            f"Y_{k}" if value == 1 else f"(* {_integer(value)} Y_{k})" for k, value in self.terms
+        )
         return f"(>= (+ {terms}) {_decimal(Fraction(self.bound))})"
 
 
 Condition: TypeAlias = tuple[tuple[Inequality, ...], ...]
-"""A disjunction of conjunctions: met iff all inequalities of some conjunction are. ``()`` is never met, ``((),)`` always."""
+"""A disjunction of conjunctions: met iff all inequalities of some conjunction are.
+
+``()`` is never met, ``((),)`` always.
+"""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -102,10 +112,16 @@ class Box:
         object.__setattr__(self, "lower", _row(lower, "the lower bound of X"))
         object.__setattr__(self, "upper", _row(upper, "the upper bound of X"))
         if len(self.lower) != len(self.upper):
-            raise SugenetError(f"{len(self.lower)} lower and {len(self.upper)} upper bounds do not fit. Give one of each for every input.")
+            raise SugenetError(
+                f"{len(self.lower)} lower and {len(self.upper)} upper bounds do not fit. Give one of each "
+                f"for every input."
+            )
         for i, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if low > high:
-                raise SugenetError(f"X_{i} has the lower bound {_shown(low)} above its upper bound {_shown(high)}: the box is empty.")
+                raise SugenetError(
+                    f"X_{i} has the lower bound {_shown(low)} above its upper bound {_shown(high)}: "
+                    f"the box is empty."
+                )
 
     def contains(self, x: Any) -> bool:
         """Whether a sample is inside, in exact arithmetic."""
@@ -120,7 +136,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Case:
-    """A box and the condition on outputs that violates the property there. A conjunction that stands twice is kept once."""
+    """A box and the condition on outputs that violates the property there.
+
+    A conjunction that stands twice is kept once.
+    """
 
     box: Box
     condition: Condition
@@ -133,15 +152,18 @@ class Case:
     def violated_by(self, x: Any, y: Any) -> bool:
         """Whether a sample is in the box and its outputs meet the condition."""
         outputs = _row(y, "Y")
-        return self.box.contains(x) and any(all(part.holds(outputs) for part in conjunction) for conjunction in self.condition)
+        return self.box.contains(x) and any(
+            all(part.holds(outputs) for part in conjunction) for conjunction in self.condition
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Query:
     """The question whether some input of a box has outputs that meet the condition of that box.
 
-    Cases with equal boxes are joined, and a case whose condition is never met is left out. Inputs and outputs are those of the file that a
-    network was read from, in its order and its numbers; `verify` puts them in the network's own, or refuses what that cannot say.
+    Cases with equal boxes are joined, and a case whose condition is never met is left out. Inputs and outputs
+    are those of the file that a network was read from, in its order and its numbers; `verify` puts them in
+    the network's own, or refuses what that cannot say.
 
     Parameters
     ----------
@@ -172,17 +194,27 @@ class Query:
         for case in cases:
             if len(case.box.lower) != inputs:
                 raise SugenetError(f"a box bounds {len(case.box.lower)} inputs, but the query has {inputs}.")
-            largest = max((k for conjunction in case.condition for part in conjunction for k, _ in part.terms), default=0)
+            largest = max(
+                (k for conjunction in case.condition for part in conjunction for k, _ in part.terms),
+                default=0,
+            )
             if largest >= outputs:
-                raise SugenetError(f"a condition names Y_{largest}, but the outputs are Y_0 to Y_{outputs - 1}.")
+                raise SugenetError(
+                    f"a condition names Y_{largest}, but the outputs are Y_0 to Y_{outputs - 1}."
+                )
             joined[case.box] = joined.get(case.box, ()) + case.condition
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "outputs", outputs)
-        object.__setattr__(self, "cases", tuple(Case(box, condition) for box, condition in joined.items() if condition))
+        object.__setattr__(
+            self, "cases", tuple(Case(box, condition) for box, condition in joined.items() if condition)
+        )
 
     @classmethod
-    def around(cls, center: Any, eps: Any, label: int, outputs: int, *, low: Any = None, high: Any = None) -> Query:
-        """Local robustness: the question whether, within `eps` of `center`, some other class scores at least as high as `label`.
+    def around(
+        cls, center: Any, eps: Any, label: int, outputs: int, *, low: Any = None, high: Any = None
+    ) -> Query:
+        """Local robustness: the question whether, within `eps` of `center`, some other class scores at least
+        as high as `label`.
 
         Parameters
         ----------
@@ -212,14 +244,22 @@ class Query:
 
     @property
     def label(self) -> int | None:
-        """The class that must stay alone on top, where every case asks whether another scores at least as high; else None."""
+        """The class that must stay alone on top, where every case asks whether another scores at least
+        as high; else None.
+        """
         conditions = {frozenset(case.condition) for case in self.cases}
         if len(conditions) != 1:
             return None
         (condition,) = conditions
-        negative = {k for conjunction in condition for part in conjunction for k, value in part.terms if value < 0}
+        negative = {
+            k for conjunction in condition for part in conjunction for k, value in part.terms if value < 0
+        }
         label = min(negative, default=0)
-        return label if self.outputs > 1 and condition == frozenset(_misclassified(label, self.outputs)) else None
+        return (
+            label
+            if self.outputs > 1 and condition == frozenset(_misclassified(label, self.outputs))
+            else None
+        )
 
     def contains(self, x: Any) -> bool:
         """Whether a sample is in some box, in exact arithmetic."""
@@ -227,14 +267,20 @@ class Query:
         return any(case.box.contains(row) for case in self.cases)
 
     def violated_by(self, x: Any, y: Any) -> bool:
-        """Whether a sample with these outputs is a counterexample, in exact arithmetic; `y` may be exact scores or floats."""
+        """Whether a sample with these outputs is a counterexample, in exact arithmetic;
+        `y` may be exact scores or floats.
+        """
         row, outputs = _row(x, "X", self.inputs), _row(y, "Y", self.outputs)
         return any(case.violated_by(row, outputs) for case in self.cases)
 
     def whole_numbers(self) -> Query:
-        """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards, empty boxes left out."""
+        """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards,
+        empty boxes left out.
+        """
         smaller = [(case.box.whole_numbers(), case.condition) for case in self.cases]
-        return Query(self.inputs, self.outputs, [Case(box, condition) for box, condition in smaller if box is not None])
+        return Query(
+            self.inputs, self.outputs, [Case(box, condition) for box, condition in smaller if box is not None]
+        )
 
     def to_text(self) -> str:
         """The query in the VNNLIB of the competitions; it reads back to an equal query.
@@ -247,7 +293,10 @@ class Query:
         if not self.cases:
             lines += ["; no input is asked for", "(assert (<= 1.0 0.0))"]
         elif len(self.cases) == 1:
-            lines += ["; bounds of the inputs", *(f"(assert {bound})" for bound in _bounds(self.cases[0].box))]
+            lines += [
+                "; bounds of the inputs",
+                *(f"(assert {bound})" for bound in _bounds(self.cases[0].box)),
+            ]
         elif len(conditions) == 1:
             lines += ["; boxes of inputs", *_either(_bounds(case.box) for case in self.cases)]
         else:  # a box once for each of its conjunctions: the shape that all readers know
@@ -255,19 +304,28 @@ class Query:
             lines += ["; boxes of inputs, each with what violates the property there", *_either(parts)]
         if len(conditions) == 1 and ((),) not in conditions:
             (condition,) = conditions
-            lines += ["; what violates the property: outputs", *_either(map(str, conjunction) for conjunction in condition)]
+            lines += [
+                "; what violates the property: outputs",
+                *_either(map(str, conjunction) for conjunction in condition),
+            ]
         text = "\n".join(lines) + "\n"
         if len(text) > SIZE_LIMIT:
-            raise FileError(f"the query takes {len(text):,} characters, but {SIZE_LIMIT:,} is the limit. Split it by boxes.")
+            raise FileError(
+                f"the query takes {len(text):,} characters, but {SIZE_LIMIT:,} is the limit. "
+                f"Split it by boxes."
+            )
         return text
 
     def __str__(self) -> str:
         ways = sum(len(case.condition) for case in self.cases)
         boxes = f"{len(self.cases)} box{'' if len(self.cases) == 1 else 'es'}"
-        return f"query over {self.inputs} inputs and {self.outputs} outputs: {boxes}, {ways} way{'' if ways == 1 else 's'} to violate it"
+        return (
+            f"query over {self.inputs} inputs and {self.outputs} outputs: {boxes}, {ways} "
+            f"way{'' if ways == 1 else 's'} to violate it"
+        )
 
 
-# -- numbers -------------------------------------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------------------
 
 
 def _misclassified(label: int, outputs: int) -> Condition:
@@ -292,10 +350,12 @@ def _row(values: Any, what: str, length: int | None = None) -> tuple[Fraction, .
     row = values if isinstance(values, list | tuple) else np.asarray(values).ravel().tolist()
     if length is not None and len(row) != length:
         raise SugenetError(f"{what} has {len(row)} values, but {length} are needed.")
-    return tuple(value if type(value) is Fraction else _exact(value, f"{what}_{i}") for i, value in enumerate(row))
+    return tuple(
+        value if type(value) is Fraction else _exact(value, f"{what}_{i}") for i, value in enumerate(row)
+    )
 
 
-# -- text ----------------------------------------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------------------
 
 
 def _either(conjunctions: Iterable[Iterable[str]]) -> list[str]:
@@ -304,7 +364,11 @@ def _either(conjunctions: Iterable[Iterable[str]]) -> list[str]:
 
 def _bounds(box: Box) -> list[str]:
     pairs = enumerate(zip(box.lower, box.upper, strict=True))
-    return [f"({sign} {_against(f'X_{i}', value)})" for i, ends in pairs for sign, value in zip((">=", "<="), ends, strict=True)]
+    return [
+        f"({sign} {_against(f'X_{i}', value)})"
+        for i, ends in pairs
+        for sign, value in zip((">=", "<="), ends, strict=True)
+    ]
 
 
 def _against(name: str, value: Fraction) -> str:
@@ -315,7 +379,9 @@ def _against(name: str, value: Fraction) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """How many digits after the point a fraction in lowest terms needs; None when no number of them is enough."""
+    """How many digits after the point a fraction in lowest terms needs;
+    None when no number of them is enough.
+    """
     twos = (denominator & -denominator).bit_length() - 1
     rest, fives = denominator >> twos, 0
     while rest % 5 == 0:
@@ -333,7 +399,9 @@ def _decimal(value: Fraction) -> str:
 
 def _integer(value: int) -> str:
     if value.bit_length() > BIT_LIMIT:
-        raise FileError("the query holds a number that takes more than 4000 digits. Round it before it is written.")
+        raise FileError(
+            "the query holds a number that takes more than 4000 digits. Round it before it is written."
+        )
     return str(value)
 
 

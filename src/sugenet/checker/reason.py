@@ -38,7 +38,10 @@ def check_reason(certificate: dict[str, Any], network: Network, proved: str, lim
         left = set(fixed)
         for feature, row in certificate["witness"]:
             if type(feature) is not int or violating(row) & fixed != {feature}:
-                raise CertificateError(f"the counterexample for feature {feature} changes another one of the reason, or not this one.")
+                raise CertificateError(
+                    f"the counterexample for feature {feature} changes another one of the reason, "
+                    f"or not this one."
+                )
             left.discard(int(feature))
         if left:
             raise CertificateError(f"nothing shows that feature {min(left)} cannot be left out.")
@@ -49,17 +52,24 @@ def check_reason(certificate: dict[str, Any], network: Network, proved: str, lim
             row = list(question["sample"])
             for feature, value in changes:
                 if type(feature) is not int or not 0 <= feature < len(row):
-                    raise CertificateError(f"a counterexample changes the feature {str(feature)[:40]}, which there is not.")
+                    raise CertificateError(
+                        f"a counterexample changes the feature {str(feature)[:40]}, which there is not."
+                    )
                 row[feature] = value
             sets.append(violating(row))
         if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
             raise CertificateError("the counterexamples leave room for a smaller reason.")
-        said.append(f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples" if fixed else "none is smaller than nothing")
+        said.append(
+            f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples"
+            if fixed
+            else "none is smaller than nothing"
+        )
     return "; ".join(said)
 
 
 def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = None) -> bool:
-    """Whether some set of at most so many elements meets all sets; by branching on a smallest set that is not met.
+    """Whether some set of at most so many elements meets all sets;
+    by branching on a smallest set that is not met.
 
     Examples
     --------
@@ -74,7 +84,9 @@ def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = No
             limit.look()
         work += len(left) + 1
         if work > _WORK:
-            raise CertificateError("there are too many counterexamples to see again that no smaller reason exists.")
+            raise CertificateError(
+                "there are too many counterexamples to see again that no smaller reason exists."
+            )
         if not left:
             return True
         open_sets = sorted((row - banned for row in left), key=len)

@@ -1,10 +1,12 @@
-"""Checking a proof by propagation: every clause of it must follow from the thresholds and the clauses before it, the last one being empty.
+"""Checking a proof by propagation: every clause of it must follow from the thresholds and the clauses before
+it, the last one being empty.
 
-A clause follows when the contrary of all its literals, taken together, runs into a contradiction by these rules alone. Every threshold
-row is two implications ``guard -> weights @ inputs >= least`` (one for the neuron being true, one for false), the budget is one without
-a guard, and each *cut* is an implication plus a multiple of the budget. `most` is the largest sum that an implication's inputs can still
-reach: below `least`, the guard is false; if the guard is true, an input without which `most` would fall below `least` is set. Nothing here
-is shared with the solver.
+A clause follows when the contrary of all its literals, taken together, runs into a contradiction by these
+rules alone. Every threshold row is two implications ``guard -> weights @ inputs >= least`` (one for the
+neuron being true, one for false), the budget is one without a guard, and each *cut* is an implication plus a
+multiple of the budget. `most` is the largest sum that an implication's inputs can still reach: below `least`,
+the guard is false; if the guard is true, an input without which `most` would fall below `least` is set.
+Nothing here is shared with the solver.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped"
 
@@ -35,26 +37,35 @@ _WORD = 20  # letters of a literal
 
 @dataclass(frozen=True, eq=False)
 class Plain:
-    """A cascade as plain numbers. Variables from 0: the steps, the rows of each layer, and then one for each case of the goal."""
+    """A cascade as plain numbers.
+
+    Variables from 0: the steps, the rows of each layer, and then one for each case of the goal.
+    """
 
     chains: tuple[tuple[int, ...], ...]
     """Steps of each feature, in order: each implies the one before it. Together they are 0, 1, 2, ..."""
     budget: tuple[tuple[int, ...], int] | None
     """Prices of the steps, and what the true ones may cost at most."""
     layers: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
-    """Weights and least sums: a row is true iff the weights of the true ones among the layer before (first: the steps) sum to that."""
+    """Weights and least sums: a row is true iff the weights of the true ones among the layer before (first:
+    the steps) sum to that.
+    """
     cases: tuple[tuple[int, ...], ...]
     """Rows of the last layer; in some case all are true."""
 
 
-def check_rup(proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = (), limit: Limit | None = None) -> str:
-    """Check that a cascade has no solution (in which the assumed literals hold); say how many clauses were followed.
+def check_rup(
+    proof: dict[str, Any], plain: Plain, assumed: Sequence[int] = (), limit: Limit | None = None
+) -> str:
+    """Check that a cascade has no solution (in which the assumed literals hold);
+    say how many clauses were followed.
 
     Parameters
     ----------
     proof
-        ``facts``: first-layer rows fixed throughout, as signed variable numbers from 1; ``cuts``: ``[literal, q, p]``, q times the row of a
-        literal plus p times the budget; ``clauses``: lists of signed variable numbers, or those as text (zlib, base64) with a 0 after each.
+        ``facts``: first-layer rows fixed throughout, as signed variable numbers from 1; ``cuts``:
+        ``[literal, q, p]``, q times the row of a literal plus p times the budget; ``clauses``: lists of
+        signed variable numbers, or those as text (zlib, base64) with a 0 after each.
     plain
         The cascade.
     assumed
@@ -88,7 +99,9 @@ def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int], limit: L
     facts = [_literal(fact, total) for fact in proof["facts"]]
     _check_facts(facts, plain, starts, limit)
     given = [[starts[-2] + c + 1 for c in range(len(plain.cases))]]
-    given += [[-(starts[-2] + c + 1), starts[-3] + row + 1] for c, case in enumerate(plain.cases) for row in case]
+    given += [
+        [-(starts[-2] + c + 1), starts[-3] + row + 1] for c, case in enumerate(plain.cases) for row in case
+    ]
     given += [[-(b + 1), a + 1] for chain in plain.chains for a, b in pairwise(chain)]
     given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
     judge = _Judge(_implications(plain, starts, proof.get("cuts", []), limit), starts, limit)
@@ -99,7 +112,10 @@ def _check(proof: dict[str, Any], plain: Plain, assumed: Sequence[int], limit: L
         if bad is not None:
             clause = np.split(block[0], np.cumsum(block[1]))[bad].tolist()
             of = "" if "encoding" in proof else f" of {len(proof['clauses'])}"
-            raise CertificateError(f"clause {count + bad + 1}{of}, {str(clause)[:80] if clause else 'the empty one'}, does not follow.")
+            raise CertificateError(
+                f"clause {count + bad + 1}{of}, {str(clause)[:80] if clause else 'the empty one'}, "
+                f"does not follow."
+            )
         count, last = count + len(block[1]), int(block[1][-1])
     if not count or last:
         raise CertificateError("the proof does not end with the empty clause.")
@@ -147,7 +163,9 @@ def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[_Flat]
         if len(numbers) and int(np.abs(numbers).max()) > total:
             _literal(int(numbers[np.argmax(np.abs(numbers))]), total)
         ends = np.flatnonzero(numbers == 0)
-        done, rest = (numbers[: ends[-1] + 1], numbers[ends[-1] + 1 :]) if len(ends) else (numbers[:0], numbers)
+        done, rest = (
+            (numbers[: ends[-1] + 1], numbers[ends[-1] + 1 :]) if len(ends) else (numbers[:0], numbers)
+        )
         sizes = np.diff(ends, prepend=-1) - 1
         if max(int(sizes.max(initial=0)), len(rest)) > total:
             raise CertificateError("a clause has more literals than there are variables.")
@@ -162,11 +180,13 @@ def _then(pieces: Iterator[bytes], last: bytes) -> Iterator[bytes]:
     yield last
 
 
-# -- facts -----------------------------------------------------------------------------------------------------------------------
+# -- facts ---------------------------------------------------------------------------------------------------
 
 
 def _check_facts(facts: Iterable[int], plain: Plain, starts: Sequence[int], limit: Limit) -> None:
-    """A fact must hold for all sums of a first-layer row between the smallest and the largest that the budget allows."""
+    """A fact must hold for all sums of a first-layer row between the smallest and the largest that
+    the budget allows.
+    """
     rows, steps = plain.layers[0][0].shape
     limit.fits(8 * rows * (4 * steps + 8 * len(plain.chains)), "the sums of all features")
     low, high = _reach(plain)
@@ -174,11 +194,15 @@ def _check_facts(facts: Iterable[int], plain: Plain, starts: Sequence[int], limi
     for fact in facts:
         row = abs(fact) - 1 - starts[1]
         if not 0 <= row < len(least) or not (low[row] >= least[row] if fact > 0 else high[row] < least[row]):
-            raise CertificateError(f"the fact {fact} does not follow: it is no first-layer neuron that is fixed throughout.")
+            raise CertificateError(
+                f"the fact {fact} does not follow: it is no first-layer neuron that is fixed throughout."
+            )
 
 
 def _reach(plain: Plain) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Bounds of the first layer's sums: from each feature's cheapest option, as many features as can pay for another, the best of them."""
+    """Bounds of the first layer's sums: from each feature's cheapest option, as many features as can pay for
+    another, the best of them.
+    """
     weights = plain.layers[0][0].astype(np.int64)
     rows = len(weights)
     prices, limit = ((0,) * weights.shape[1], 0) if plain.budget is None else plain.budget
@@ -202,7 +226,7 @@ def _reach(plain: Plain) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return base - best[1], base + best[0]
 
 
-# -- implications ----------------------------------------------------------------------------------------------------------------
+# -- implications --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +238,15 @@ class _Implication:
     least: int
 
 
-def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[int]], limit: Limit) -> list[list[_Implication]]:
+def _implications(
+    plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[int]], limit: Limit
+) -> list[list[_Implication]]:
     """For each layer the implications over its inputs."""
     layers = []
-    limit.take(sum(50 * weights.size + 400 * len(least) for weights, least in plain.layers), "the implications of all neurons")
+    limit.take(
+        sum(50 * weights.size + 400 * len(least) for weights, least in plain.layers),
+        "the implications of all neurons",
+    )
     for number, (weights, least) in enumerate(plain.layers):
         if weights.shape != (len(least), starts[number + 1] - starts[number]):
             raise CertificateError(f"the weights of layer {number + 1} do not fit.")
@@ -232,9 +261,13 @@ def _implications(plain: Plain, starts: Sequence[int], cuts: Iterable[Sequence[i
         for guard, q, p in cuts:
             limit.take(120 * len(prices), "the cuts of a proof")
             if any(type(value) is not int for value in (guard, q, p)) or guard not in of or q < 0 or p < 0:
-                raise CertificateError(f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more.")
+                raise CertificateError(
+                    f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more."
+                )
             row = of[guard]
-            layers[0].append(_Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * most))
+            layers[0].append(
+                _Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * most)
+            )
     elif any(True for _ in cuts):
         raise CertificateError("there are cuts, but no budget.")
     return layers
@@ -259,7 +292,9 @@ class _Judge:
             np.cumsum([0, *map(len, layers)]),
             np.array([i.guard for i in flat], np.int64),
             np.array([i.least for i in flat], np.int64),
-            np.array([i.least + int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64),  # with this much, nothing follows
+            np.array(
+                [i.least + int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64
+            ),  # with this much, nothing follows
             np.searchsorted(starts, np.arange(total), side="right") - 1,
             *_by_guard(np.array([i.guard for i in flat], np.int64), total),
         )
@@ -271,7 +306,9 @@ class _Judge:
             np.array([int(np.maximum(i.weights, 0).sum()) for i in flat], np.int64),
             np.full(2 * total + 1, -1, np.int64),  # first clause that watches a literal
             np.full(1 << 11, -1, np.int64),  # next clause, for the two watches of each
-            np.zeros(3, np.int64),  # literals set, literals handled, whether there is a contradiction for good
+            np.zeros(
+                3, np.int64
+            ),  # literals set, literals handled, whether there is a contradiction for good
         )
 
     def take(self, given: _Flat) -> None:
@@ -280,7 +317,9 @@ class _Judge:
         _add_given(self.problem, self.clauses, self.state, self.size)
 
     def first_that_fails(self, clauses: _Flat) -> int | None:
-        """Number of the first of more clauses that does not follow; all are taken in, unless there is a contradiction for good."""
+        """Number of the first of more clauses that does not follow; all are taken in, unless there is a
+        contradiction for good.
+        """
         if self.state[-1][2]:
             return None
         before = self.size
@@ -311,12 +350,14 @@ def _grown(array: npt.NDArray[Any], size: int, fill: int) -> npt.NDArray[Any]:
     return np.concatenate([array, np.full(max(size, 2 * len(array)) - len(array), fill, array.dtype)])
 
 
-def _by_guard(guards: npt.NDArray[np.int64], total: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _by_guard(
+    guards: npt.NDArray[np.int64], total: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     order = np.argsort(guards, kind="stable")
     return order, np.searchsorted(guards[order], np.arange(-total, total + 2))
 
 
-# -- propagation -----------------------------------------------------------------------------------------------------------------
+# -- propagation ---------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -332,7 +373,9 @@ def _put(truth, trail, counts, literal):
 
 @njit(nogil=True, cache=True)
 def _weigh(weights, at, count, most, enough, first, literal, sign):
-    """Take what a literal costs the implications that read it out of `most`, or put it back; how many then have not `enough`."""
+    """Take what a literal costs the implications that read it out of `most`, or put it back; how many then
+    have not `enough`.
+    """
     short = 0
     for r in range(count):
         lost = max(-weights[at + r], 0) if literal > 0 else max(weights[at + r], 0)
@@ -343,7 +386,9 @@ def _weigh(weights, at, count, most, enough, first, literal, sign):
 
 @njit(nogil=True, cache=True)
 def _force(truth, trail, counts, weights, at, count, low, high, room):
-    """Set the open inputs of an implication that it cannot do without: those whose weight is larger than `room`."""
+    """Set the open inputs of an implication that it cannot do without:
+    those whose weight is larger than `room`.
+    """
     total = trail.shape[0]
     for v in range(low, high):
         if truth[total + v + 1] == 0:
@@ -367,7 +412,9 @@ def _use(problem, state, r, layer):
 
 @njit(nogil=True, cache=True)
 def _watching(literals, ends, truth, trail, head, following, counts, literal):
-    """Conclusions of the clauses that watch a literal which is now false; whether there is no contradiction."""
+    """Conclusions of the clauses that watch a literal which is now false;
+    whether there is no contradiction.
+    """
     total = trail.shape[0]
     node = head[total + literal]
     head[total + literal] = -1
@@ -433,7 +480,16 @@ def _undo(problem, state, keep):
         layer = layer_of[abs(literal) - 1]
         if counts[0] < counts[1] and layer < firsts.shape[0] - 1:
             first, count = firsts[layer], firsts[layer + 1] - firsts[layer]
-            _weigh(weights, offset[layer] + (abs(literal) - 1 - inputs[layer]) * count, count, most, enough, first, literal, -1)
+            _weigh(
+                weights,
+                offset[layer] + (abs(literal) - 1 - inputs[layer]) * count,
+                count,
+                most,
+                enough,
+                first,
+                literal,
+                -1,
+            )
         truth[total + literal], truth[total - literal] = 0, 0
     counts[1] = keep
 
@@ -457,7 +513,9 @@ def _take(problem, clauses, state, number):
         for k in range(2):
             following[2 * number + k] = head[total + literals[start + k]]
             head[total + literals[start + k]] = 2 * number + k
-    elif good == 0 or not (_put(truth, trail, counts, literals[start]) and _propagate(problem, clauses, state)):
+    elif good == 0 or not (
+        _put(truth, trail, counts, literals[start]) and _propagate(problem, clauses, state)
+    ):
         counts[2] = 1
 
 

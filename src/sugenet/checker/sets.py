@@ -16,7 +16,9 @@ _WORK = 1 << 22
 """Steps after which sets are not counted in advance."""
 
 
-def sets_of(weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, *, sums: int, work: int | None = None) -> int | None:
+def sets_of(
+    weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, *, sums: int, work: int | None = None
+) -> int | None:
     """How many sets there are with at most one option a feature and weights within the budget.
 
     None where their weights have more than `sums` different sums, or counting takes more than `work` steps.
@@ -48,12 +50,16 @@ def sets_of(weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, 
 
 
 def see_sets(weights: Sequence[Sequence[int]], budget: int | None, claimed: Any, limit: Limit) -> None:
-    """Refuse a walk that claims another number of sets than there are, where they are soon counted: before anybody walks."""
+    """Refuse a walk that claims another number of sets than there are, where they are soon counted:
+    before anybody walks.
+    """
     if type(claimed) is not int or claimed < 1:
         raise CertificateError("a walk goes through one set or more.")
     sets = sets_of(weights, budget, limit, sums=_WORK, work=_WORK)
     if sets is not None and sets != claimed:
-        raise CertificateError(f"there are {as_words(sets)} sets of changes, not {as_words(claimed)}, as the certificate says.")
+        raise CertificateError(
+            f"there are {as_words(sets)} sets of changes, not {as_words(claimed)}, as the certificate says."
+        )
 
 
 def as_words(many: int) -> str:

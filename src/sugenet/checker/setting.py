@@ -1,7 +1,9 @@
-"""For the checker: what a certificate's question says, worked out again from the JSON and the definition (`sugenet.bnn`) alone.
+"""For the checker: what a certificate's question says, worked out again from the JSON and the definition
+(`sugenet.bnn`) alone.
 
-The match count of the first layer is a sum over features, so what each single change adds to it is measured once, by the definition. A
-question about two inputs or two networks has two *sides*, whose neurons are written one after another.
+The match count of the first layer is a sum over features, so what each single change adds to it is measured
+once, by the definition. A question about two inputs or two networks has two *sides*, whose neurons are
+written one after another.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A neighbourhood in raw terms: networks and samples of one or two sides, the options of every feature, and what they may cost."""
+    """A neighbourhood in raw terms: networks and samples of one or two sides, the options of every feature,
+    and what they may cost.
+    """
 
     networks: tuple[Network, ...]
     samples: tuple[tuple[Any, ...], ...]
@@ -74,7 +78,9 @@ class Setting:
     options: dict[int, list[Option]]
     budget: Fraction | None
     cases: list[list[tuple[list[Fraction], Fraction]]]
-    """Violations: all inequalities of some case, each ``sum(factor * match count) >= least`` over the classes of all sides."""
+    """Violations: all inequalities of some case, each ``sum(factor * match count) >= least`` over the
+    classes of all sides.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +119,11 @@ class Plain:
         """Whether match counts of the classes, one row each, are a violation."""
         bad = np.zeros(len(counts), bool)
         sizes = [sum(map(abs, row)) for row in self.head.tolist()]  # no match count is larger
-        sums = (abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for case in self.cases for row, least in case)
+        sums = (
+            abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True))
+            for case in self.cases
+            for row, least in case
+        )
         rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
         for case in self.cases:
             good = np.ones(len(counts), bool)
@@ -123,15 +133,20 @@ class Plain:
         return bad
 
 
-# -- raw values ----------------------------------------------------------------------------------------------------------------
+# -- raw values ----------------------------------------------------------------------------------------------
 
 
 def raw(network: Network, values: Sequence[Any]) -> tuple[Any, ...]:
     """A raw sample of a certificate; fractions are written as text."""
     if not isinstance(values, list | tuple) or len(values) != network.encoder.features:
-        raise CertificateError(f"a sample has {len(values)} values, but the network reads {network.encoder.features} features.")
+        raise CertificateError(
+            f"a sample has {len(values)} values, but the network reads {network.encoder.features} features."
+        )
     pairs = zip(network.encoder.codings, values, strict=True)
-    return tuple(exact(value) if isinstance(coding, Steps) and isinstance(value, str) else value for coding, value in pairs)
+    return tuple(
+        exact(value) if isinstance(coding, Steps) and isinstance(value, str) else value
+        for coding, value in pairs
+    )
 
 
 def rows_of(rows: Sequence[Sequence[Any]]) -> npt.NDArray[Any]:
@@ -155,7 +170,9 @@ def _number(coding: Steps, value: Any) -> Fraction:
 def meets(coding: Coding, value: Any, limit: Any) -> bool:
     """Whether a raw value is within a limit of a certificate: a pair of bounds, or a list of values."""
     if isinstance(limit, dict):
-        listed = [Fraction(v) if isinstance(coding, Steps) and isinstance(v, str) else v for v in limit["one of"]]
+        listed = [
+            Fraction(v) if isinstance(coding, Steps) and isinstance(v, str) else v for v in limit["one of"]
+        ]
         if isinstance(coding, Steps):
             return _number(coding, value) in [_number(coding, v) for v in listed]
         return value in listed
@@ -179,7 +196,9 @@ def _allowed(coding: Coding, bounds: Any, limit: Limit) -> list[tuple[int, Any]]
         return sorted(found.items(), key=lambda pair: pair[0])
     for state in range(coding.states):
         limit.take(_OPTION, _CHANGES)
-        candidates = [coding.categories[state]] if isinstance(coding, OneHot) else _some_inside(coding, state, bounds)
+        candidates = (
+            [coding.categories[state]] if isinstance(coding, OneHot) else _some_inside(coding, state, bounds)
+        )
         good = [value for value in candidates if meets(coding, value, bounds)]
         if good:
             found[state] = good[0]
@@ -190,7 +209,9 @@ _CHANGES = "the list of all changes that the question allows"
 
 
 def _some_inside(coding: Steps, state: int, limit: Any) -> list[Any]:
-    """Candidates for a value of a state within bounds: the ends of both intervals, zero, and their roundings to whole numbers."""
+    """Candidates for a value of a state within bounds: the ends of both intervals, zero,
+    and their roundings to whole numbers.
+    """
     ends = coding.interval(state)
     if ends is None:
         return []
@@ -198,11 +219,15 @@ def _some_inside(coding: Steps, state: int, limit: Any) -> list[Any]:
     marks += [Fraction(end) for end in limit if end is not None]
     if coding.whole:
         marks = [Fraction(way) for mark in marks for way in (mark.__floor__(), mark.__ceil__())]
-    inside = [m for m in marks if (ends[0] == -float("inf") or m >= ends[0]) and (ends[1] == float("inf") or m <= ends[1])]
+    inside = [
+        m
+        for m in marks
+        if (ends[0] == -float("inf") or m >= ends[0]) and (ends[1] == float("inf") or m <= ends[1])
+    ]
     return [int(m) if coding.whole else m for m in inside]
 
 
-# -- settings ------------------------------------------------------------------------------------------------------------------
+# -- settings ------------------------------------------------------------------------------------------------
 
 
 def _around(
@@ -223,7 +248,9 @@ def _around(
     total = bound if kind in ("Hamming", "L0", "L1", "L2", "Prices") else None
     if kind not in ("Hamming", "L0", "L1", "L2", "Linf", "Prices", "Free", "Box", "Anything"):
         raise CertificateError(f"unknown region or cost {kind!r}.")
-    known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}  # features alike have the same ways to go
+    known: dict[
+        Any, list[tuple[int, Any, Fraction, Fraction]]
+    ] = {}  # features alike have the same ways to go
     for feature in sorted(movable):
         coding = network.encoder.codings[feature]
         limit.look()
@@ -242,7 +269,11 @@ def _around(
             for state, value, distance, price in known[key]:
                 if kind == "Prices":
                     price = prices[feature] * (distance if claim.get("per_unit") else 1)
-                if kind == "Linf" and bound is not None and not (distance < bound if strict else distance <= bound):
+                if (
+                    kind == "Linf"
+                    and bound is not None
+                    and not (distance < bound if strict else distance <= bound)
+                ):
                     continue
                 if _within_region(claim.get("region"), feature, coding, value, distance):
                     found.append(Option(state, (value,), price))
@@ -252,14 +283,20 @@ def _around(
 
 
 def _ways(coding: Coding, value: Any, kind: str, limit: Limit) -> list[tuple[int, Any, Fraction, Fraction]]:
-    """Every other state, the nearest raw value that has it, how far that is, and what a ball of this kind counts for it."""
+    """Every other state, the nearest raw value that has it, how far that is,
+    and what a ball of this kind counts for it.
+    """
     here, found = coding.state(value), []
     for state in range(coding.states):
         limit.look()
         move = None if state == here else coding.move(value, state)
         if move is None:
             continue
-        distance = Fraction(1) if isinstance(coding, OneHot) else abs(_number(coding, move.value) - _number(coding, value))
+        distance = (
+            Fraction(1)
+            if isinstance(coding, OneHot)
+            else abs(_number(coding, move.value) - _number(coding, value))
+        )
         price = {"L0": Fraction(1), "L1": distance, "L2": distance**2}.get(kind, Fraction(0))
         if kind == "Hamming":
             price = Fraction(int((coding.bits(state) != coding.bits(here)).sum()))
@@ -267,7 +304,9 @@ def _ways(coding: Coding, value: Any, kind: str, limit: Limit) -> list[tuple[int
     return found
 
 
-def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, value: Any, distance: Fraction) -> bool:
+def _within_region(
+    region: dict[str, Any] | None, feature: int, coding: Coding, value: Any, distance: Fraction
+) -> bool:
     """Whether a counterfactual may move a feature to a value: regions without a budget of their own."""
     match None if region is None else region["kind"]:
         case None | "Anything":
@@ -281,7 +320,11 @@ def _within_region(region: dict[str, Any] | None, feature: int, coding: Coding, 
         case "Box":
             assert region is not None
             limits = {int(f): limit for f, limit in region["limits"]}
-            if isinstance(coding, Steps) and isinstance(limits.get(feature), dict) and len(limits[feature]["one of"]) > 1:
+            if (
+                isinstance(coding, Steps)
+                and isinstance(limits.get(feature), dict)
+                and len(limits[feature]["one of"]) > 1
+            ):
                 raise CertificateError("a counterfactual's region limits numbers by bounds, not by lists.")
             return feature in limits and meets(coding, value, limits[feature])
     raise CertificateError(f"unknown region {region!r}.")
@@ -304,8 +347,12 @@ def _boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[t
     return found
 
 
-def _over(network: Network, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None) -> tuple[list[Fraction], Fraction]:
-    """Class a scores more than class b, or as much: an inequality over the match counts, those of this head starting at `at`."""
+def _over(
+    network: Network, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
+) -> tuple[list[Fraction], Fraction]:
+    """Class a scores more than class b, or as much: an inequality over the match counts,
+    those of this head starting at `at`.
+    """
     head = network.head
     factors = [Fraction(0)] * (head.outputs if of is None else of)
     factors[at + a], factors[at + b] = 2 * head.scale[a], -2 * head.scale[b]
@@ -317,7 +364,9 @@ def _over(network: Network, a: int, b: int, *, strictly: bool, at: int = 0, of: 
     return factors, least
 
 
-def _wins(network: Network, k: int, ties: str, at: int = 0, of: int | None = None) -> list[tuple[list[Fraction], Fraction]]:
+def _wins(
+    network: Network, k: int, ties: str, at: int = 0, of: int | None = None
+) -> list[tuple[list[Fraction], Fraction]]:
     others = [j for j in range(network.head.outputs) if j != k]
     return [_over(network, k, j, strictly=ties == "lowest" and j < k, at=at, of=of) for j in others]
 
@@ -332,7 +381,9 @@ def parts_of(question: dict[str, Any]) -> int:
     return len(question["cases"]) if question["kind"] == "query" else 1
 
 
-def setting_of(question: dict[str, Any], network: Network, other: Network | None, limit: Limit, part: int = 0) -> Setting:
+def setting_of(
+    question: dict[str, Any], network: Network, other: Network | None, limit: Limit, part: int = 0
+) -> Setting:
     """What a question asks, or the part of it with a number from 0."""
     kind = question["kind"]
     if kind in ("robust", "whatif", "reason"):
@@ -343,7 +394,9 @@ def setting_of(question: dict[str, Any], network: Network, other: Network | None
         found = scores(network, sample)
         if found.index(max(found)) != label:
             raise CertificateError(f"the sample has class {found.index(max(found))}, not {label}.")
-        options, budget = _around(network, sample, question["within"] if kind == "whatif" else question["region"], limit)
+        options, budget = _around(
+            network, sample, question["within"] if kind == "whatif" else question["region"], limit
+        )
         if kind == "reason":  # these stay as they are
             fixed = set(question["fixed"])
             options = {feature: row for feature, row in options.items() if feature not in fixed}
@@ -363,24 +416,41 @@ def setting_of(question: dict[str, Any], network: Network, other: Network | None
     raise CertificateError(f"unknown question {kind!r}.")
 
 
-def _setting(networks: Any, samples: Any, options: dict[int, list[Option]], budget: Fraction | None, cases: Any) -> Setting:
-    own = tuple(coding.state(value) for coding, value in zip(networks[0].encoder.codings, samples[0], strict=True))
+def _setting(
+    networks: Any, samples: Any, options: dict[int, list[Option]], budget: Fraction | None, cases: Any
+) -> Setting:
+    own = tuple(
+        coding.state(value) for coding, value in zip(networks[0].encoder.codings, samples[0], strict=True)
+    )
     return Setting(networks, samples, own, options, budget, cases)
 
 
-def _free(networks: tuple[Network, ...], states: dict[int, list[tuple[int, tuple[Any, ...]]]], cases: Any) -> Setting:
+def _free(
+    networks: tuple[Network, ...], states: dict[int, list[tuple[int, tuple[Any, ...]]]], cases: Any
+) -> Setting:
     """Every combination of listed states: the first of each feature is taken as the sample."""
     samples = tuple(tuple(states[f][0][1][side] for f in sorted(states)) for side in range(len(networks)))
-    options = {f: [Option(order, values, Fraction(0)) for order, (_, values) in enumerate(row)][1:] for f, row in states.items()}
-    return Setting(networks, samples, (0,) * len(states), {f: row for f, row in options.items() if row}, None, cases)
+    options = {
+        f: [Option(order, values, Fraction(0)) for order, (_, values) in enumerate(row)][1:]
+        for f, row in states.items()
+    }
+    return Setting(
+        networks, samples, (0,) * len(states), {f: row for f, row in options.items() if row}, None, cases
+    )
 
 
 def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
     boxed = _boxed(network, question["where"], limit)
     classes = range(network.head.outputs)
     limit.take(800 * len(classes) ** 3, "the list of all pairs of classes")
-    special = [int(question["feature"])] if question["kind"] == "monotone" else [int(f) for f in question["protected"]]
-    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {f: [(s, (v, v)) for s, v in row] for f, row in boxed.items()}
+    special = (
+        [int(question["feature"])]
+        if question["kind"] == "monotone"
+        else [int(f) for f in question["protected"]]
+    )
+    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {
+        f: [(s, (v, v)) for s, v in row] for f, row in boxed.items()
+    }
     for feature in special:
         values = [v for _, v in boxed[feature]]
         if question["kind"] == "monotone":
@@ -389,7 +459,9 @@ def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
             chosen = [(a, b) if question["rising"] else (b, a) for a, b in pairwise(values)]
         else:
             limit.take(_OPTION * len(values) ** 2, "the list of all pairs of values")
-            chosen = [(a, b) for (i, a), (j, b) in product(enumerate(values), repeat=2) if len(special) > 1 or i < j]
+            chosen = [
+                (a, b) for (i, a), (j, b) in product(enumerate(values), repeat=2) if len(special) > 1 or i < j
+            ]
         if not chosen:
             raise CertificateError(f"feature {feature} takes one value only, so there is nothing to compare.")
         states[feature] = [(order, pair) for order, pair in enumerate(chosen)]
@@ -404,7 +476,9 @@ def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
 
 
 def see_other(question: dict[str, Any], network: Network, other: Network | None) -> Network:
-    """The other network, when it is the one that the certificate is about and reads and says the same things."""
+    """The other network, when it is the one that the certificate is about and reads and
+    says the same things.
+    """
     if other is None:
         raise CertificateError("the certificate is about two networks: give the other one too.")
     if question["other"] != other.fingerprint:
@@ -437,7 +511,9 @@ def _two_networks(question: dict[str, Any], network: Network, other: Network | N
     return _free((network, other), states, _both(network, other, wrong))
 
 
-def _both(left: Network, right: Network, wrong: list[tuple[int, int]]) -> list[list[tuple[list[Fraction], Fraction]]]:
+def _both(
+    left: Network, right: Network, wrong: list[tuple[int, int]]
+) -> list[list[tuple[list[Fraction], Fraction]]]:
     k = left.head.outputs
     total = k + right.head.outputs
     return [[*_wins(left, p, "lowest", 0, total), *_wins(right, q, "lowest", k, total)] for p, q in wrong]
@@ -458,10 +534,14 @@ def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting
                 least -= Fraction(value) * (head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()))
             rows.append((factors, least))
         cases.append(rows)
-    return _free((network,), {f: [(s, (v,)) for s, v in row] for f, row in _boxed(network, where, limit).items()}, cases)
+    return _free(
+        (network,),
+        {f: [(s, (v,)) for s, v in row] for f, row in _boxed(network, where, limit).items()},
+        cases,
+    )
 
 
-# -- in whole numbers ----------------------------------------------------------------------------------------------------------
+# -- in whole numbers ----------------------------------------------------------------------------------------
 
 
 def weights_of(setting: Setting, limit: Limit, *, strict: bool = False) -> tuple[list[list[int]], int | None]:
@@ -470,7 +550,10 @@ def weights_of(setting: Setting, limit: Limit, *, strict: bool = False) -> tuple
     budget = None
     if setting.budget is not None:
         budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
-    known = {price: (price * unit).__floor__() for price in {option.price for row in setting.options.values() for option in row}}
+    known = {
+        price: (price * unit).__floor__()
+        for price in {option.price for row in setting.options.values() for option in row}
+    }
     rows = ([known[option.price] for option in row] for row in setting.options.values())
     kept = ([price for price in row if budget is None or price <= budget] for row in rows)
     return [row for row in kept if row], budget
@@ -482,7 +565,10 @@ def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:
     budget = None
     if setting.budget is not None:
         budget = (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
-    options = {f: [o for o in row if budget is None or (o.price * unit).__floor__() <= budget] for f, row in setting.options.items()}
+    options = {
+        f: [o for o in row if budget is None or (o.price * unit).__floor__() <= budget]
+        for f, row in setting.options.items()
+    }
     options = {feature: row for feature, row in options.items() if row}
     moving = sorted(options)
     changes = sum(len(options[feature]) for feature in moving)
@@ -500,14 +586,18 @@ def plain_of(setting: Setting, limit: Limit, *, strict: bool = False) -> Plain:
     gains -= base
     features, stays, place = [], [], 0
     for feature in moving:
-        row = sorted(zip(options[feature], gains[place : place + len(options[feature])], strict=True), key=_order)
+        row = sorted(
+            zip(options[feature], gains[place : place + len(options[feature])], strict=True), key=_order
+        )
         place += len(row)
         features.append([((option.price * unit).__floor__(), gain) for option, gain in row])
         stays.append(sum(option.order < setting.own[feature] for option, _ in row))
     cases = [[whole_of(*part) for part in case] for case in setting.cases]
     if len(setting.networks) == 1:
         network = setting.networks[0]
-        return Plain(base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit)
+        return Plain(
+            base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit
+        )
     return _merged(base, features, stays, setting.networks, cases, limit)
 
 
@@ -516,7 +606,9 @@ def _width(network: Network) -> int:
     return network.layers[0].outputs if network.layers else network.encoder.width
 
 
-def _changed(network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit) -> None:
+def _changed(
+    network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit
+) -> None:
     """Write M - tau of the first layer after each single change of a sample."""
     read = network.encoder.features if network.reads_levels else network.encoder.width
     step = max(1, _CELLS // max(1, read + _width(network)))
@@ -538,37 +630,62 @@ def _merged(
     cases: list[list[tuple[list[int], int]]],
     limit: Limit,
 ) -> Plain:
-    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what follows; the first ones are kept.
+    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
+    follows; the first ones are kept.
 
     All is done on sums of true inputs, ``weights @ v >= least``, and written back as match counts.
     """
     depth = max(1, *(len(network.layers) for network in networks))
-    low = base + sum((np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0)
-    high = base + sum((np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0)
-    gains = np.array([gain for row in features for _, gain in row]).reshape(sum(map(len, features)), len(base))
+    low = base + sum(
+        (np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
+    )
+    high = base + sum(
+        (np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
+    )
+    gains = np.array([gain for row in features for _, gain in row]).reshape(
+        sum(map(len, features)), len(base)
+    )
     limit.take(60 * gains.size, "neurons of both sides that are compared")  # Python integers
     looks = [(-int(base[j]), *gains[:, j].tolist()) for j in range(len(base))]
-    values: list[bool | None] = [True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))]
+    values: list[bool | None] = [
+        True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))
+    ]
     firsts, place = _first_of_each(looks, values, limit)
     base, features = base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in features]
     layers: list[Layer | tuple[Ints, Ints]] = []
-    for weights, tau in (_beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)):
+    for weights, tau in (
+        _beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)
+    ):
         limit.take(120 * weights.size, "neurons of both sides that are compared")
         sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, place, len(firsts))
         least_sum, most_sum = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
         looks = [(int(b), *row.tolist()) for b, row in zip(least, sums, strict=True)]
-        values = [True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)]
+        values = [
+            True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)
+        ]
         firsts, place = _first_of_each(looks, values, limit)
         layers.append((sums[firsts], (least - least_sum)[firsts]))
-    both = _beside([(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in networks])[0]
+    both = _beside(
+        [(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in networks]
+    )[0]
     head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, place, len(firsts))
     gone = gone - np.minimum(head, 0).sum(axis=1)
-    folded = [[(factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True))) for factors, least in case] for case in cases]
+    folded = [
+        [
+            (factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True)))
+            for factors, least in case
+        ]
+        for case in cases
+    ]
     return Plain(base, features, stays, None, layers, head, folded, limit)
 
 
-def _first_of_each(looks: list[Any], values: list[bool | None], limit: Limit) -> tuple[list[int], list[tuple[int, int]]]:
-    """First neuron of each look (bound, weights...); for every neuron its place among them, and sign -1 where it is the opposite."""
+def _first_of_each(
+    looks: list[Any], values: list[bool | None], limit: Limit
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """First neuron of each look (bound, weights...); for every neuron its place among them, and sign -1 where
+    it is the opposite.
+    """
     firsts: list[int] = []
     seen: dict[Any, int] = {}
     place = []
@@ -587,8 +704,12 @@ def _first_of_each(looks: list[Any], values: list[bool | None], limit: Limit) ->
     return firsts, place
 
 
-def _fewer(weights: Ints, least: Ints, values: list[bool | None], place: list[tuple[int, int]], count: int) -> tuple[Ints, Ints]:
-    """Weights over the neurons kept; a constant or opposite neuron also takes its share of what the sum must reach."""
+def _fewer(
+    weights: Ints, least: Ints, values: list[bool | None], place: list[tuple[int, int]], count: int
+) -> tuple[Ints, Ints]:
+    """Weights over the neurons kept; a constant or opposite neuron also takes its share of what
+    the sum must reach.
+    """
     out, bound = np.zeros((len(weights), count), np.int64), np.array(least)
     for column, (value, (target, sign)) in enumerate(zip(values, place, strict=True)):
         if value is None:
@@ -599,9 +720,11 @@ def _fewer(weights: Ints, least: Ints, values: list[bool | None], place: list[tu
 
 
 def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
-    """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two, and prices are rounded down.
+    """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two,
+    and prices are rounded down.
 
-    Rounding down asks about more changes than the question does, so what is shown of them holds for the question.
+    Rounding down asks about more changes than the question does,
+    so what is shown of them holds for the question.
     """
     many: dict[tuple[int, int], int] = {}  # prices are few, options can be very many
     for row in options.values():
@@ -613,7 +736,9 @@ def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
         limit.look()
         unit = lcm(unit, divisor)
         if unit.bit_length() > _DIGITS:
-            raise CertificateError("the costs are too finely divided: they have no common denominator of a sane size.")
+            raise CertificateError(
+                "the costs are too finely divided: they have no common denominator of a sane size."
+            )
     total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
     return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
@@ -663,7 +788,9 @@ def whole_of(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
 
 
 def over_inputs(factors: Sequence[int], head: Ints) -> npt.NDArray[Any]:
-    """Sums of factors times the weights of the classes, one for each input of the head, as Python integers."""
+    """Sums of factors times the weights of the classes, one for each input of the head,
+    as Python integers.
+    """
     row = np.zeros(head.shape[1], object)
     for factor, weights in zip(factors, head, strict=True):
         if factor:
@@ -672,9 +799,11 @@ def over_inputs(factors: Sequence[int], head: Ints) -> npt.NDArray[Any]:
 
 
 def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
-    """The same as thresholds over 0/1 variables: chains of steps, prices and limit, layers with the goal's inequalities last, and cases.
+    """The same as thresholds over 0/1 variables: chains of steps, prices and limit, layers with the goal's
+    inequalities last, and cases.
 
-    Each feature's options, its own state among them, stand in order; step k is true iff the option is the k-th or a later one.
+    Each feature's options, its own state among them, stand in order; step k is true iff the option is the
+    k-th or a later one.
     """
     chains, columns, prices, start, spent, count = [], [], [], plain.base.copy(), 0, 0
     plain.limit.take(24 * len(plain.base) * sum(map(len, plain.features)), "the steps of all features")
@@ -697,5 +826,12 @@ def as_steps(plain: Plain) -> tuple[Any, Any, Any, Any]:
         weights[number] = over_inputs(factors, plain.head)  # an error where it leaves 64 bits
     least = [least + sum(f * s for f, s in zip(factors, shift, strict=True)) for factors, least in parts]
     layers.append((weights, np.array(least, dtype=np.int64)))
-    cases = tuple(tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in plain.cases)
-    return tuple(chains), None if plain.budget is None else (tuple(prices), plain.budget - spent), tuple(layers), cases
+    cases = tuple(
+        tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in plain.cases
+    )
+    return (
+        tuple(chains),
+        None if plain.budget is None else (tuple(prices), plain.budget - spent),
+        tuple(layers),
+        cases,
+    )

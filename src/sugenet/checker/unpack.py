@@ -1,4 +1,6 @@
-"""For the checker: compressed proofs, unpacked piece by piece, so that a small text cannot fill the memory."""
+"""For the checker: compressed proofs, unpacked piece by piece,
+so that a small text cannot fill the memory.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _PIECE = 1 << 20
 
 
 def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
-    """The pieces, of a megabyte at most, that base64 text of one zlib stream holds; nothing may follow the stream."""
+    """The pieces, of a megabyte at most, that base64 text of one zlib stream holds;
+    nothing may follow the stream.
+    """
     if not isinstance(text, str):
         raise CertificateError("a compressed proof is text.")
     limit.fits(len(text), "a compressed proof")

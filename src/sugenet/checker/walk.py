@@ -1,7 +1,7 @@
 """Walking all changes once more, for the checker: nothing here is shared with the engines.
 
-Every set of options is visited one by one, in plain loops; each different pattern of the first layer is then taken
-through the later layers by counting the literals that hold, as the definition says.
+Every set of options is visited one by one, in plain loops; each different pattern of the first layer is then
+taken through the later layers by counting the literals that hold, as the definition says.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -45,7 +45,9 @@ class Walked:
     patterns: int
     """Different sets of first-layer neurons that they turn, the empty one included."""
     digest: str
-    """Sum over the patterns of splitmix64(z) modulo 2^64, z the XOR over the turned neurons j (from 0) of splitmix64(j + 1)."""
+    """Sum over the patterns of splitmix64(z) modulo 2^64, z the XOR over the turned neurons j (from 0) of
+    splitmix64(j + 1).
+    """
     bad: bool
     """Whether some pattern is a violation."""
 
@@ -62,7 +64,8 @@ def walk(
     patterns: int = MOST_SETS,
     limit: Limit | None = None,
 ) -> Walked:
-    """Walk every set with at most one option a feature, weights summing to at most the budget, and judge every pattern.
+    """Walk every set with at most one option a feature, weights summing to at most the budget,
+    and judge every pattern.
 
     Parameters
     ----------
@@ -77,7 +80,8 @@ def walk(
     head
         Weights of the head, one row a class.
     violates
-        From match counts of the classes, one row a pattern, to whether they are a violation; called from several threads.
+        From match counts of the classes, one row a pattern, to whether they are a violation;
+        called from several threads.
     threads
         How many may work at once; one per core when None.
     most, patterns
@@ -89,20 +93,31 @@ def walk(
     used = [list(options) for options in features if len(options)]
     weight, heaviest = _weights(used, budget)
     limit.take(16 * len(weight) * len(base), "all changes of a walk")
-    gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(len(weight), len(base))
+    gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
+        len(weight), len(base)
+    )
     loose, together = _loose(np.asarray(base, np.int64), gains, used, weight, heaviest)
     count = threads or _cores()
-    # Sums of at most `together` gains and a base: below 2^31, so that int32 holds them and every one on the way.
-    small = int(np.abs(base[loose]).max(initial=0)) + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, together) < 1 << 31
+    # Sums of at most `together` gains and a base: below 2^31,
+    # so that int32 holds them and every one on the way.
+    small = (
+        int(np.abs(base[loose]).max(initial=0))
+        + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, together)
+        < 1 << 31
+    )
     words = max(1, -(-len(loose) // 64))
-    limit.take(64 * words * (8 - 4 * small) * (len(gains) + 1 + count * (together + 3)), "all changes of a walk")
+    limit.take(
+        64 * words * (8 - 4 * small) * (len(gains) + 1 + count * (together + 3)), "all changes of a walk"
+    )
     lanes = np.full((len(gains) + 1, 64 * words), 0, np.int32 if small else np.int64)
     lanes[0] = -1  # neurons that never turn, behind the last
     lanes[0, : len(loose)], lanes[1:, : len(loose)] = base[loose], gains[:, loose]
     del gains
     start, rows = lanes[0].reshape(words, 64), lanes[1:].reshape(-1, words, 64)
     sizes = [len(options) for options in used]
-    behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)  # first option of the next feature
+    behind = (
+        np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
+    )  # first option of the next feature
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
     judged = _judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
     tally = _Tally(most, patterns, count, words, limit)
@@ -126,7 +141,12 @@ def walk(
             return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, loose))
 
         seen = list(pool.map(judge, range(0, len(found), judged.batch)))
-    return Walked(tally.sets, len(found), f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}", any(bad for bad, _ in seen))
+    return Walked(
+        tally.sets,
+        len(found),
+        f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}",
+        any(bad for bad, _ in seen),
+    )
 
 
 class _Tally:
@@ -134,7 +154,10 @@ class _Tally:
 
     def __init__(self, most: int, patterns: int, threads: int, words: int, limit: Limit) -> None:
         self.most, self.patterns, self.threads, self.words, self.limit = most, patterns, threads, words, limit
-        self.walked, self.sizes = [0] * threads, [1] * threads  # sets, and patterns with the empty one, of each thread
+        self.walked, self.sizes = (
+            [0] * threads,
+            [1] * threads,
+        )  # sets, and patterns with the empty one, of each thread
         self.room = [0] * threads  # bytes of each thread's table
         self.stopped = False
 
@@ -154,7 +177,9 @@ class _Tally:
         return self.sets > self.most or max(self.sizes) > self.patterns
 
     def put(self, turn: int, known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
-        """Put patterns into a thread's table, a larger one where it gets too full and there is memory for that."""
+        """Put patterns into a thread's table, a larger one where it gets too full and there
+        is memory for that.
+        """
         if 2 * (size + len(more)) > len(known):
             room = 1 << (2 * (size + len(more))).bit_length()
             self.room[turn] = 8 * self.words * room
@@ -182,8 +207,12 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
     return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
 
 
-def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Neurons that may turn: the largest steps of as many features as fit together would do it; and how many fit together."""
+def _loose(
+    base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int
+) -> tuple[npt.NDArray[np.int64], int]:
+    """Neurons that may turn: the largest steps of as many features as fit together would do it;
+    and how many fit together.
+    """
     if not used:
         return np.zeros(0, np.int64), 0
     starts = np.cumsum([0, *(len(options) for options in used)])[:-1]
@@ -194,7 +223,9 @@ def _loose(base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: 
 
 
 def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[_Patterns, int]:
-    """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a free place), and its size."""
+    """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a
+    free place), and its size.
+    """
     start, rows, weight, behind, lightest, heaviest, together = step
     words = tally.words
     chosen = np.full(together + 2, -1, np.int64)
@@ -206,7 +237,21 @@ def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[_Patterns, 
     while more and not (tally.over or tally.stopped):
         tally.limit.look()
         here = min(steps, tally.most + 1)
-        more, found = _visit(state, chosen, start, rows, weight, behind, lightest, heaviest, turn, tally.threads, recent, chunk, here)
+        more, found = _visit(
+            state,
+            chosen,
+            start,
+            rows,
+            weight,
+            behind,
+            lightest,
+            heaviest,
+            turn,
+            tally.threads,
+            recent,
+            chunk,
+            here,
+        )
         tally.walked[turn] = int(state[2])
         known, size = tally.put(turn, known, size, chunk[:found])
     return known, size
@@ -269,12 +314,13 @@ def _mix(patterns, row):  # type: ignore[no-untyped-def]
 
 @nb.njit(nogil=True, cache=True)
 def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, steps):  # type: ignore[no-untyped-def]
-    """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns, until the chunk is full.
+    """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns,
+    until the chunk is full.
 
     It also ends after so many steps. Whether there are more sets, and how many patterns were written down.
 
-    A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED` options and what they begin
-    belong to the threads in turn, smaller ones to the first.
+    A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED`
+    options and what they begin belong to the threads in turn, smaller ones to the first.
     """
     options, words = rows.shape[0], rows.shape[1]
     active = np.zeros(words, np.uint64)
@@ -355,13 +401,17 @@ def _splitmix64(value):  # type: ignore[no-untyped-def]
     return z ^ (z >> nb.uint64(31))
 
 
-def _judge_of(active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints, limit: Limit) -> _Later | _Defined:
+def _judge_of(
+    active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints, limit: Limit
+) -> _Later | _Defined:
     written = all(isinstance(layer, tuple) and len(layer[1]) for layer in layers) and len(active) > 0
     return _Later(active, loose, layers, head, limit) if written else _Defined(active, loose, layers, head)
 
 
 class _Defined:
-    """The layers behind the first as the definition has them, for those that would be large as bits of their literals."""
+    """The layers behind the first as the definition has them, for those that would be large as bits
+    of their literals.
+    """
 
     batch = 1 << 6
 
@@ -371,31 +421,50 @@ class _Defined:
     def counts(self, patterns: _Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         bits = np.repeat(self.active[None], len(patterns), axis=0)
-        turned = np.unpackbits(patterns.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, : len(self.loose)]
+        turned = np.unpackbits(patterns.astype("<u8").view(np.uint8), axis=1, bitorder="little")[
+            :, : len(self.loose)
+        ]
         bits[:, self.loose] ^= turned.astype(bool)
         for layer in self.layers:
-            bits = match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
+            bits = (
+                match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
+            )
         return match_counts(self.head, bits)
 
 
 class _Later:
-    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds 2^b where it holds."""
+    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds
+    2^b where it holds.
+    """
 
-    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[tuple[Ints, Ints]], head: Ints, limit: Limit) -> None:
+    def __init__(
+        self,
+        active: npt.NDArray[np.bool_],
+        loose: Any,
+        layers: list[tuple[Ints, Ints]],
+        head: Ints,
+        limit: Limit,
+    ) -> None:
         layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
         every = [weights for weights, _ in layers] + [head]
         self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
         widest = int(self.sizes.max()) + 63
         digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
-        inside = sum(max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True))
+        inside = sum(
+            max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True)
+        )
         self.batch = max(16, min(_BATCH, _WORK // (widest * inside)))
-        limit.take(64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits")
+        limit.take(
+            64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits"
+        )
         self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
         for number, (_, tau) in enumerate(layers):
             self.tau[number, : len(tau)] = tau
         rows, places = [], []
         self.start = np.zeros((len(every), widest), np.uint64)
-        held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))  # literals that hold whatever the loose neurons do
+        held = np.where(
+            active, np.maximum(every[0], 0), np.maximum(-every[0], 0)
+        )  # literals that hold whatever the loose neurons do
         held[:, loose] = 0
         self.start[0, : len(held)] = held.sum(axis=1)
         every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
@@ -404,9 +473,14 @@ class _Later:
                 has = (np.abs(weights) >> digit & 1).astype(bool)
                 both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
                 places += [(number, word, digit) for word in range(both.shape[2])]
-                rows += [np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights)))) for word in range(both.shape[2])]
+                rows += [
+                    np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights))))
+                    for word in range(both.shape[2])
+                ]
         self.places = np.array(places, np.int64).reshape(-1, 3)
-        self.positive, self.negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
+        self.positive, self.negative = (
+            np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
+        )
 
     def counts(self, patterns: _Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
@@ -418,7 +492,9 @@ class _Later:
 def _bits(truths: npt.NDArray[np.bool_]) -> _Patterns:
     """Rows of truth values as words, the first in the lowest bit."""
     padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
-    words: _Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+    words: _Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(
+        axis=2, dtype=np.uint64
+    )
     return words
 
 
@@ -432,7 +508,10 @@ def _ones(x):  # type: ignore[no-untyped-def]
 
 @nb.njit(nogil=True, cache=True)
 def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
-    """Match counts of the last layer. Row r of `places`: the layer, input word and binary digit that row r of the weights is for."""
+    """Match counts of the last layer.
+
+    Row r of `places`: the layer, input word and binary digit that row r of the weights is for.
+    """
     words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
     count = np.zeros(sizes.max() + 63, np.uint64)
     for row in range(len(patterns)):
@@ -452,7 +531,9 @@ def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type:
                 for w in range((size + 63) // 64):
                     word = nb.uint64(0)
                     for i in range(64):  # tau is beyond reach behind the last neuron
-                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(i)
+                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(
+                            i
+                        )
                     words[w] = word
         for k in range(sizes[-1]):
             out[row, k] = count[k]

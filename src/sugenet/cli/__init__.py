@@ -1,7 +1,10 @@
-"""The command line: parse, call one function, show. ``sugenet --help`` lists the commands, docs/cli.md shows them.
+"""The command line: parse, call one function, show.
 
-Exit codes: 0 done, found or proved, 1 refuted or a certificate that does not hold, 2 wrong usage or bad input, 3 undecided, 130
-interrupted. A training that is interrupted after its first epoch keeps its best epoch, writes the model and ends with 0.
+``sugenet --help`` lists the commands, docs/cli.md shows them.
+
+Exit codes: 0 done, found or proved, 1 refuted or a certificate that does not hold, 2 wrong usage or bad
+input, 3 undecided, 130 interrupted. A training that is interrupted after its first epoch keeps its best
+epoch, writes the model and ends with 0.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        from sugenet.cli.session import run  # here, so that Ctrl-C is answered while modules are still being loaded
+        from sugenet.cli.session import (
+            run,
+        )  # here, so that Ctrl-C is answered while modules are still being loaded
 
         return run(arguments)
     except KeyboardInterrupt:

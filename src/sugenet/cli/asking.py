@@ -1,4 +1,6 @@
-"""What commands that ask have in common: options for regions, classes and work; limits and regions in words; certificates."""
+"""What commands that ask have in common: options for regions, classes and work;
+limits and regions in words; certificates.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ REGIONS = ("hamming", "l0", "l1", "l2", "linf", "free", "anything")
 LIMITS = "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"
 
 
-# -- options that some of them share ---------------------------------------------------------------------------------------------
+# -- options that some of them share -------------------------------------------------------------------------
 
 
 def on_sample(parser: Parser) -> None:
@@ -65,9 +67,15 @@ def on_regions(parser: Parser, title: str, default: str = "") -> None:
 
 def on_classes(parser: Parser) -> None:
     """What counts as a change."""
-    parser.add_argument("--to", metavar="CLASS", help="only changes to this class count; any other unless given")
     parser.add_argument(
-        "--ties", choices=["lowest", "against"], default="lowest", metavar="WHO", help="a tie is won by the lowest class, or counts against"
+        "--to", metavar="CLASS", help="only changes to this class count; any other unless given"
+    )
+    parser.add_argument(
+        "--ties",
+        choices=["lowest", "against"],
+        default="lowest",
+        metavar="WHO",
+        help="a tie is won by the lowest class, or counts against",
     )
 
 
@@ -78,7 +86,12 @@ def on_work(parser: Parser) -> None:
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
     """Arguments that all questions have."""
-    return {"time_limit": options.time_limit, "threads": options.threads, "seed": options.seed, "notify": screen.progress}
+    return {
+        "time_limit": options.time_limit,
+        "threads": options.threads,
+        "seed": options.seed,
+        "notify": screen.progress,
+    }
 
 
 def how_many(text: str) -> Any:
@@ -90,7 +103,7 @@ def how_many(text: str) -> Any:
     return int(text)
 
 
-# -- what they share in work -----------------------------------------------------------------------------------------------------
+# -- what they share in work ---------------------------------------------------------------------------------
 
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
@@ -102,7 +115,9 @@ def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     return found[0]
 
 
-def keep_certificate(options: Namespace, screen: Screen, certificate: dict[str, Any] | None, missing: str = "") -> None:
+def keep_certificate(
+    options: Namespace, screen: Screen, certificate: dict[str, Any] | None, missing: str = ""
+) -> None:
     """Write a certificate where the options say so; where there is none, say why."""
     if options.output is None:
         return
@@ -131,10 +146,16 @@ def target_of(options: Namespace, network: Network) -> int | None:
 
 
 def names_in(text: str, network: Network) -> list[str]:
-    """Names with commas between them; a name may hold a comma itself, and the longest that is one is meant."""
+    """Names with commas between them; a name may hold a comma itself,
+    and the longest that is one is meant.
+    """
     parts, names = text.split(","), []
     while parts:
-        found = (many for many in range(len(parts), 0, -1) if ",".join(parts[:many]).strip() in network.encoder.names)
+        found = (
+            many
+            for many in range(len(parts), 0, -1)
+            if ",".join(parts[:many]).strip() in network.encoder.names
+        )
         many = next(found, 1)
         names.append(",".join(parts[:many]).strip())
         parts = parts[many:]
@@ -149,7 +170,9 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
     for part in parts:
         name, equals, limit = part.rpartition("=")
         if not equals or name not in network.encoder.names:
-            raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature.")
+            raise SugenetError(
+                f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature."
+            )
         if name in limits:
             raise SugenetError(f"--where {part}: {name} has limits already. Give what both allow.")
         coding = network.encoder.codings[network.encoder.names.index(name)]
@@ -157,12 +180,16 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
             known = {str(category): category for category in coding.categories}
             wrong = [value for value in limit.split("|") if value not in known]
             if wrong:
-                raise SugenetError(f"--where {part}: {wrong[0]} is no category. The categories are {', '.join(known)}.")
+                raise SugenetError(
+                    f"--where {part}: {wrong[0]} is no category. The categories are {', '.join(known)}."
+                )
             limits[name] = {known[value] for value in limit.split("|")}
         else:
             low, dots, high = limit.partition("..")
             if not limit.strip():
-                raise SugenetError(f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds.")
+                raise SugenetError(
+                    f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds."
+                )
             ends = (low, high) if dots else (low, low)
             limits[name] = tuple(None if not end.strip() else number(end) for end in ends)
     return limits
@@ -170,7 +197,9 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
     """Those of some options that are given."""
-    return [name for name in names if getattr(options, name) is not None and getattr(options, name) is not False]  # 0 is given
+    return [
+        name for name in names if getattr(options, name) is not None and getattr(options, name) is not False
+    ]  # 0 is given
 
 
 def check_region(options: Namespace) -> None:
@@ -187,7 +216,13 @@ def region_of(options: Namespace, network: Network) -> Any:
     if options.where:
         return reason.Box(limits_in(options.where, network))
     kind = next(iter(asked_among(options, REGIONS)), "anything")
-    regions: dict[str, Any] = {"hamming": reason.Hamming, "l0": reason.L0, "l1": reason.L1, "l2": reason.L2, "linf": reason.Linf}
+    regions: dict[str, Any] = {
+        "hamming": reason.Hamming,
+        "l0": reason.L0,
+        "l1": reason.L1,
+        "l2": reason.L2,
+        "linf": reason.Linf,
+    }
     if kind in regions:
         return regions[kind](getattr(options, kind))
     return reason.Free(names_in(options.free, network)) if kind == "free" else reason.Anything()

@@ -1,4 +1,6 @@
-"""All commands in one parser: built from the groups without loading what they need, so that help and errors come at once."""
+"""All commands in one parser: built from the groups without loading what they need,
+so that help and errors come at once.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,12 @@ class _Sugenet(Parser):
         lines = ["Binarized neural networks read exactly as Sugeno integrals.", "", self.format_usage()]
         for title, commands in GROUPS.items():
             lines += [title, *(f"  {name:<12}{words}" for name, (_, words, _) in commands.items()), ""]
-        lines += ["options", "  -h, --help  show this help, or with COMMAND that of a command", "  --version   show the version", ""]
+        lines += [
+            "options",
+            "  -h, --help  show this help, or with COMMAND that of a command",
+            "  --version   show the version",
+            "",
+        ]
         lines += ["exit codes", *(f"  {code:<12}{words}" for code, words in _CODES), ""]
         lines += [f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}."]
         lines += ["Example: sugenet predict digits --index 7", ""]
@@ -54,7 +61,9 @@ def parser_of_all() -> tuple[Parser, dict[str, Parser]]:
     made = {}
     for commands in GROUPS.values():
         for name, (setup, words, examples) in commands.items():
-            made[name] = places.add_parser(name, prog=f"sugenet {name}", description=f"{words[0].upper()}{words[1:]}.", examples=examples)
+            made[name] = places.add_parser(
+                name, prog=f"sugenet {name}", description=f"{words[0].upper()}{words[1:]}.", examples=examples
+            )
             made[name].set_defaults(run=setup(made[name]))
     return parser, made
 

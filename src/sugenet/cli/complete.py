@@ -1,4 +1,6 @@
-"""``sugenet completion``: scripts that complete commands, options, values and models in bash, zsh and fish, made from the parser."""
+"""``sugenet completion``: scripts that complete commands, options, values and models in bash, zsh and fish,
+made from the parser.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def _print_script(options: Namespace, _screen: Screen) -> int:
     from sugenet.cli.commands import GROUPS, parser_of_all
 
     words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
-    print(_SHELLS[options.shell](words, parser_of_all()[1]))  # a program, not a sentence: no line may be broken
+    print(
+        _SHELLS[options.shell](words, parser_of_all()[1])
+    )  # a program, not a sentence: no line may be broken
     return 0
 
 
@@ -51,7 +55,7 @@ def _choices(action: argparse.Action) -> str:
     return " ".join(map(str, action.choices or ()))
 
 
-# -- bash ------------------------------------------------------------------------------------------------------------------------
+# -- bash ----------------------------------------------------------------------------------------------------
 
 _BASH = """\
 # bash completion of sugenet. Once: eval "$(sugenet completion bash)"; always: put that line into ~/.bashrc.
@@ -93,17 +97,25 @@ def _bash(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         for kind, words in (("models", models), ("files", ""), ("other", "")):
             found = "|".join(f'"{name} {flag}"' for flag, _ in _valued(parser, kind))
             values += [f'        {found}) kind={kind} words="{words}" ;;'] if found else []
-        values += [f'        "{name} {flag}") kind=words words="{_choices(action)}" ;;' for flag, action in _valued(parser, "words")]
+        values += [
+            f'        "{name} {flag}") kind=words words="{_choices(action)}" ;;'
+            for flag, action in _valued(parser, "words")
+        ]
         options.append(f'            {name}) words="{_flags(parser)}" ;;')
         kinds = [(_kind(action), _choices(action)) for action in positionals_of(parser)]
         if kinds:  # all of them take files, some also models; words stand alone
             kind = next((kind for kind in ("models", "words", "files") if kind in dict(kinds)), "other")
-            arguments.append(f'            {name}) kind={kind} words="{models if kind == "models" else dict(kinds)[kind]}" ;;')
+            arguments.append(
+                f"            {name}) kind={kind} "
+                f'words="{models if kind == "models" else dict(kinds)[kind]}" ;;'
+            )
     parts = {"values": values, "options": options, "arguments": arguments}
-    return _BASH.format(commands=" ".join(commands), **{part: "\n".join(lines) for part, lines in parts.items()})
+    return _BASH.format(
+        commands=" ".join(commands), **{part: "\n".join(lines) for part, lines in parts.items()}
+    )
 
 
-# -- zsh -------------------------------------------------------------------------------------------------------------------------
+# -- zsh -----------------------------------------------------------------------------------------------------
 
 _ZSH = """\
 #compdef sugenet
@@ -141,7 +153,12 @@ def _zsh(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         return text
 
     def action_of(action: argparse.Action) -> str:
-        kinds = {"models": "_sugenet_models", "files": "_files", "words": f"({_choices(action)})", "other": " "}
+        kinds = {
+            "models": "_sugenet_models",
+            "files": "_files",
+            "words": f"({_choices(action)})",
+            "other": " ",
+        }
         return f":{plain(str(action.metavar or action.dest))}:{kinds[_kind(action)]}"
 
     lines = [f"            {quoted(f'{name}:{plain(words)}')}" for name, words in commands.items()]
@@ -153,13 +170,14 @@ def _zsh(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
                 value = "" if action.nargs == 0 else action_of(action)
                 specs.append(quoted(f"*{flag}[{plain(action.help or '')}]{value}"))
         specs += [
-            quoted(action_of(action)) if action.nargs != "?" else quoted(f":{action_of(action)}") for action in positionals_of(parser)
+            quoted(action_of(action)) if action.nargs != "?" else quoted(f":{action_of(action)}")
+            for action in positionals_of(parser)
         ]
         cases.append(f"        {name}) _arguments {' '.join(specs)} ;;")
     return _ZSH.format(models=" ".join(SHIPPED), commands="\n".join(lines), cases="\n".join(cases))
 
 
-# -- fish ------------------------------------------------------------------------------------------------------------------------
+# -- fish ----------------------------------------------------------------------------------------------------
 
 
 def _fish(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
@@ -186,7 +204,10 @@ def _fish(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         lines.append(f"complete -c sugenet -n __fish_use_subcommand -a {name} -d {quoted(commands[name])}")
         here = f"complete -c sugenet -n '__fish_seen_subcommand_from {name}'"
         for action in options_of(parser):
-            names = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in action.option_strings)
+            names = " ".join(
+                f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
+                for flag in action.option_strings
+            )
             lines.append(f"{here} {names} -d {quoted(action.help or '')}{value_of(action)}")
         for kind in sorted({_kind(action) for action in positionals_of(parser)}):
             action = next(action for action in positionals_of(parser) if _kind(action) == kind)
@@ -194,8 +215,16 @@ def _fish(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
     return "\n".join(lines)
 
 
-_SHELLS: dict[str, Callable[[dict[str, str], dict[str, Parser]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+_SHELLS: dict[str, Callable[[dict[str, str], dict[str, Parser]], str]] = {
+    "bash": _bash,
+    "zsh": _zsh,
+    "fish": _fish,
+}
 
 COMMANDS: Commands = {
-    "completion": (_completion, "print the script that completes these words in a shell", ['eval "$(sugenet completion bash)"']),
+    "completion": (
+        _completion,
+        "print the script that completes these words in a shell",
+        ['eval "$(sugenet completion bash)"'],
+    ),
 }

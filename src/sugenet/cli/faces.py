@@ -23,7 +23,11 @@ _SECONDS = "30"
 def _report(parser: Parser) -> Run:
     give(parser, "model", "samples", "index", "target")
     give(parser, "output", output={"required": True, "help": "write the page to FILE, - for standard output"})
-    parser.add_argument("--interactive", action="store_true", help="a page to click and to ask, instead of one to read and to print")
+    parser.add_argument(
+        "--interactive",
+        action="store_true",
+        help="a page to click and to ask, instead of one to read and to print",
+    )
     give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
     return _write_report
 
@@ -40,8 +44,15 @@ def _write_report(options: Namespace, screen: Screen) -> int:
 
     write_text(options.output, page)
     size = len(page.encode())
-    data = {"output": options.output, "bytes": size, "interactive": options.interactive, "fingerprint": network.fingerprint}
-    return screen.say(f"written to {options.output}: one file of {size / 1000:,.0f} kB that opens in any browser", data)
+    data = {
+        "output": options.output,
+        "bytes": size,
+        "interactive": options.interactive,
+        "fingerprint": network.fingerprint,
+    }
+    return screen.say(
+        f"written to {options.output}: one file of {size / 1000:,.0f} kB that opens in any browser", data
+    )
 
 
 def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
@@ -59,13 +70,26 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
 
     index = chosen_sample(options, X)
     answers = precompute(network, X[index], **how(options, screen))
-    return page_html(payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False)
+    return page_html(
+        payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False
+    )
 
 
 def _serve(parser: Parser) -> Run:
     give(parser, "model", "samples", "index", "target", index={"help": "show sample number I first, from 0"})
-    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="address to listen at; this machine alone unless given")
-    parser.add_argument("--port", type=whole(0, 65535), default=8765, metavar="PORT", help="port to listen at; 0: any that is free")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="address to listen at; this machine alone unless given",
+    )
+    parser.add_argument(
+        "--port",
+        type=whole(0, 65535),
+        default=8765,
+        metavar="PORT",
+        help="port to listen at; 0: any that is free",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     give(parser, "quiet")
     return _run_server
@@ -75,7 +99,11 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     from sugenet.web import serve
 
     network = network_of(options.model)
-    X, truth = samples_of(options, network) if options.samples is not None or is_shipped(options.model) else (None, None)
+    X, truth = (
+        samples_of(options, network)
+        if options.samples is not None or is_shipped(options.model)
+        else (None, None)
+    )
     serve(
         network,
         X,

@@ -15,13 +15,32 @@ __all__ = ["COMMANDS"]
 
 def _train(parser: Parser) -> Run:
     parser.add_argument("data", metavar="DATA", help="CSV file with a header")
-    give(parser, "target", "output", target={"required": True, "help": "CSV column with the class"}, output=_MODEL_FILE)
-    parser.add_argument("--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers")
-    parser.add_argument("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated")
+    give(
+        parser,
+        "target",
+        "output",
+        target={"required": True, "help": "CSV column with the class"},
+        output=_MODEL_FILE,
+    )
+    parser.add_argument(
+        "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
+    )
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated"
+    )
     parser.add_argument("--epochs", type=whole(), default=60, metavar="N", help="passes over the data")
-    parser.add_argument("--sparsity", type=typed(_share), default="0", metavar="SHARE", help="share of weights that are 0")
+    parser.add_argument(
+        "--sparsity", type=typed(_share), default="0", metavar="SHARE", help="share of weights that are 0"
+    )
     parser.add_argument("--checkpoint", metavar="FILE", help="write progress here and go on from it")
-    give(parser, "threads", "seed", "json", "quiet", threads={"default": 1, "help": "threads; 1 is best for small networks"})
+    give(
+        parser,
+        "threads",
+        "seed",
+        "json",
+        "quiet",
+        threads={"default": 1, "help": "threads; 1 is best for small networks"},
+    )
     return _run_training
 
 
@@ -47,7 +66,9 @@ def _run_training(options: Namespace, screen: Screen) -> int:
     from sugenet.io import save
 
     _is_file(options.output)
-    settings = Settings(epochs=options.epochs, seed=options.seed, sparsity=options.sparsity, threads=options.threads)
+    settings = Settings(
+        epochs=options.epochs, seed=options.seed, sparsity=options.sparsity, threads=options.threads
+    )
     table = read_table(options.data, options.target, ignore=options.ignore)
     screen.tell(str(table))
     trained = train(
@@ -74,17 +95,30 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 
 
 def _convert(parser: Parser) -> Run:
-    parser.add_argument("source", metavar="SOURCE", help=".onnx, .pt, .pth, .tar, .h5, .npz, a folder of CSV files, or MODEL")
+    parser.add_argument(
+        "source", metavar="SOURCE", help=".onnx, .pt, .pth, .tar, .h5, .npz, a folder of CSV files, or MODEL"
+    )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
     about = "what raw samples are: bits, reals, or integers such as 0..255 or 0..255/255 (divided by 255)"
     parser.add_argument("--inputs", type=typed(_kind), metavar="KIND", help=about)
     about = "what sign(0) shall be where the file says 0 and zero can occur"
     parser.add_argument("--zero", type=whole(None), choices=[1, -1], metavar="SIGN", help=about)
     parser.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
-    about = "the layers of a PyTorch checkpoint, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'"
+    about = (
+        "the layers of a PyTorch checkpoint, such as 'linear:fc1(weights=sign) batchnorm:bn1 "
+        "sign linear:fc2(weights=sign)'"
+    )
     parser.add_argument("--architecture", metavar="TEXT", help=about)
-    parser.add_argument("--shape", type=typed(_sizes), metavar="SIZES", help="of a sample of such a checkpoint: channels,height,width")
-    about = "say that weights and activations have this many bits, where such a checkpoint does not (Brevitas); only 1 can be read"
+    parser.add_argument(
+        "--shape",
+        type=typed(_sizes),
+        metavar="SIZES",
+        help="of a sample of such a checkpoint: channels,height,width",
+    )
+    about = (
+        "say that weights and activations have this many bits, where such a checkpoint does not (Brevitas); "
+        "only 1 can be read"
+    )
     parser.add_argument("--bits", type=whole(1), metavar="N", help=about)
     give(parser, "json")
     return _run_conversion
@@ -126,18 +160,27 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     from sugenet.io import import_file, save, write_onnx
 
     if options.output.lower().endswith(".onnx"):
-        said = [name for name in ("inputs", "zero", "classes", *_CHECKPOINT) if getattr(options, name) is not None]
+        said = [
+            name for name in ("inputs", "zero", "classes", *_CHECKPOINT) if getattr(options, name) is not None
+        ]
         if said:
-            raise SugenetError(f"--{said[0]} is for reading networks of others; -o {options.output} writes one of ours.")
+            raise SugenetError(
+                f"--{said[0]} is for reading networks of others; -o {options.output} writes one of ours."
+            )
         network, data, text = network_of(options.source), {}, f"{options.source} as ONNX"
         write_onnx(network, options.output)
     else:
         classes = None if options.classes is None else options.classes.split(",")
         more = {name: getattr(options, name) for name in _CHECKPOINT if getattr(options, name) is not None}
-        found = import_file(options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes, **more)
+        found = import_file(
+            options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes, **more
+        )
         network, data, text = found.network, found.data(), str(found)
         save(network, options.output)
-    return screen.say(f"{text}\nwritten to {options.output}", {**data, "output": options.output, "fingerprint": network.fingerprint})
+    return screen.say(
+        f"{text}\nwritten to {options.output}",
+        {**data, "output": options.output, "fingerprint": network.fingerprint},
+    )
 
 
 def _is_file(output: str) -> None:

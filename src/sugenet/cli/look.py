@@ -57,13 +57,31 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
 
     network = network_of(options.model)
     table = summary(network)
-    text = "\n".join([str(table), *(f"{key}: {value}" for key, value in network.notes.items()), f"fingerprint: {network.fingerprint}"])
-    data = {"network": table.title, "layers": [asdict(row) for row in table.layers], "notes": dict(network.notes)}
+    text = "\n".join(
+        [
+            str(table),
+            *(f"{key}: {value}" for key, value in network.notes.items()),
+            f"fingerprint: {network.fingerprint}",
+        ]
+    )
+    data = {
+        "network": table.title,
+        "layers": [asdict(row) for row in table.layers],
+        "notes": dict(network.notes),
+    }
     return screen.say(text, data | {"fingerprint": network.fingerprint})
 
 
 def _predict(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target", "limit", limit={"default": 50, "help": "show at most N samples; JSON has all"})
+    give(
+        parser,
+        "model",
+        "samples",
+        "index",
+        "target",
+        "limit",
+        limit={"default": 50, "help": "show at most N samples; JSON has all"},
+    )
     engines = ["auto", "numba", "numpy", "definition"]
     parser.add_argument("--engine", choices=engines, default="auto", metavar="NAME", help="who counts")
     give(parser, "threads", "json", "quiet")
@@ -114,8 +132,15 @@ def _show_trace(options: Namespace, screen: Screen) -> int:
 def _rules(parser: Parser) -> Run:
     give(parser, "model", "samples", "index", "target")
     parser.add_argument("--layer", type=whole(), default=1, metavar="L", help="layer, from 1")
-    parser.add_argument("--neuron", type=whole(), metavar="J", help="neuron, from 1; without it, rules of the network grown from samples")
-    parser.add_argument("--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)")
+    parser.add_argument(
+        "--neuron",
+        type=whole(),
+        metavar="J",
+        help="neuron, from 1; without it, rules of the network grown from samples",
+    )
+    parser.add_argument(
+        "--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)"
+    )
     about = "decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers"
     parser.add_argument("--check", metavar="RULE", help=about)
     most = {"type": whole(0, MOST_RULES), "default": 10, "help": "show at most N rules"}
@@ -139,7 +164,9 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
 
     asked = asked_among(options, ("check", "neuron", "label"))
     if len(asked) > 1:
-        raise UsageError(f"ask one thing, not --{' and --'.join('class' if name == 'label' else name for name in asked)}.")
+        raise UsageError(
+            f"ask one thing, not --{' and --'.join('class' if name == 'label' else name for name in asked)}."
+        )
     if options.output is not None and options.check is None:
         raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
     network = network_of(options.model)
@@ -147,7 +174,9 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         return _check_rule(options, screen, network)
     if options.neuron is None:
         return _show_book(options, screen, network)
-    sample = one_sample(options, network) if options.samples is not None or options.index is not None else None
+    sample = (
+        one_sample(options, network) if options.samples is not None or options.index is not None else None
+    )
     view = view_neuron(network, options.layer, options.neuron, limit=options.limit, sample=sample)
     return screen.say(str(view), view.data())
 
@@ -167,16 +196,33 @@ def _show_book(options: Namespace, screen: Screen, network: Any) -> int:
     label = None if options.label is None else class_number(network, options.label, "--class")
     X = samples_of(options, network)[0] if options.samples is not None or is_shipped(options.model) else None
     seconds = 30.0 if options.time_limit is None else options.time_limit
-    ask: dict[str, Any] = {"most": options.limit, "time_limit": seconds, "seed": options.seed, "notify": screen.progress}
+    ask: dict[str, Any] = {
+        "most": options.limit,
+        "time_limit": seconds,
+        "seed": options.seed,
+        "notify": screen.progress,
+    }
     book = announced(screen, lambda: reason.rulebook(network, label, X=X, **ask))
     return screen.say(str(book), book.data())
 
 
 COMMANDS: Commands = {
     "demo": (_demo, "walk through the paper's example and the shipped digits", ["sugenet demo"]),
-    "summary": (_summary, "count layers, parameters, constant and flipped neurons", ["sugenet summary digits"]),
-    "predict": (_predict, "classify samples", ["sugenet predict digits --index 7", "sugenet predict model.sugenet - < samples.csv"]),
-    "trace": (_trace, "show one sample's way through all layers", ["sugenet trace digits --index 7 --layer 1"]),
+    "summary": (
+        _summary,
+        "count layers, parameters, constant and flipped neurons",
+        ["sugenet summary digits"],
+    ),
+    "predict": (
+        _predict,
+        "classify samples",
+        ["sugenet predict digits --index 7", "sugenet predict model.sugenet - < samples.csv"],
+    ),
+    "trace": (
+        _trace,
+        "show one sample's way through all layers",
+        ["sugenet trace digits --index 7 --layer 1"],
+    ),
     "rules": (
         _rules,
         "print a neuron, or the network, as rules; check a rule",

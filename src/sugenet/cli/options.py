@@ -1,4 +1,6 @@
-"""The words that all commands share: each option is defined once, with one meaning; values are checked before work begins."""
+"""The words that all commands share: each option is defined once, with one meaning;
+values are checked before work begins.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ _FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz")
 MOST_THREADS = 1024
 
 
-# -- values ----------------------------------------------------------------------------------------------------------------------
+# -- values --------------------------------------------------------------------------------------------------
 
 
 def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -92,37 +94,59 @@ def _seconds(text: str) -> float:
     return value
 
 
-# -- the vocabulary --------------------------------------------------------------------------------------------------------------
+# -- the vocabulary ------------------------------------------------------------------------------------------
 
-_SAMPLES = "CSV, .npy, .npz or image file, - for CSV on standard input; without it the samples that a shipped model has"
+_SAMPLES = (
+    "CSV, .npy, .npz or image file, - for CSV on standard input; "
+    "without it the samples that a shipped model has"
+)
 _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "model": (("model",), {"metavar": "MODEL", "help": f"a .sugenet file, or a shipped model: {', '.join(SHIPPED)}"}),
+    "model": (
+        ("model",),
+        {"metavar": "MODEL", "help": f"a .sugenet file, or a shipped model: {', '.join(SHIPPED)}"},
+    ),
     "samples": (("samples",), {"metavar": "SAMPLES", "nargs": "?", "help": _SAMPLES}),
     "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "only sample number I, from 0"}),
     "target": (("--target",), {"metavar": "NAME", "help": "CSV column with the true class"}),
     "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
-    "output": (("-o", "--output"), {"metavar": "FILE", "help": "write the certificate to FILE, - for standard output"}),
-    "time_limit": (("--time-limit",), {"type": typed(_seconds), "metavar": "SECONDS", "help": "give what is known after this time"}),
-    "threads": (("--threads",), {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "threads; all cores unless given"}),
-    "seed": (("--seed",), {"type": whole(), "default": 0, "metavar": "N", "help": "seed of what is drawn at random"}),
+    "output": (
+        ("-o", "--output"),
+        {"metavar": "FILE", "help": "write the certificate to FILE, - for standard output"},
+    ),
+    "time_limit": (
+        ("--time-limit",),
+        {"type": typed(_seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
+    ),
+    "threads": (
+        ("--threads",),
+        {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "threads; all cores unless given"},
+    ),
+    "seed": (
+        ("--seed",),
+        {"type": whole(), "default": 0, "metavar": "N", "help": "seed of what is drawn at random"},
+    ),
     "json": (("--json",), {"action": "store_true", "help": "write JSON"}),
     "quiet": (("--quiet",), {"action": "store_true", "help": "no notes and no progress on standard error"}),
 }
 
 
 def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
-    """Give a command some of the shared arguments and options; `changes` may set a default, or say what N counts."""
+    """Give a command some of the shared arguments and options; `changes` may set a default,
+    or say what N counts.
+    """
     for name in names:
         flags, settings = _SHARED[name]
         parser.add_argument(*flags, **settings | changes.get(name, {}))
 
 
-# -- what they name --------------------------------------------------------------------------------------------------------------
+# -- what they name ------------------------------------------------------------------------------------------
 
 _MODELS = ("model", "source", "other", "agree")
 _TEXTS = ("samples", "certificate")
 _INPUTS = (*_MODELS, *_TEXTS, "data", "query")
-"""Options that name something to read: a model, which may be a shipped one; a text, which may come on standard input; or a file."""
+"""Options that name something to read: a model, which may be a shipped one; a text, which may come on
+standard input; or a file.
+"""
 
 
 def check_paths(options: argparse.Namespace) -> None:
@@ -139,7 +163,10 @@ def check_paths(options: argparse.Namespace) -> None:
         raise UsageError("standard input can be read only once. Give a file in place of one -.")
     for name, path in named:
         if path == "-" and name not in _TEXTS:
-            raise UsageError("standard input is read for samples and certificates only. Give the path of a file in place of -.")
+            raise UsageError(
+                "standard input is read for samples and certificates only. "
+                "Give the path of a file in place of -."
+            )
         if path is None or path == "-" or (name in _MODELS and is_shipped(path)) or os.path.exists(path):
             continue
         near = nearest(path, SHIPPED) if name in _MODELS and name != "source" else ""
@@ -163,14 +190,19 @@ def network_of(name: str) -> Network:
 
         return {"digits": data.digits, "breast_cancer": data.breast_cancer}[name]()
     if name.lower().endswith(_FOREIGN):
-        raise FileError(f"{name} is a network of another program. Convert it first: sugenet convert {quote(name)} -o model.sugenet")
+        raise FileError(
+            f"{name} is a network of another program. Convert it first: "
+            f"sugenet convert {quote(name)} -o model.sugenet"
+        )
     from sugenet.io import load
 
     return load(name)
 
 
 def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]:
-    """All raw samples that the options name, and their true classes if known; whether ``--index`` is one of them."""
+    """All raw samples that the options name, and their true classes if known;
+    whether ``--index`` is one of them.
+    """
     if options.samples is not None:
         from sugenet.io import read_samples
 
@@ -179,12 +211,17 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
         from sugenet import data
 
         if options.target is not None:
-            raise SugenetError(f"--target {options.target} names a column of a CSV file, but the shipped samples have their own classes.")
+            raise SugenetError(
+                f"--target {options.target} names a column of a CSV file, "
+                f"but the shipped samples have their own classes."
+            )
         X, truth = data.samples(options.model)
     else:
         raise SugenetError("no samples given. Name a CSV, .npy, .npz or image file after the model.")
     if options.index is not None and not 0 <= options.index < len(X):
-        raise SugenetError(f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0.")
+        raise SugenetError(
+            f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0."
+        )
     return X, truth
 
 

@@ -1,4 +1,6 @@
-"""What people see: answers on standard output, notes, progress and errors on standard error; colour and progress on terminals only."""
+"""What people see: answers on standard output, notes, progress and errors on standard error; colour and
+progress on terminals only.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Screen:
         self._in_progress = False
 
     def say(self, text: str, data: Any, *, beside: bool = False) -> int:
-        """Print an answer, as text or as JSON data; `beside` other output, on standard error. Returns exit code 0."""
+        """Print an answer, as text or as JSON data; `beside` other output, on standard error.
+
+        Returns exit code 0.
+        """
         if beside:
             self.tell(text)
         else:
@@ -37,7 +42,9 @@ class Screen:
         return 0
 
     def put(self, text: str) -> None:
-        """Print to standard output, as it is; what nobody reads any more, as behind head, is dropped, and the exit code stays."""
+        """Print to standard output, as it is; what nobody reads any more, as behind head, is dropped,
+        and the exit code stays.
+        """
         self.clear()
         try:
             print(text)
@@ -101,19 +108,26 @@ def columns() -> int:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break lines that are too long between words; what follows is set in by two more than the line. Rows of tables stay whole."""
+    """Break lines that are too long between words; what follows is set in by two more than the line.
+
+    Rows of tables stay whole.
+    """
     lines = []
     for line in text.splitlines():
         if len(line) <= width or len(_GAP.findall(line)) > 2:
             lines.append(line)
             continue
         indent = " " * (min(len(line) - len(line.lstrip()), width // 2) + 2)
-        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
     return "\n".join(lines)
 
 
 def _dressed(text: str, stream: TextIO | None) -> str:
-    """Text as a stream shall have it: wrapped where the width is known, verdicts in colour where there is colour."""
+    """Text as a stream shall have it: wrapped where the width is known,
+    verdicts in colour where there is colour.
+    """
     terminal = stream is not None and _is_terminal(stream)
     if terminal or os.environ.get("COLUMNS"):
         text = wrapped(text, columns())
@@ -130,7 +144,9 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _json(data: Any) -> str:
-    """JSON in letters that standard output can write: a letter spelled out by the stream would not be JSON."""
+    """JSON in letters that standard output can write: a letter spelled out by the stream
+    would not be JSON.
+    """
     written = json.dumps(data, indent=2, ensure_ascii=False)
     try:
         written.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

@@ -55,7 +55,9 @@ class Parser(argparse.ArgumentParser):
             known = [str(choice) for choice in action.choices]
             if isinstance(action, argparse._SubParsersAction):
                 self.error(f"there is no command {value}.{nearest(str(value), known)}")
-            raise argparse.ArgumentError(action, f"{value} is not one of {', '.join(known)}.{nearest(str(value), known)}")
+            raise argparse.ArgumentError(
+                action, f"{value} is not one of {', '.join(known)}.{nearest(str(value), known)}"
+            )
 
     def refuse(self, rest: Sequence[str]) -> NoReturn:
         """Raise a `UsageError` about arguments that nothing takes."""
@@ -74,7 +76,9 @@ class Parser(argparse.ArgumentParser):
         for action in positionals_of(self):
             name = _name(action)
             words.append(f"[{name}]" if action.nargs == "?" else name)
-        words += [f"{action.option_strings[0]} {_value(action)}" for action in options_of(self) if action.required]
+        words += [
+            f"{action.option_strings[0]} {_value(action)}" for action in options_of(self) if action.required
+        ]
         return f"usage: {' '.join(words)} [OPTIONS]\n"
 
     def format_help(self) -> str:
@@ -116,11 +120,19 @@ def _value(action: argparse.Action) -> str:
 
 def _entry(action: argparse.Action) -> str:
     """Name and help of one argument or option."""
-    left = f"{', '.join(action.option_strings)} {_value(action)}".rstrip() if action.option_strings else _name(action)
+    left = (
+        f"{', '.join(action.option_strings)} {_value(action)}".rstrip()
+        if action.option_strings
+        else _name(action)
+    )
     words = action.help or ""
     if action.choices is not None and not all(str(choice) in words for choice in action.choices):
         words += f": {', '.join(map(str, action.choices))}"
-    if action.default is not None and action.default is not False and action.default not in ([], argparse.SUPPRESS):
+    if (
+        action.default is not None
+        and action.default is not False
+        and action.default not in ([], argparse.SUPPRESS)
+    ):
         words += f" (default {action.default})"
     lines = textwrap.wrap(words, _width() - _LEFT)
     gap = " " * _LEFT
@@ -140,4 +152,6 @@ def _width() -> int:
 Run = Callable[[argparse.Namespace, Screen], int]
 """Does what the options ask, shows it, and returns the exit code."""
 Commands = dict[str, tuple[Callable[[Parser], Run], str, list[str]]]
-"""Commands by name: what gives the parser its options and returns what runs it, one line of help, examples."""
+"""Commands by name: what gives the parser its options and returns what runs it,
+one line of help, examples.
+"""

@@ -39,7 +39,7 @@ _OBJECTS = 32
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
-# -- why -------------------------------------------------------------------------------------------------------------------------
+# -- why -----------------------------------------------------------------------------------------------------
 
 
 def _why(parser: Parser) -> Run:
@@ -48,7 +48,9 @@ def _why(parser: Parser) -> Run:
     on_classes(parser)
     about = "subset: none can be left out; size: none smaller exists"
     parser.add_argument("--minimal", choices=["subset", "size"], default="subset", metavar="HOW", help=about)
-    parser.add_argument("-n", type=typed(how_many), default="1", metavar="N", help="how many reasons, shortest first; or all")
+    parser.add_argument(
+        "-n", type=typed(how_many), default="1", metavar="N", help="how many reasons, shortest first; or all"
+    )
     parser.add_argument("--chain", action="store_true", help="instead, the path through the layers as rules")
     give(parser, "limit", limit={"default": 12, "help": "with --chain, show at most N lines below each"})
     on_work(parser)
@@ -59,7 +61,9 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     check_region(options)
     idle = [*asked_among(options, (*REGIONS, "output")), *(["where"] if options.where else [])]
     if options.chain and idle:
-        raise UsageError(f"--chain follows the neurons for any input and has no certificate: leave out --{idle[0]}.")
+        raise UsageError(
+            f"--chain follows the neurons for any input and has no certificate: leave out --{idle[0]}."
+        )
     network = network_of(options.model)
     from sugenet import reason
 
@@ -67,16 +71,23 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     if options.chain:
         chain = reason.chain_of(network, x)
         return screen.say(chain.text(options.limit), chain.data())
-    ask = {"minimal": options.minimal, "n": options.n, "target": target_of(options, network), "ties": options.ties}
+    ask = {
+        "minimal": options.minimal,
+        "n": options.n,
+        "target": target_of(options, network),
+        "ties": options.ties,
+    }
     region = region_of(options, network)
     found = announced(screen, lambda: reason.why(network, x, region, **ask, **how(options, screen)))
-    keep_certificate(options, screen, found.reasons[0].certificate if found.reasons else None, "no reason was found")
+    keep_certificate(
+        options, screen, found.reasons[0].certificate if found.reasons else None, "no reason was found"
+    )
     screen.say(str(found), found.data(), beside=options.output == "-" and bool(found.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if found.reasons and found.reasons[0].status in wanted else 3
 
 
-# -- whatif ----------------------------------------------------------------------------------------------------------------------
+# -- whatif --------------------------------------------------------------------------------------------------
 
 
 def _whatif(parser: Parser) -> Run:
@@ -86,12 +97,30 @@ def _whatif(parser: Parser) -> Run:
     about = "what a change costs: L0, L1, L2, Linf or Hamming; L0 unless given"
     parser.add_argument("--cost", choices=costs, metavar="COST", help=about)
     about = "instead, FEATURE=P, the price of changing a feature; others stay"
-    parser.add_argument("--price", type=typed(_price), action="append", default=[], metavar="PRICE", help=about)
-    parser.add_argument("--keep", action="append", default=[], metavar="FEATURE", help="feature that must stay; may be repeated")
-    parser.add_argument("--where", action="append", default=[], metavar="LIMITS", help=f"{LIMITS}; only these may change")
+    parser.add_argument(
+        "--price", type=typed(_price), action="append", default=[], metavar="PRICE", help=about
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="FEATURE",
+        help="feature that must stay; may be repeated",
+    )
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="LIMITS", help=f"{LIMITS}; only these may change"
+    )
     parser.add_argument("--within", type=typed(number), metavar="COST", help="look no further than this cost")
-    parser.add_argument("-n", type=typed(how_many), default="1", metavar="N", help="how many, cheapest first; or all of least cost")
-    parser.add_argument("--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first")
+    parser.add_argument(
+        "-n",
+        type=typed(how_many),
+        default="1",
+        metavar="N",
+        help="how many, cheapest first; or all of least cost",
+    )
+    parser.add_argument(
+        "--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first"
+    )
     on_work(parser)
     return _ask_whatif
 
@@ -120,13 +149,15 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
         "engine": options.engine,
     }
     cost: Any = reason.Prices(options.price) if options.price else getattr(reason, options.cost or "L0")
-    answer = announced(screen, lambda: reason.whatif(network, x.tolist(), cost, **ask, **how(options, screen)))
+    answer = announced(
+        screen, lambda: reason.whatif(network, x.tolist(), cost, **ask, **how(options, screen))
+    )
     keep_certificate(options, screen, answer.certificate)
     screen.say(str(answer), answer.data(), beside=options.output == "-")
     return 3 if isinstance(answer, reason.OpenCounterfactual) else 0
 
 
-# -- verify ----------------------------------------------------------------------------------------------------------------------
+# -- verify --------------------------------------------------------------------------------------------------
 
 
 def _verify(parser: Parser) -> Run:
@@ -135,13 +166,19 @@ def _verify(parser: Parser) -> Run:
     group = parser.add_argument_group("or a claim about all inputs, or those of --where")
     group.add_argument("--always", metavar="CLASS", help="every input has this class")
     group.add_argument("--never", metavar="CLASS", help="no input has this class")
-    group.add_argument("--monotone", metavar="FEATURE", help="raising it never lowers the class, or never loses --to CLASS")
+    group.add_argument(
+        "--monotone", metavar="FEATURE", help="raising it never lowers the class, or never loses --to CLASS"
+    )
     group.add_argument("--falling", action="store_true", help="with --monotone, lowering it instead")
-    group.add_argument("--fair", metavar="FEATURES", help="the class does not depend on these, commas between them")
+    group.add_argument(
+        "--fair", metavar="FEATURES", help="the class does not depend on these, commas between them"
+    )
     group.add_argument("--agree", metavar="MODEL2", help="the other model gives the same classes")
     group.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
     on_classes(parser)
-    parser.add_argument("--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first")
+    parser.add_argument(
+        "--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first"
+    )
     about = "write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps"
     parser.add_argument("--export", metavar="FILE", help=about)
     on_work(parser)
@@ -153,7 +190,9 @@ def _check_question(options: Namespace) -> None:
     asked = asked_among(options, (*REGIONS, *_CLAIMS))
     if len(asked) > 1 or (not asked and not options.where):
         given = f"--{' and --'.join(asked)}" if asked else "none"
-        raise UsageError(f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.")
+        raise UsageError(
+            f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone."
+        )
     if asked and asked[0] in REGIONS:
         check_region(options)
     claim = next(iter(asked_among(options, _CLAIMS)), None)
@@ -205,15 +244,20 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
 
         problems, _ = reason.problems_of(network, question)
         if len(problems) != 1:
-            raise SugenetError(f"--export writes one box at a time, but the query has {len(problems)}. Split it, one file for each box.")
+            raise SugenetError(
+                f"--export writes one box at a time, but the query has {len(problems)}. Split it, "
+                f"one file for each box."
+            )
         export(problems[0], options.export)
-    answer = announced(screen, lambda: reason.verify(network, question, engine=options.engine, **how(options, screen)))
+    answer = announced(
+        screen, lambda: reason.verify(network, question, engine=options.engine, **how(options, screen))
+    )
     keep_certificate(options, screen, answer.certificate)
     screen.say(str(answer), answer.data(), beside=options.output == "-")
     return {reason.Proved: 0, reason.Refuted: 1, reason.Undecided: 3}[type(answer)]
 
 
-# -- count -----------------------------------------------------------------------------------------------------------------------
+# -- count ---------------------------------------------------------------------------------------------------
 
 
 def _count(parser: Parser) -> Run:
@@ -231,25 +275,36 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     from sugenet import reason
 
     x, region, where = None, None, None
-    around = [name for name in asked_among(options, REGIONS) if name != "anything"]  # such a region needs a sample
+    around = [
+        name for name in asked_among(options, REGIONS) if name != "anything"
+    ]  # such a region needs a sample
     if options.samples is not None or options.index is not None or around:
         x, region = one_sample(options, network).tolist(), region_of(options, network)
     else:
         where = limits_in(options.where, network) or None
-    answer = announced(screen, lambda: reason.count(network, x, region, where=where, method=options.method, **how(options, screen)))
+    answer = announced(
+        screen,
+        lambda: reason.count(network, x, region, where=where, method=options.method, **how(options, screen)),
+    )
     exact = isinstance(answer, reason.Counted)
     keep_certificate(options, screen, answer.certificate if exact else None, "not everything was counted")
     screen.say(str(answer), answer.data(), beside=options.output == "-" and exact)
     return 3 if isinstance(answer, reason.CountOpen) else 0
 
 
-# -- check -----------------------------------------------------------------------------------------------------------------------
+# -- check ---------------------------------------------------------------------------------------------------
 
 
 def _check(parser: Parser) -> Run:
-    parser.add_argument("certificate", metavar="CERTIFICATE", help="JSON file that -o of a question wrote, - for standard input")
+    parser.add_argument(
+        "certificate",
+        metavar="CERTIFICATE",
+        help="JSON file that -o of a question wrote, - for standard input",
+    )
     give(parser, "model")
-    parser.add_argument("other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two")
+    parser.add_argument(
+        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
+    )
     about = "give up after this time, with exit code 3"
     give(parser, "time_limit", time_limit={"default": 600, "help": about})
     about = "give up where more memory is needed, with exit code 3"
@@ -266,7 +321,10 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     certificate = read_json(options.certificate, memory // _OBJECTS)
     network, other = network_of(options.model), None if options.other is None else network_of(options.other)
     try:
-        said = announced(screen, lambda: check(certificate, network, other, time_limit=options.time_limit, memory_limit=memory))
+        said = announced(
+            screen,
+            lambda: check(certificate, network, other, time_limit=options.time_limit, memory_limit=memory),
+        )
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)
         words = str(error).replace("time_limit=", "--time-limit").replace("memory_limit=", "--memory-limit")
@@ -297,7 +355,11 @@ COMMANDS: Commands = {
             "sugenet verify breast_cancer --fair 'mean radius,mean area'",
         ],
     ),
-    "count": (_count, "count the inputs of each class in a region, exactly", ["sugenet count digits --index 7 --hamming 3"]),
+    "count": (
+        _count,
+        "count the inputs of each class in a region, exactly",
+        ["sugenet count digits --index 7 --hamming 3"],
+    ),
     "check": (
         _check,
         "check a certificate against a model",

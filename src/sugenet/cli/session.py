@@ -1,4 +1,6 @@
-"""One command from its words to its exit code: errors in one or two lines, output that nobody reads, a disk that is full."""
+"""One command from its words to its exit code: errors in one or two lines, output that nobody reads,
+a disk that is full.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def run(arguments: Sequence[str] | None) -> int:
         drop_output()
         return 0
     except MemoryError:
-        screen.complain("there is not enough memory for this. Give fewer samples at a time, or a smaller model.")
+        screen.complain(
+            "there is not enough memory for this. Give fewer samples at a time, or a smaller model."
+        )
     except RecursionError:
         screen.complain("the input is nested too deeply.")
     except OSError as error:

@@ -20,10 +20,11 @@ ModelName = Literal["digits", "breast_cancer"]
 
 
 def digits() -> Network:
-    """A network that reads handwritten digits of 8 x 8 pixels with values 0 to 16, each compared with 4, 8 and 12.
+    """A network that reads handwritten digits of 8 x 8 pixels with values 0 to 16,
+    each compared with 4, 8 and 12.
 
-    Trained on scikit-learn's copy of "Optical Recognition of Handwritten Digits" (E. Alpaydin, C. Kaynak, UCI Machine Learning
-    Repository, CC BY 4.0). The notes hold its accuracy on held-out images.
+    Trained on scikit-learn's copy of "Optical Recognition of Handwritten Digits" (E. Alpaydin, C. Kaynak, UCI
+    Machine Learning Repository, CC BY 4.0). The notes hold its accuracy on held-out images.
 
     Examples
     --------
@@ -37,10 +38,12 @@ def digits() -> Network:
 
 
 def breast_cancer() -> Network:
-    """A network that tells malignant from benign tumours by 30 measurements of cell nuclei, two cuts each. Not for medical use.
+    """A network that tells malignant from benign tumours by 30 measurements of cell nuclei, two cuts each.
 
-    Trained on "Breast Cancer Wisconsin (Diagnostic)" (W. Wolberg, O. Mangasarian, N. Street, W. Street, UCI Machine Learning
-    Repository, CC BY 4.0). The notes hold its accuracy on held-out samples.
+    Not for medical use.
+
+    Trained on "Breast Cancer Wisconsin (Diagnostic)" (W. Wolberg, O. Mangasarian, N. Street, W. Street, UCI
+    Machine Learning Repository, CC BY 4.0). The notes hold its accuracy on held-out samples.
 
     Examples
     --------
@@ -61,7 +64,9 @@ def samples(name: ModelName) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     ((359, 64), dtype('uint8'), [5, 9, 2, 4, 6])
     """
     _check(name)
-    with np.load(BytesIO((files("sugenet.data") / f"{name}_samples.npz").read_bytes()), allow_pickle=False) as arrays:
+    with np.load(
+        BytesIO((files("sugenet.data") / f"{name}_samples.npz").read_bytes()), allow_pickle=False
+    ) as arrays:
         return arrays["X"], arrays["y"].astype(np.int64)
 
 

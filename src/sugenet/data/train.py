@@ -1,8 +1,9 @@
 """Train the shipped networks again: ``python -m sugenet.data.train digits`` (or ``breast_cancer``).
 
-Needs PyTorch and scikit-learn, which brings the data. Split and seed are fixed. A fifth of the samples, of each class alike, is held out
-before anything is learned, cuts included; sizes and settings were chosen by their mean over five other random splits of the same data.
-With the same versions on the same kind of machine the same network comes out.
+Needs PyTorch and scikit-learn, which brings the data. Split and seed are fixed. A fifth of the samples, of
+each class alike, is held out before anything is learned, cuts included; sizes and settings were chosen by
+their mean over five other random splits of the same data. With the same versions on the same kind of machine
+the same network comes out.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ RECIPES = {
         hidden=(64,),
         settings=Settings(epochs=100, noise=0.05, sparsity=0.75, validation_share=0),
         encoder=_pixels,
-        credit="Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak, 1998, UCI Machine Learning Repository, "
-        "doi:10.24432/C50P49; the 1,797 images that scikit-learn ships",
+        credit="Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak, 1998, UCI Machine "
+        "Learning Repository, doi:10.24432/C50P49; the 1,797 images that scikit-learn ships",
     ),
     "breast_cancer": Recipe(
         "breast_cancer",
@@ -71,15 +72,18 @@ RECIPES = {
         hidden=(16,),
         settings=Settings(epochs=60, noise=0.05, sparsity=0.5, validation_share=0),
         encoder=_measurements,
-        credit="Breast Cancer Wisconsin (Diagnostic), W. Wolberg, O. Mangasarian, N. Street and W. Street, 1993, UCI Machine Learning "
-        "Repository, doi:10.24432/C5DW2B; the 569 samples that scikit-learn ships",
+        credit="Breast Cancer Wisconsin (Diagnostic), W. Wolberg, O. Mangasarian, N. Street and W. Street, "
+        "1993, UCI Machine Learning Repository, doi:10.24432/C5DW2B; the 569 samples that "
+        "scikit-learn ships",
     ),
 }
 """The shipped networks by name."""
 
 
 def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
-    """Train one network; write it and its held-out samples to a folder; return it with its held-out accuracy."""
+    """Train one network; write it and its held-out samples to a folder;
+    return it with its held-out accuracy.
+    """
     X, y, held, trained = _train_on_split(recipe, 0, recipe.settings, print_progress)
     right = int((trained.network.predict(X[held], engine="definition") == y[held]).sum())
     accuracy = right / int(held.sum())
@@ -87,7 +91,9 @@ def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
         "data": recipe.credit,
         "licence of the data": "CC BY 4.0",
         "held-out accuracy": f"{accuracy:.4f}",
-        "held-out samples": f"{right} of {int(held.sum())} right; {int((~held).sum())} others were trained on",
+        "held-out samples": (
+            f"{right} of {int(held.sum())} right; {int((~held).sum())} others were trained on"
+        ),
         "trained by": f"python -m sugenet.data.train {recipe.name}",
     }
     save(replace(trained.network, notes=notes), folder / f"{recipe.name}.sugenet")
@@ -96,16 +102,26 @@ def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
 
 
 def try_split(recipe: Recipe, split: int, settings: Settings) -> tuple[Trained, float]:
-    """Train on another random split of the same data, with these settings; nothing is written. Split 0 is the shipped network's."""
+    """Train on another random split of the same data, with these settings; nothing is written.
+
+    Split 0 is the shipped network's.
+    """
     X, y, held, trained = _train_on_split(recipe, split, settings, None)
     return trained, float((trained.network.predict(X[held]) == y[held]).mean())
 
 
 def main() -> None:
     """Train one of the networks and say how good it is."""
-    parser = argparse.ArgumentParser(prog="python -m sugenet.data.train", description="Train a shipped network again.")
+    parser = argparse.ArgumentParser(
+        prog="python -m sugenet.data.train", description="Train a shipped network again."
+    )
     parser.add_argument("name", choices=sorted(RECIPES))
-    parser.add_argument("--folder", type=Path, default=Path(__file__).parent, help="where to write; the package itself unless given")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(__file__).parent,
+        help="where to write; the package itself unless given",
+    )
     asked = parser.parse_args()
     trained, accuracy = make(RECIPES[asked.name], asked.folder)
     print(trained)
@@ -134,7 +150,9 @@ def _load(loader: str) -> Any:
     try:
         datasets = import_module("sklearn.datasets")
     except ImportError as error:
-        raise SugenetError(f"the data comes with scikit-learn, which cannot be imported ({error}): pip install scikit-learn.") from error
+        raise SugenetError(
+            f"the data comes with scikit-learn, which cannot be imported ({error}): pip install scikit-learn."
+        ) from error
     return getattr(datasets, loader)()
 
 

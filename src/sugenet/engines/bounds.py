@@ -1,7 +1,8 @@
 """Polarized bounds through all layers: what no allowed set of moves can change (DESIGN section 4).
 
-The first layer is bounded feature by feature, with the budget. Behind it an unknown neuron counts as both off and on, and with a budget
-it also counts *how many* can turn at once: a neuron is settled when not even the worst choice of that many carries it over its threshold.
+The first layer is bounded feature by feature, with the budget. Behind it an unknown neuron counts as both off
+and on, and with a budget it also counts *how many* can turn at once: a neuron is settled when not even the
+worst choice of that many carries it over its threshold.
 """
 
 from __future__ import annotations
@@ -35,8 +36,14 @@ def by_bounds(problem: Problem) -> Holds | Open:
     found = bound(problem)
     if not found.open_cases:
         return Holds("bounds", {"kind": "bounds"})
-    facts = {"unsettled": list(found.unsettled), "open_cases": len(found.open_cases), "cases": len(problem.goal.cases)}
-    return Open("bounds", f"bounds leave {len(found.open_cases)} of {len(problem.goal.cases)} cases open", facts)
+    facts = {
+        "unsettled": list(found.unsettled),
+        "open_cases": len(found.open_cases),
+        "cases": len(problem.goal.cases),
+    }
+    return Open(
+        "bounds", f"bounds leave {len(found.open_cases)} of {len(problem.goal.cases)} cases open", facts
+    )
 
 
 def bound(problem: Problem) -> Bounded:
@@ -56,16 +63,19 @@ def bound(problem: Problem) -> Bounded:
     high = _sums(weights, active, unknown, most)[1]
     possible = high >= least
     cases = tuple(
-        number for number, case in enumerate(problem.goal.members) if possible[list(case)].all() and not _contradict(weights, least, case)
+        number
+        for number, case in enumerate(problem.goal.members)
+        if possible[list(case)].all() and not _contradict(weights, least, case)
     )
     return Bounded(tuple(counts), cases)
 
 
 def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints, Ints]:
-    """Match counts of a layer, and the least and largest that they can be when at most `most` unknown inputs turn.
+    """Match counts of a layer, and the least and largest that they can be when at most `most`
+    unknown inputs turn.
 
-    A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and those that are off. Behind
-    them no turned input counts for more than the largest weight.
+    A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and
+    those that are off. Behind them no turned input counts for more than the largest weight.
     """
     here = layer.match_counts(active[None, :])[0]
     if isinstance(layer, DenseLayer):
@@ -80,7 +90,10 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
         return here, here - np.minimum(lost, most), here + np.minimum(won, most)
     assert isinstance(layer, ConvLayer)
     shape = layer.output_shape
-    plus, minus = (ConvLayer(part, layer.tau.reshape(shape), layer.window, layer.groups) for part in _parts(layer.weights))
+    plus, minus = (
+        ConvLayer(part, layer.tau.reshape(shape), layer.window, layer.groups)
+        for part in _parts(layer.weights)
+    )
     limit = most * int(np.abs(layer.weights).max(initial=0))
     lost, won = plus.sums(on)[0] + minus.sums(off)[0], plus.sums(off)[0] + minus.sums(on)[0]
     return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
@@ -101,19 +114,24 @@ def _contradict(weights: Ints, least: Ints, case: tuple[int, ...]) -> bool:
 
 
 def _sums(weights: Ints, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints]:
-    """Least and largest weighted sum of active inputs, when at most `most` of the unknown ones differ from what they are."""
+    """Least and largest weighted sum of active inputs, when at most `most` of the unknown ones differ
+    from what they are.
+    """
     here = weights @ active
     change = np.where(active, -weights, weights)[:, unknown]  # what turning an input adds
     if most < change.shape[1]:
         change = np.sort(change, axis=1)
-        return here + np.minimum(change[:, :most], 0).sum(axis=1), here + np.maximum(change[:, change.shape[1] - most :], 0).sum(axis=1)
+        return here + np.minimum(change[:, :most], 0).sum(axis=1), here + np.maximum(
+            change[:, change.shape[1] - most :], 0
+        ).sum(axis=1)
     return here + np.minimum(change, 0).sum(axis=1), here + np.maximum(change, 0).sum(axis=1)
 
 
 def turned_at_once(front: Front) -> int:
     """No allowed set of moves turns more first-layer neurons than this.
 
-    Each neuron needs its distance to the threshold; a set of moves brings at most what its features bring together to all of them.
+    Each neuron needs its distance to the threshold; a set of moves brings at most what its features bring
+    together to all of them.
     """
     fragile, near = len(front.fragile), front.neighbourhood
     if near.budget is None or not fragile:

@@ -1,7 +1,8 @@
 """The ladder of engines: each problem goes to the cheapest engine first, and what it leaves open to the next.
 
-Engines by name: ``bounds``, ``search`` (finds, never proves), ``flips`` (all sets of moves within the budget), ``exhaust`` (all
-combinations of few free features), ``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
+Engines by name: ``bounds``, ``search`` (finds, never proves), ``flips`` (all sets of moves within the
+budget), ``exhaust`` (all combinations of few free features), ``cdcl`` (our own solver with proof), and the
+solvers ``cpsat``, ``pysat``, ``exact``.
 """
 
 from __future__ import annotations
@@ -54,13 +55,20 @@ class Clock:
     start: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
-        given: list[tuple[str, Any, Any]] = [("time_limit", self.time_limit, Real), ("threads", self.threads, Integral)]
+        given: list[tuple[str, Any, Any]] = [
+            ("time_limit", self.time_limit, Real),
+            ("threads", self.threads, Integral),
+        ]
         for name, value, kinds in (*given, ("seed", self.seed, Integral)):
             if value is None and name != "seed":
                 continue
             least = {"threads": 1, "seed": 0}.get(name, -inf)
             if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
-                kind = "a number of seconds, or None" if name == "time_limit" else f"a whole number, at least {least}"
+                kind = (
+                    "a number of seconds, or None"
+                    if name == "time_limit"
+                    else f"a whole number, at least {least}"
+                )
                 raise QuestionError(f"{name}={value!r} must be {kind}.")
 
     def left(self) -> float | None:
@@ -108,7 +116,11 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
             return found
         clock.tell(f"{name}: {found.reason}")
         tried.append(found)
-    why = "the time was up" if clock.up() else "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
+    why = (
+        "the time was up"
+        if clock.up()
+        else "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
+    )
     return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, _facts(tried))
 
 
@@ -123,7 +135,9 @@ def _ladder(problem: Problem) -> list[tuple[str, Any]]:
     """Engines in the order in which they are worth a try."""
     sets, free = sets_within(problem.near), combinations_of(problem.near)
     steps: list[tuple[str, Any]] = [("bounds", _bounds)]
-    walks: list[tuple[float, float, str, Any]] = [(sets, _WALK_LATE, "flips", _flips)] if problem.near.budget is not None else []
+    walks: list[tuple[float, float, str, Any]] = (
+        [(sets, _WALK_LATE, "flips", _flips)] if problem.near.budget is not None else []
+    )
     walks.append((free, _EXHAUST_LATE, "exhaust", _exhaust))
     walks.sort(key=lambda walk: walk[0])
     count, most, name, run = walks[0]
@@ -148,9 +162,13 @@ def _tried(name: str, run: Any, problem: Problem, clock: Clock) -> Outcome:
 
 def _found(problem: Problem, moves: tuple[Move, ...], engine: str) -> Fails | Open:
     if not problem.near.admits(moves):
-        return Open(engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {})
+        return Open(
+            engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {}
+        )
     if not problem.replays(moves):
-        raise SoundnessError(f"{engine} gave the moves {moves}, which are no violation. Please report this input.")
+        raise SoundnessError(
+            f"{engine} gave the moves {moves}, which are no violation. Please report this input."
+        )
     return Fails(engine, problem.near.moved(moves))
 
 
@@ -160,8 +178,14 @@ def _bounds(problem: Problem, clock: Clock) -> Outcome:  # noqa: ARG001
 
 def _search(problem: Problem, clock: Clock) -> Outcome:
     few = min(sets_within(problem.near), combinations_of(problem.near)) <= _SETTLED
-    moves = search(problem.front, problem.goal, seed=clock.seed, restarts=4 if few else 16, light=False, stop=clock.up)
-    return Open("search", "local search found nothing", {}) if moves is None else _found(problem, moves, "search")
+    moves = search(
+        problem.front, problem.goal, seed=clock.seed, restarts=4 if few else 16, light=False, stop=clock.up
+    )
+    return (
+        Open("search", "local search found nothing", {})
+        if moves is None
+        else _found(problem, moves, "search")
+    )
 
 
 def _flips(problem: Problem, clock: Clock) -> Outcome:
@@ -178,7 +202,9 @@ def _flips(problem: Problem, clock: Clock) -> Outcome:
             return Open("flips", f"the time was up on the way to {level * problem.near.unit}", proved)
         if found.violation is not None:
             return _found(problem, found.violation, "flips")
-        clock.tell(f"flips: none of the {found.sets:,} changes up to {level * problem.near.unit} is a violation")
+        clock.tell(
+            f"flips: none of the {found.sets:,} changes up to {level * problem.near.unit} is a violation"
+        )
         record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
         proved = {"proved_up_to": str(level * problem.near.unit), "walk": record}
     return Holds("flips", record)
@@ -205,13 +231,19 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
     if problem.near.budget is not None and sets_within(problem.near) != combinations_of(problem.near):
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
     if combinations_of(problem.near) > _EXHAUST_LATE:
-        return Open("exhaust", f"there are {combinations_of(problem.near):.3g} combinations, too many to go through", {})
+        return Open(
+            "exhaust",
+            f"there are {combinations_of(problem.near):.3g} combinations, too many to go through",
+            {},
+        )
     found = exhaust(problem, threads=clock.threads, stop=clock.up)
     if found is None:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:
         return _found(problem, found.violation, "exhaust")
-    return Holds("exhaust", {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest})
+    return Holds(
+        "exhaust", {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
+    )
 
 
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
@@ -224,7 +256,9 @@ def _solver(name: str) -> Any:
     def run(problem: Problem, clock: Clock) -> Outcome:
         from sugenet.engines.outside import solver_named
 
-        found: Outcome = solver_named(name)(problem, time_limit=clock.left(), threads=clock.threads, seed=clock.seed, stop=clock.up)
+        found: Outcome = solver_named(name)(
+            problem, time_limit=clock.left(), threads=clock.threads, seed=clock.seed, stop=clock.up
+        )
         return found
 
     return run
@@ -243,13 +277,17 @@ ENGINES: dict[str, Any] = {
 
 
 def combinations_of(near: Neighbourhood) -> float:
-    """Number of ways to choose at most one move a feature, the budget aside; infinite where it is beyond floats."""
+    """Number of ways to choose at most one move a feature, the budget aside;
+    infinite where it is beyond floats.
+    """
     total = prod(moves.stop - moves.start + 1 for moves in near.places.values())
     return float(total) if total < 10**300 else inf
 
 
 def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
-    """Number of allowed sets of moves, the empty one included; where costs are finely divided, a little more."""
+    """Number of allowed sets of moves, the empty one included;
+    where costs are finely divided, a little more.
+    """
     limit = near.budget if budget is None else budget
     if limit is None:
         return combinations_of(near)

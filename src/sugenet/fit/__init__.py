@@ -1,4 +1,7 @@
-"""Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly. Importing this room does not import PyTorch."""
+"""Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly.
+
+Importing this room does not import PyTorch.
+"""
 
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder

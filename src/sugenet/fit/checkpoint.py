@@ -50,7 +50,9 @@ def check_place(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileError(f"checkpoint={str(path)!r}: there is no folder {str(path.parent)!r}. Make it first.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FileError(f"checkpoint={str(path)!r}: the folder {str(path.parent)!r} cannot be written to. Choose another.")
+        raise FileError(
+            f"checkpoint={str(path)!r}: the folder {str(path.parent)!r} cannot be written to. Choose another."
+        )
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -73,17 +75,25 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
         with suppress(OSError):
             unfinished.unlink()
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
-        raise FileError(f"the checkpoint {path} cannot be written: {reason}. The one before it, if any, is as it was.") from error
+        reason = (
+            error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
+        )
+        raise FileError(
+            f"the checkpoint {path} cannot be written: {reason}. The one before it, if any, is as it was."
+        ) from error
 
 
 def unreadable(path: Path, error: Exception) -> SugenetError:
     """What to say of a file that is no checkpoint, or a broken one."""
-    return SugenetError(f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another.")
+    return SugenetError(
+        f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
+    )
 
 
 def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
-    """Read a checkpoint, or return None where there is no file; nothing in the file is run (``weights_only=True``)."""
+    """Read a checkpoint, or return None where there is no file;
+    nothing in the file is run (``weights_only=True``).
+    """
     import torch
 
     if not path.exists():
@@ -94,18 +104,32 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
     except Exception as error:  # torch reports broken files in many ways
         raise unreadable(path, error) from error
     if not found:
-        raise SugenetError(f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, or give another.")
+        raise SugenetError(
+            f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, "
+            f"or give another."
+        )
     try:
         history = tuple(Epoch(**epoch) for epoch in content["history"])
-        saved = Checkpoint(content["mark"], history, content["module"], content["optimizer"], content["best"], int(content["best_epoch"]))
-        whole = 1 <= saved.best_epoch <= len(history) and all(epoch.number == at for at, epoch in enumerate(history, start=1))
+        saved = Checkpoint(
+            content["mark"],
+            history,
+            content["module"],
+            content["optimizer"],
+            content["best"],
+            int(content["best_epoch"]),
+        )
+        whole = 1 <= saved.best_epoch <= len(history) and all(
+            epoch.number == at for at, epoch in enumerate(history, start=1)
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise unreadable(path, error) from error
     if saved.mark != mark:
         raise SugenetError(
-            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, delete it, "
-            "or give another name to start anew."
+            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
+            "delete it, or give another name to start anew."
         )
     if not whole:
-        raise SugenetError(f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another.")
+        raise SugenetError(
+            f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another."
+        )
     return saved

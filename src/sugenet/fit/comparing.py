@@ -1,7 +1,9 @@
-"""The trained module and the exact network side by side, bit for bit: activity, match counts, scores and classes.
+"""The trained module and the exact network side by side, bit for bit: activity, match counts,
+scores and classes.
 
-Nothing here is compared with a tolerance. The module's sums are whole numbers and its logits are exact in float32 (see `fit.module`), so
-equal scores are true ties, and both sides give a tie to the lowest class number.
+Nothing here is compared with a tolerance. The module's sums are whole numbers and its logits are exact in
+float32 (see `fit.module`), so equal scores are true ties,
+and both sides give a tie to the lowest class number.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ class Comparison:
     def check(self) -> None:
         """Raise `SoundnessError` where anything differs."""
         if self.first is not None:
-            raise SoundnessError(f"{self.first} {self.differing} of {self.bits} values differ. Please report this network and input.")
+            raise SoundnessError(
+                f"{self.first} {self.differing} of {self.bits} values differ. "
+                f"Please report this network and input."
+            )
 
     def __str__(self) -> str:
         return f"{self.samples} samples, {self.bits} values compared, {self.differing} differ"
@@ -45,20 +50,30 @@ class Comparison:
 def compare(network: Network, module: BinaryModule, X: Any) -> Comparison:
     """Evaluate raw samples with both, and count the values that differ.
 
-    Compared are the activity of every hidden neuron, the match counts of the classes, their scores, and the predicted class.
+    Compared are the activity of every hidden neuron, the match counts of the classes, their scores,
+    and the predicted class.
     """
     array = network.encoder.rows(X)
     bits, differing, first = 0, 0, None
     for start in range(0, len(array), _CHUNK):
-        for place, (ours, theirs) in _pairs(network, module, network.inputs(array[start : start + _CHUNK])).items():
+        for place, (ours, theirs) in _pairs(
+            network, module, network.inputs(array[start : start + _CHUNK])
+        ).items():
             wrong = ours != theirs
             bits += wrong.size
             differing += int(wrong.sum())
             if first is None and wrong.any():
                 row, column = (int(index) for index in np.argwhere(wrong)[0])
-                spot = f"{place}, neuron {column + 1}" if place.startswith("layer") else f"{place} of class {column}"
+                spot = (
+                    f"{place}, neuron {column + 1}"
+                    if place.startswith("layer")
+                    else f"{place} of class {column}"
+                )
                 spot = f"the {place}" if place == "predicted class" else spot
-                first = f"{spot}: the network has {ours[row, column]}, the module {theirs[row, column]} on sample {start + row}."
+                first = (
+                    f"{spot}: the network has {ours[row, column]}, the module {theirs[row, column]} on "
+                    f"sample {start + row}."
+                )
     return Comparison(len(array), bits, differing, first)
 
 
@@ -71,7 +86,9 @@ def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
     return torch.from_numpy(inputs.astype(np.float32))
 
 
-def _pairs(network: Network, module: BinaryModule, inputs: npt.NDArray[Any]) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+def _pairs(
+    network: Network, module: BinaryModule, inputs: npt.NDArray[Any]
+) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     theirs = module.evaluate(tensor_of(inputs))
     pairs: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
     bits = inputs

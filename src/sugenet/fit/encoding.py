@@ -35,12 +35,14 @@ def learn_encoder(
     X
         Samples, one row each: numbers, booleans or texts; an object array may mix them, column by column.
     coding
-        ``"cuts"`` compares every number with `cuts` quantiles of its column (one is a threshold, more are a thermometer).
-        ``"bits"`` takes -1, 0 and +1 as they are. ``"integers"`` keeps whole numbers exactly, as levels from `low` to `high`
-        (0 to 255 for uint8 arrays, else the least and largest value seen, unless given).
-        ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts, texts one bit for each category.
+        ``"cuts"`` compares every number with `cuts` quantiles of its column (one is a threshold, more are a
+        thermometer). ``"bits"`` takes -1, 0 and +1 as they are. ``"integers"`` keeps whole numbers exactly,
+        as levels from `low` to `high` (0 to 255 for uint8 arrays, else the least and largest value seen,
+        unless given). ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts,
+        texts one bit for each category.
     cuts
-        Quantile cuts for each numeric feature. A column with few different values gets fewer, a constant one none.
+        Quantile cuts for each numeric feature. A column with few different values gets fewer,
+        a constant one none.
     names
         Names of the features; those of the columns of X, where it has such.
     low, high
@@ -58,33 +60,48 @@ def learn_encoder(
     columns = _columns(X)
     titles = [f"x{i}" for i in range(1, len(columns) + 1)] if known is None else known
     if len(titles) != len(columns):
-        raise EncodingError(f"{len(titles)} feature names for {len(columns)} features. Give one for each, or none.")
+        raise EncodingError(
+            f"{len(titles)} feature names for {len(columns)} features. Give one for each, or none."
+        )
     if coding not in get_args(CodingChoice):
-        raise EncodingError(f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}.")
+        raise EncodingError(
+            f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
+        )
     if isinstance(cuts, bool) or not isinstance(cuts, int) or cuts < 1:
         raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1.")
     if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
-    codings = [_code(column, title, coding, cuts, low, high) for column, title in zip(columns, titles, strict=True)]
+    codings = [
+        _code(column, title, coding, cuts, low, high) for column, title in zip(columns, titles, strict=True)
+    ]
     encoder = Encoder(codings, titles)
     if not encoder.width:
-        raise EncodingError("every feature is constant, so there is nothing to learn from. Check the columns of X.")
+        raise EncodingError(
+            "every feature is constant, so there is nothing to learn from. Check the columns of X."
+        )
     return encoder
 
 
 def reads_levels(encoder: Encoder) -> bool:
-    """Whether the first layer should read levels: every feature is a whole number with a cut at every step, and not just bits."""
+    """Whether the first layer should read levels: every feature is a whole number with a cut at every step,
+    and not just bits.
+    """
     whole = all(isinstance(coding, Steps) and coding.every_step for coding in encoder.codings)
     return whole and any(coding.width > 1 for coding in encoder.codings)
 
 
 def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     if array.ndim != 2 or not array.size:
-        raise EncodingError(f"X has shape {array.shape}, but one row for each sample and one column for each feature is needed.")
+        raise EncodingError(
+            f"X has shape {array.shape}, but one row for each sample and one column for each "
+            f"feature is needed."
+        )
     return [array[:, place] for place in range(array.shape[1])]
 
 
-def _code(column: npt.NDArray[Any], name: str, coding: CodingChoice, cuts: int, low: float, high: float) -> Coding:
+def _code(
+    column: npt.NDArray[Any], name: str, coding: CodingChoice, cuts: int, low: float, high: float
+) -> Coding:
     _refuse_missing(column, name)
     if coding == "bits":
         bit().read(column, name)  # says which value is not a bit
@@ -98,13 +115,18 @@ def _code(column: npt.NDArray[Any], name: str, coding: CodingChoice, cuts: int, 
         raise EncodingError(f"{name} needs numbers for coding={coding!r}, but holds {culprit!r}.") from None
     if not np.isfinite(numbers).all():
         row = int(np.argmax(~np.isfinite(numbers)))
-        raise EncodingError(f"{name} is {column.tolist()[row]!r} in sample {row}; only finite numbers can be cut.")
-    whole = column.dtype.kind in "biu" or (column.dtype == object and all(isinstance(value, int | np.integer) for value in column))
+        raise EncodingError(
+            f"{name} is {column.tolist()[row]!r} in sample {row}; only finite numbers can be cut."
+        )
+    whole = column.dtype.kind in "biu" or (
+        column.dtype == object and all(isinstance(value, int | np.integer) for value in column)
+    )
     for end, wrong in ((low, numbers < low), (high, numbers > high)):
         if wrong.any():
             row = int(np.argmax(wrong))
             raise EncodingError(
-                f"{name} is {column.tolist()[row]!r} in sample {row}, beyond {end:g}. Widen low and high, or mend the data."
+                f"{name} is {column.tolist()[row]!r} in sample {row}, beyond {end:g}. Widen low and high, "
+                f"or mend the data."
             )
     if coding == "integers":
         return _integers(numbers, name, low, high)
@@ -120,16 +142,25 @@ def _code(column: npt.NDArray[Any], name: str, coding: CodingChoice, cuts: int, 
 def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: float) -> Steps:
     if (numbers != np.floor(numbers)).any():
         row = int(np.argmax(numbers != np.floor(numbers)))
-        raise EncodingError(f"{name} is {numbers.tolist()[row]} in sample {row}, which is not whole. Use coding='cuts' for such numbers.")
+        raise EncodingError(
+            f"{name} is {numbers.tolist()[row]} in sample {row}, which is not whole. "
+            f"Use coding='cuts' for such numbers."
+        )
     least = int(numbers.min()) if low == -inf else int(low)
     largest = int(numbers.max()) if high == inf else int(high)
     if largest - least > 1 << 16:
-        raise EncodingError(f"{name} runs from {least} to {largest}: too many levels to keep each. Use coding='cuts'.")
+        raise EncodingError(
+            f"{name} runs from {least} to {largest}: too many levels to keep each. Use coding='cuts'."
+        )
     return integer(least, largest)
 
 
-def _quantile_cuts(numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.float64], cuts: int, whole: bool) -> list[float]:
-    """Numbers between neighbouring values, such that the shares of samples below come nearest to equal steps."""
+def _quantile_cuts(
+    numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.float64], cuts: int, whole: bool
+) -> list[float]:
+    """Numbers between neighbouring values, such that the shares of samples below come
+    nearest to equal steps.
+    """
     if len(seen) < 2:
         return []
     below = np.searchsorted(np.sort(numbers), seen[1:], side="left") / len(numbers)
@@ -153,14 +184,16 @@ def _categories(column: npt.NDArray[Any], name: str) -> OneHot:
     kinds = sorted(set(column.tolist()), key=str)
     if len(kinds) > _MOST_CATEGORIES:
         raise EncodingError(
-            f"{name} has {len(kinds)} different texts in {len(column)} samples: it looks like a name or a number for each sample. "
-            "Leave the column out, or group its values."
+            f"{name} has {len(kinds)} different texts in {len(column)} samples: it looks like a name or a "
+            "number for each sample. Leave the column out, or group its values."
         )
     return OneHot(tuple(kinds))
 
 
 def _is_text(column: npt.NDArray[Any]) -> bool:
-    return column.dtype.kind in "US" or (column.dtype == object and any(isinstance(value, str) for value in column))
+    return column.dtype.kind in "US" or (
+        column.dtype == object and any(isinstance(value, str) for value in column)
+    )
 
 
 def _all_bools(column: npt.NDArray[Any]) -> bool:
@@ -172,4 +205,6 @@ def _refuse_missing(column: npt.NDArray[Any], name: str) -> None:
         return
     for row, value in enumerate(column.tolist()):
         if value is None or (isinstance(value, float) and isnan(value)):
-            raise EncodingError(f"{name} has no value in sample {row}. Fill it in, or remove the sample: nothing is guessed.")
+            raise EncodingError(
+                f"{name} has no value in sample {row}. Fill it in, or remove the sample: nothing is guessed."
+            )

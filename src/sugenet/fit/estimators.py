@@ -1,6 +1,7 @@
 """Binarized networks as scikit-learn estimators: trained by `train`, answered by the exact packed network.
 
-``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` needs PyTorch; a fitted classifier predicts without it.
+``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` needs PyTorch; a fitted
+classifier predicts without it.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     Notes
     -----
-    Numbers and booleans are taken, and texts as categories; a category that training did not show is refused by name. There are no weights
-    of samples or classes.
+    Numbers and booleans are taken, and texts as categories; a category that training did not show is refused
+    by name. There are no weights of samples or classes.
 
     Examples
     --------
@@ -121,7 +122,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         network
             Any network.
         classes
-            What `predict` answers for each class. Unless given, the names of the network's classes; whole numbers where all are such.
+            What `predict` answers for each class. Unless given, the names of the network's classes; whole
+            numbers where all are such.
 
         Examples
         --------
@@ -131,7 +133,10 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         (array([0, 1]), array([0, 1]))
         """
         if not isinstance(network, Network):
-            raise SugenetError(f"network is a {type(network).__name__}, but a Network is needed; sugenet.load reads one from a file.")
+            raise SugenetError(
+                f"network is a {type(network).__name__}, but a Network is needed; "
+                f"sugenet.load reads one from a file."
+            )
         kinds = _named(network.classes) if classes is None else np.asarray(list(classes))
         if len(kinds) != len(network.classes):
             raise SugenetError(f"{len(kinds)} classes are given, but the network has {len(network.classes)}.")
@@ -154,13 +159,19 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_classification_targets(labels)
         kinds, numbers = np.unique(labels, return_inverse=True)
         if len(kinds) < 2:
-            raise EncodingError(f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed.")
+            raise EncodingError(
+                f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed."
+            )
         names = column_names(X)
         if self.encoder is not None and names is not None and names != list(self.encoder.names):
             self.encoder.rows(X)  # says which names are wrong
-            raise EncodingError("the columns of X are not in the order of the encoder's features. Put them in that order.")
+            raise EncodingError(
+                "the columns of X are not in the order of the encoder's features. Put them in that order."
+            )
         encoder = encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
-        trained = train(table, numbers, self.hidden, encoder=encoder, classes=kinds.tolist(), settings=self._settings())
+        trained = train(
+            table, numbers, self.hidden, encoder=encoder, classes=kinds.tolist(), settings=self._settings()
+        )
         return self._keep(trained.network, kinds, trained.history)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -174,7 +185,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self.network_.probability(table)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Scores of the classes, or of two classes the second's minus the first's; exact for networks that `fit` made."""
+        """Scores of the classes, or of two classes the second's minus the first's;
+        exact for networks that `fit` made.
+        """
         table = self._read(X)
         logits = self.network_.logits(table)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
@@ -197,9 +210,22 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _settings(self) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        names = ("epochs", "batch", "rate", "validation_share", "patience", "smoothing", "noise", "sparsity", "tau_decay", "tau_goal")
+        names = (
+            "epochs",
+            "batch",
+            "rate",
+            "validation_share",
+            "patience",
+            "smoothing",
+            "noise",
+            "sparsity",
+            "tau_decay",
+            "tau_goal",
+        )
         values = {name: getattr(self, name) for name in names}
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
+        }
         return Settings(seed=seed, **plain)
 
 

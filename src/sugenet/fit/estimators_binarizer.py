@@ -1,7 +1,8 @@
 """Raw features to bits as a scikit-learn transformer, and the encoder that it learns.
 
-scikit-learn hands over folds of the data, so a value that a fold did not show must still be read: numbers are only compared with cuts, and
-nothing is concluded from the values seen (as `learn_encoder` may, which sees all of them). Only categories and exact integers are closed.
+scikit-learn hands over folds of the data, so a value that a fold did not show must still be read: numbers are
+only compared with cuts, and nothing is concluded from the values seen (as `learn_encoder` may, which sees all
+of them). Only categories and exact integers are closed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ try:
     from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data  # type: ignore[import-untyped]
 except ImportError as error:
     raise ImportError(
-        f'sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it with: pip install "sugenet[sklearn]".'
+        f"sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it with: "
+        f'pip install "sugenet[sklearn]".'
     ) from error
 
 __all__ = ["FeatureBinarizer", "column_names", "encoder_of", "read_features"]
@@ -40,11 +42,13 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     Parameters
     ----------
     cuts
-        How many cuts each number gets, at quantiles of the training data; or the cuts themselves, rising: one list for all
-        features, or a list of lists, one for each. Bit t of a feature is on iff its value is at least cut t (a thermometer).
+        How many cuts each number gets, at quantiles of the training data; or the cuts themselves, rising: one
+        list for all features, or a list of lists, one for each. Bit t of a feature is on iff its value is at
+        least cut t (a thermometer).
     coding
-        ``"auto"`` gives numbers cuts, texts one bit for each category, booleans one bit. ``"cuts"`` takes numbers alone, ``"bits"``
-        takes -1, 0 and +1 as they are, and ``"integers"`` gives whole numbers a cut at every step from the least to the largest seen.
+        ``"auto"`` gives numbers cuts, texts one bit for each category, booleans one bit. ``"cuts"`` takes
+        numbers alone, ``"bits"`` takes -1, 0 and +1 as they are, and ``"integers"`` gives whole numbers a cut
+        at every step from the least to the largest seen.
 
     Attributes
     ----------
@@ -77,7 +81,9 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
         table = read_features(self, X, fit=True)
         self.encoder_ = encoder_of(table, self.coding, self.cuts, column_names(X))
         self._ends = [
-            (float(np.min(table[:, i])), float(np.max(table[:, i]))) if isinstance(coding, Steps) else (0.0, 0.0)
+            (float(np.min(table[:, i])), float(np.max(table[:, i])))
+            if isinstance(coding, Steps)
+            else (0.0, 0.0)
             for i, coding in enumerate(self.encoder_.codings)
         ]
         return self
@@ -90,17 +96,21 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     def inverse_transform(self, X: Any) -> _Table:
         """Raw values that have these bits: the category, or for a number the middle between its cuts.
 
-        Below the first cut stands the least value seen in training, above the last one the largest, where they lie there.
-        Bits that no raw value has, such as two categories at once, are refused.
+        Below the first cut stands the least value seen in training, above the last one the largest, where
+        they lie there. Bits that no raw value has, such as two categories at once, are refused.
         """
         check_is_fitted(self)
         bits = np.asarray(X)
         if bits.ndim != 2 or bits.shape[1] != self.encoder_.width:
-            raise EncodingError(f"X has shape {bits.shape}, but bits of shape (samples, {self.encoder_.width}) are needed.")
+            raise EncodingError(
+                f"X has shape {bits.shape}, but bits of shape (samples, {self.encoder_.width}) are needed."
+            )
         on, columns = bits > 0, []
         for i, coding in enumerate(self.encoder_.codings):
             group = self.encoder_.group(i)
-            columns.append(_values(on[:, group.start : group.stop], coding, self.encoder_.names[i], self._ends[i]))
+            columns.append(
+                _values(on[:, group.start : group.stop], coding, self.encoder_.names[i], self._ends[i])
+            )
         numeric = all(isinstance(coding, Steps) for coding in self.encoder_.codings)
         out: _Table = np.empty((len(bits), len(columns)), dtype=np.float64 if numeric else object)
         for i, column in enumerate(columns):
@@ -122,16 +132,20 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
         return tags
 
 
-def read_features(estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None) -> Any:
+def read_features(
+    estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None
+) -> Any:
     """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
 
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in another order. Where it was fitted
-    without names, columns must be those of `names`; without these scikit-learn warns and takes them as they come, as its checks demand
-    of transformers.
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in
+    another order. Where it was fitted without names, columns must be those of `names`; without these
+    scikit-learn warns and takes them as they come, as its checks demand of transformers.
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
-    if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":  # a list that mixes numbers and texts stays mixed
+    if (
+        isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US"
+    ):  # a list that mixes numbers and texts stays mixed
         X = np.array(X, dtype=object)
     least = 2 if fit else 1
     if y is None:
@@ -145,11 +159,17 @@ def column_names(X: Any) -> list[str] | None:
     return named_rows(X)[1] if hasattr(X, "columns") else None
 
 
-def encoder_of(table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None) -> Encoder:
+def encoder_of(
+    table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
+) -> Encoder:
     """Learn an encoder column by column, from what `read_features` gives."""
     if coding not in get_args(CodingChoice):
-        raise SugenetError(f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}.")
-    titles = [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
+        raise SugenetError(
+            f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
+        )
+    titles = (
+        [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
+    )
     given = _given_cuts(cuts, table.shape[1])
     if coding in ("bits", "integers"):
         return learn_encoder(table, coding=coding, names=titles)
@@ -165,10 +185,16 @@ def encoder_of(table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[o
         else:
             numbers = _floats(column, title)[:, None]
             constant = (numbers == numbers[0]).all()  # a feature that says nothing gets no bit
-            codings += [unused()] if constant else learn_encoder(numbers, coding="cuts", cuts=int(cuts), names=[title]).codings
+            codings += (
+                [unused()]
+                if constant
+                else learn_encoder(numbers, coding="cuts", cuts=int(cuts), names=[title]).codings
+            )
     encoder = Encoder(codings, titles)
     if not encoder.width:
-        raise EncodingError("every feature is constant, so there is nothing to learn from. Check the columns of X.")
+        raise EncodingError(
+            "every feature is constant, so there is nothing to learn from. Check the columns of X."
+        )
     return encoder
 
 
@@ -192,7 +218,9 @@ def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
     except TypeError as error:
         raise TypeError(f"{name} cannot be read: {error}. Give numbers, or texts for categories.") from error
     except ValueError as error:
-        raise EncodingError(f"{name} needs numbers, but {error}. Texts are for columns of categories.") from error
+        raise EncodingError(
+            f"{name} needs numbers, but {error}. Texts are for columns of categories."
+        ) from error
 
 
 def _given_cuts(cuts: Any, features: int) -> list[list[float]] | None:
@@ -204,25 +232,41 @@ def _given_cuts(cuts: Any, features: int) -> list[list[float]] | None:
     rows = list(cuts)
     several = [isinstance(row, Iterable) for row in rows]
     if any(several) and (len(rows) != features or not all(several)):
-        raise SugenetError(f"cuts holds {len(rows)} entries for {features} features. Give one list for each feature, or one for all.")
+        raise SugenetError(
+            f"cuts holds {len(rows)} entries for {features} features. "
+            f"Give one list for each feature, or one for all."
+        )
     try:
-        return [[float(cut) for cut in row] for row in rows] if any(several) else [[float(cut) for cut in rows]] * features
+        return (
+            [[float(cut) for cut in row] for row in rows]
+            if any(several)
+            else [[float(cut) for cut in rows]] * features
+        )
     except (TypeError, ValueError) as error:
         raise SugenetError(f"cuts={cuts!r} holds what is no number ({error}).") from error
 
 
 def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[float, float]) -> list[Any]:
     """Raw values of a feature by its bits."""
-    known = {coding.bits(state).tobytes(): _value(coding, state, ends) for state in range(coding.states) if coding.reachable(state)}
+    known = {
+        coding.bits(state).tobytes(): _value(coding, state, ends)
+        for state in range(coding.states)
+        if coding.reachable(state)
+    }
     for row, group in enumerate(on):
         if group.tobytes() not in known:
             shown = "".join("1" if one else "0" for one in group)
-            raise EncodingError(f"the bits {shown} of {name} in sample {row} belong to no value. Give bits that transform made.")
+            raise EncodingError(
+                f"the bits {shown} of {name} in sample {row} belong to no value. "
+                f"Give bits that transform made."
+            )
     return [known[group.tobytes()] for group in on]
 
 
 def _value(coding: Coding, state: int, ends: tuple[float, float]) -> Any:
-    """A raw value of a state: in an open interval the end of the training data where it lies there, else the middle."""
+    """A raw value of a state: in an open interval the end of the training data where it lies
+    there, else the middle.
+    """
     if isinstance(coding, OneHot):
         return coding.categories[state]
     interval = coding.interval(state)

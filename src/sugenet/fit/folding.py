@@ -1,4 +1,6 @@
-"""From the trained module to the exact network: its own batch norm is asked for the sign at every sum that can occur."""
+"""From the trained module to the exact network: its own batch norm is asked for the sign at every
+sum that can occur.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,21 @@ __all__ = ["network_of"]
 
 
 def network_of(
-    module: BinaryModule, encoder: Encoder, classes: Iterable[object] | None = None, notes: Mapping[str, str] | None = None
+    module: BinaryModule,
+    encoder: Encoder,
+    classes: Iterable[object] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Network:
     """The network that answers bit for bit as the module does after training."""
     levels = module.depth > 0 and reads_levels(encoder)
     layers: list[Layer] = []
     for number in range(module.depth):
         tops = encoder.tops if number == 0 and levels else None
-        layers.append(_dense(module, number) if tops is None else _levels(module, number, np.array(tops, dtype=np.int64)))
+        layers.append(
+            _dense(module, number)
+            if tops is None
+            else _levels(module, number, np.array(tops, dtype=np.int64))
+        )
     unit = Fraction(module.unit)
     votes = [Fraction(round(bias * BIAS_GRID), BIAS_GRID) for bias in module.biases().tolist()]
     head = Head(_whole(module.weights(module.depth)), bias=[unit * vote for vote in votes], scale=unit)
@@ -36,7 +45,9 @@ def _dense(module: BinaryModule, number: int) -> DenseLayer:
 
 
 def _levels(module: BinaryModule, number: int, tops: Ints) -> LevelLayer:
-    """Find each threshold by halving: batch norm rises with the sum, since subtraction, product and addition round monotonically."""
+    """Find each threshold by halving: batch norm rises with the sum, since subtraction, product and addition
+    round monotonically.
+    """
     weights = _whole(module.weights(number))
     least = np.minimum(weights, 0) @ tops  # the sum at match count 0
     low = np.zeros(len(weights), np.int64)
@@ -44,7 +55,10 @@ def _levels(module: BinaryModule, number: int, tops: Ints) -> LevelLayer:
     while (low < high).any():
         middle = (low + high) // 2
         active = _normed(module, number, (least + middle)[None, :])[0] >= 0
-        low, high = np.where((low < high) & ~active, middle + 1, low), np.where((low < high) & active, middle, high)
+        low, high = (
+            np.where((low < high) & ~active, middle + 1, low),
+            np.where((low < high) & active, middle, high),
+        )
     return LevelLayer(weights, low, tops)
 
 

@@ -48,7 +48,9 @@ class Outcome:
 
 
 def generator_of(seed: int, part: int) -> Generator:
-    """Random numbers of one part of a run: 0 for the start, e for epoch e. A resumed epoch draws the same ones."""
+    """Random numbers of one part of a run: 0 for the start, e for epoch e.
+    A resumed epoch draws the same ones.
+    """
     import torch
 
     return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, part]).generate_state(1)[0]))
@@ -65,7 +67,8 @@ def run(
 ) -> Outcome:
     """Train `module` in place, and leave in it the best epoch.
 
-    Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep, and it is passed on.
+    Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
+    and it is passed on.
     """
     from torch.optim import Adam
 
@@ -87,10 +90,17 @@ def run(
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
             history.append(epoch)
-            if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):  # of equals the later
+            if best_epoch == 0 or _rank(epoch, settings) >= _rank(
+                history[best_epoch - 1], settings
+            ):  # of equals the later
                 best, best_epoch = module.state(), epoch.number
             if checkpoint is not None:
-                write_checkpoint(checkpoint, Checkpoint(mark, tuple(history), module.state(), optimizer.state_dict(), best, best_epoch))
+                write_checkpoint(
+                    checkpoint,
+                    Checkpoint(
+                        mark, tuple(history), module.state(), optimizer.state_dict(), best, best_epoch
+                    ),
+                )
             if progress is not None:
                 progress(epoch)
     except KeyboardInterrupt:
@@ -105,26 +115,41 @@ def run(
 
 
 def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
-    """Epochs compare by this: first those that have reached the sparsity asked for, then by validation accuracy."""
+    """Epochs compare by this: first those that have reached the sparsity asked for,
+    then by validation accuracy.
+    """
     return _sparsity(epoch.number, settings) == settings.sparsity, epoch.validation or 0.0
 
 
 def _sparsity(number: int, settings: Settings) -> float:
-    """Share of zero weights in an epoch: it grows to its goal, fast at first, over the first half of the run."""
+    """Share of zero weights in an epoch: it grows to its goal, fast at first,
+    over the first half of the run.
+    """
     done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
-    return settings.sparsity if done >= 1 or number == settings.epochs else settings.sparsity * (1 - (1 - done) ** 3)
+    return (
+        settings.sparsity
+        if done >= 1 or number == settings.epochs
+        else settings.sparsity * (1 - (1 - done) ** 3)
+    )
 
 
 def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
     if settings.patience is None or not history or history[-1].validation is None:
         return False
     best = _rank(history[best_epoch - 1], settings)
-    risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)  # standing still is not rising
+    risen = next(
+        epoch.number for epoch in history if _rank(epoch, settings) == best
+    )  # standing still is not rising
     return best[0] and len(history) - risen >= settings.patience
 
 
 def _one_epoch(
-    module: BinaryModule, optimizer: Adam, training: Samples, validation: Samples | None, settings: Settings, number: int
+    module: BinaryModule,
+    optimizer: Adam,
+    training: Samples,
+    validation: Samples | None,
+    settings: Settings,
+    number: int,
 ) -> Epoch:
     import torch
     from torch.nn.functional import cross_entropy

@@ -1,12 +1,14 @@
-"""The network while it learns, in PyTorch: latent real weights behind signs, batch norm in front of every sign.
+"""The network while it learns, in PyTorch: latent real weights behind signs,
+batch norm in front of every sign.
 
-Forwards, weights and activities are exactly -1, 0 and +1; backwards, signs let gradients through (the straight-through estimator of
-Courbariaux and Hubara, 2016). Everything that is evaluated after training is exact or correctly rounded, so that no answer depends on the
-order of additions, the batch or the machine:
+Forwards, weights and activities are exactly -1, 0 and +1; backwards, signs let gradients through (the
+straight-through estimator of Courbariaux and Hubara, 2016). Everything that is evaluated after training is
+exact or correctly rounded, so that no answer depends on the order of additions, the batch or the machine:
 
 - sums are integers below 2^24, exact in float32 in any order;
 - batch norm is ``(s - mean) * slope + beta`` in three single operations, each rounded once, as IEEE 754 says;
-- logits are ``unit * (s + b)`` with `unit` a power of two and b on a grid of 1/8: exact in float32, ties included.
+- logits are ``unit * (s + b)`` with `unit` a power of two and b on a grid of 1/8:
+  exact in float32, ties included.
 """
 
 from __future__ import annotations
@@ -80,11 +82,16 @@ class BinaryModule:
 
     @classmethod
     def start(cls, sizes: Sequence[int], generator: Generator, top: int = 1) -> BinaryModule:
-        """Random weights for layers of these sizes, inputs first and classes last; `top` is the largest input."""
+        """Random weights for layers of these sizes, inputs first and classes last;
+        `top` is the largest input.
+        """
         import torch
 
         if max(*sizes[:-1], top * sizes[0]) > _LARGEST_SUM:
-            raise SugenetError(f"layers of {sizes} inputs up to {top} give sums beyond 2^20, which float32 training cannot hold exactly.")
+            raise SugenetError(
+                f"layers of {sizes} inputs up to {top} give sums beyond 2^20, "
+                f"which float32 training cannot hold exactly."
+            )
         shapes = list(pairwise(sizes))
         hidden = sizes[1:-1]
         return cls(
@@ -117,7 +124,10 @@ class BinaryModule:
         return torch.round(self.bias.detach() * BIAS_GRID) / BIAS_GRID
 
     def norm(self, layer: int, sums: Tensor) -> Tensor:
-        """Batch norm of a hidden layer with its stored mean and variance; its sign is the activity. Rises with the sum."""
+        """Batch norm of a hidden layer with its stored mean and variance; its sign is the activity.
+
+        Rises with the sum.
+        """
         import torch
 
         slope = 1.0 / torch.sqrt(self.var[layer] + _EPS)
@@ -136,23 +146,36 @@ class BinaryModule:
             return Evaluation(active, sums, self.unit * (sums + self.biases()))
 
     def learn_from(self, inputs: Tensor) -> Tensor:
-        """Logits of a training batch, through which gradients flow; batch norm sees the batch and updates its averages."""
+        """Logits of a training batch, through which gradients flow;
+        batch norm sees the batch and updates its averages.
+        """
         from torch.nn.functional import batch_norm
 
         for layer in range(self.depth):
-            weights = _straight_through(self.weights(layer), self.latent[layer])  # pruned weights learn too, and may come back
+            weights = _straight_through(
+                self.weights(layer), self.latent[layer]
+            )  # pruned weights learn too, and may come back
             normed = batch_norm(
-                inputs @ weights.T, self.mean[layer], self.var[layer], None, self.beta[layer], training=True, momentum=_MOMENTUM, eps=_EPS
+                inputs @ weights.T,
+                self.mean[layer],
+                self.var[layer],
+                None,
+                self.beta[layer],
+                training=True,
+                momentum=_MOMENTUM,
+                eps=_EPS,
             )
             inputs = _straight_through(sign(normed), normed.clamp(-1, 1))
         weights = _straight_through(self.weights(self.depth), self.latent[-1])
         return self.unit * (inputs @ weights.T + _straight_through(self.biases(), self.bias))
 
     def bound_excess(self, goal: int, top: int = 1) -> Tensor:
-        """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on average over all neurons.
+        """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on
+        average over all neurons.
 
-        The idea is the cardinality bound decay of Jia and Rinard, "Efficient Exact Verification of Binarized Neural Networks" (2020):
-        solvers propagate sooner through a neuron that few literals decide. Only beta feels it, not the weights.
+        The idea is the cardinality bound decay of Jia and Rinard, "Efficient Exact Verification of Binarized
+        Neural Networks" (2020): solvers propagate sooner through a neuron that few literals decide. Only beta
+        feels it, not the weights.
         """
         import torch
 
@@ -161,7 +184,9 @@ class BinaryModule:
             rows = self.weights(layer)
             size = rows.abs().sum(dim=1)
             theta = self.mean[layer] - self.beta[layer] * torch.sqrt(self.var[layer] + _EPS)
-            if layer == 0 and top > 1:  # levels 0..top: the match count is the sum and what negative weights leave to the top
+            if (
+                layer == 0 and top > 1
+            ):  # levels 0..top: the match count is the sum and what negative weights leave to the top
                 size, tau = size * top, theta - rows.clamp(max=0).sum(dim=1) * top
             else:
                 tau = (theta + size) / 2
@@ -186,14 +211,28 @@ class BinaryModule:
 
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""
-        groups = {"latent": self.latent, "kept": self.kept, "beta": self.beta, "mean": self.mean, "var": self.var, "bias": [self.bias]}
+        groups = {
+            "latent": self.latent,
+            "kept": self.kept,
+            "beta": self.beta,
+            "mean": self.mean,
+            "var": self.var,
+            "bias": [self.bias],
+        }
         return {name: [tensor.detach().clone() for tensor in tensors] for name, tensors in groups.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the values of a state."""
         import torch
 
-        own = {"latent": self.latent, "kept": self.kept, "beta": self.beta, "mean": self.mean, "var": self.var, "bias": [self.bias]}
+        own = {
+            "latent": self.latent,
+            "kept": self.kept,
+            "beta": self.beta,
+            "mean": self.mean,
+            "var": self.var,
+            "bias": [self.bias],
+        }
         with torch.no_grad():
             for name, tensors in own.items():
                 for tensor, value in zip(tensors, state[name], strict=True):

@@ -10,7 +10,9 @@ __all__ = ["Epoch", "end_progress", "print_progress"]
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None without held-out samples."""
+    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
+    without held-out samples.
+    """
 
     number: int
     total: int
@@ -20,7 +22,9 @@ class Epoch:
 
     def __str__(self) -> str:
         held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
-        return f"epoch {self.number}/{self.total}: loss {self.loss:.4f}, training {self.training:.2%}{held_out}"
+        return (
+            f"epoch {self.number}/{self.total}: loss {self.loss:.4f}, training {self.training:.2%}{held_out}"
+        )
 
 
 def print_progress(epoch: Epoch) -> None:

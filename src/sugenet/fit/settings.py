@@ -36,14 +36,16 @@ class Settings:
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
-        Share of the weights of every hidden neuron that are 0. Balanced: all neurons of a layer keep the same number of inputs.
+        Share of the weights of every hidden neuron that are 0. Balanced:
+        all neurons of a layer keep the same number of inputs.
     tau_decay
-        Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to be decided the
-        rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
+        Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to
+        be decided the rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
     tau_goal
         The bound that is low enough.
     threads
-        Threads of PyTorch. Small layers gain little from more than one, and the order of additions in gradients depends on it.
+        Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
+        gradients depends on it.
 
     Examples
     --------
@@ -110,6 +112,7 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError as error:
         raise SugenetError(
-            f'training needs PyTorch, which cannot be imported ({error}). Install it with: pip install "sugenet[train]". '
+            f"training needs PyTorch, which cannot be imported ({error}). Install it with: "
+            f'pip install "sugenet[train]". '
             "Using a trained network does not need it."
         ) from error

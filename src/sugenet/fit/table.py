@@ -39,15 +39,22 @@ class Table:
     classes: tuple[str, ...]
 
     def __str__(self) -> str:
-        counts = [f"{self.kinds.count(kind)} {kind}" for kind in ("whole", "number", "category") if kind in self.kinds]
-        return f"{len(self.y)} samples of {len(self.names)} features ({', '.join(counts)}), classes {', '.join(self.classes)}"
+        counts = [
+            f"{self.kinds.count(kind)} {kind}"
+            for kind in ("whole", "number", "category")
+            if kind in self.kinds
+        ]
+        return (
+            f"{len(self.y)} samples of {len(self.names)} features ({', '.join(counts)}), "
+            f"classes {', '.join(self.classes)}"
+        )
 
 
 def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), delimiter: str = ",") -> Table:
     r"""Read a CSV file whose first line names the columns.
 
-    A column of whole numbers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing value, a stray
-    text in a numeric column or a line of the wrong length is refused, with its place.
+    A column of whole numbers, or of numbers, is numeric; any other is a category. Nothing is guessed: a
+    missing value, a stray text in a numeric column or a line of the wrong length is refused, with its place.
 
     Parameters
     ----------
@@ -93,7 +100,9 @@ def _name(file: Path) -> str:
 
 
 def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Rows]:
-    """The names of the columns and the rows; the names are looked at first, and every row as it comes, since a file can be large."""
+    """The names of the columns and the rows; the names are looked at first, and every row as it comes, since
+    a file can be large.
+    """
     header: list[str] | None = None
     rows: _Rows = []
     try:
@@ -106,15 +115,20 @@ def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Ro
                 elif header is not None and cells:
                     if len(cells) != len(header):
                         place = f"{_name(file)}, line {reader.line_num}"
-                        raise EncodingError(f"{place}: {len(cells)} cells, but the first line names {len(header)} columns.")
+                        raise EncodingError(
+                            f"{place}: {len(cells)} cells, but the first line names {len(header)} columns."
+                        )
                     rows.append((reader.line_num, [cell.strip() for cell in cells]))
     except IsADirectoryError:
         raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise EncodingError(f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed.") from error
+        raise EncodingError(
+            f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed."
+        ) from error
     if header is None or not rows:
         raise EncodingError(
-            f"{_name(file)} has {int(header is not None)} lines. A line of column names and one for each sample are needed."
+            f"{_name(file)} has {int(header is not None)} lines. A line of column names and one for each "
+            f"sample are needed."
         )
     return header, rows
 
@@ -129,12 +143,16 @@ def _lines(stream: TextIO) -> Iterator[str]:
 def _check_header(file: Path, header: list[str], wanted: list[str]) -> None:
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
-        raise EncodingError(f"{_name(file)}: the column name {doubled!r} stands twice in the first line. Give each its own.")
+        raise EncodingError(
+            f"{_name(file)}: the column name {doubled!r} stands twice in the first line. Give each its own."
+        )
     for name in wanted:
         if name not in header:
             near = get_close_matches(name, header[:1000], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise EncodingError(f"{_name(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}.")
+            raise EncodingError(
+                f"{_name(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
+            )
 
 
 def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int]) -> None:
@@ -142,8 +160,9 @@ def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int
         for place in places:
             if cells[place].lower() in _MISSING:
                 raise EncodingError(
-                    f"{_name(file)}, line {line}, column {header[place]!r}: the value is missing ({cells[place]!r}). "
-                    "Fill it in, remove the line, or leave the column out with ignore: nothing is guessed."
+                    f"{_name(file)}, line {line}, column {header[place]!r}: the value is missing "
+                    f"({cells[place]!r}). Fill it in, remove the line, or leave the column out with ignore: "
+                    "nothing is guessed."
                 )
 
 
@@ -156,7 +175,10 @@ def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, li
         return "number", [float(text) for text in texts]
     if sum(numeric) >= _MOSTLY * len(texts):
         line, text = cells[numeric.index(False)]
-        raise EncodingError(f"{_name(file)}, line {line}, column {name!r}: {text!r} is not a number, as most of the column is.")
+        raise EncodingError(
+            f"{_name(file)}, line {line}, column {name!r}: {text!r} is not a number, "
+            f"as most of the column is."
+        )
     return "category", texts
 
 
@@ -165,8 +187,8 @@ def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.
     classes = sorted(set(cells), key=(lambda cell: (float(cell), cell)) if numbers else None)
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise EncodingError(
-            f"{_name(file)}: the target {target!r} has {len(classes)} different values, but 2 to {_MOST_CLASSES} classes are needed. "
-            "Choose another column, or group its values into classes."
+            f"{_name(file)}: the target {target!r} has {len(classes)} different values, but 2 to "
+            f"{_MOST_CLASSES} classes are needed. Choose another column, or group its values into classes."
         )
     place = {name: number for number, name in enumerate(classes)}
     return np.array([place[cell] for cell in cells], dtype=np.int64), tuple(classes)

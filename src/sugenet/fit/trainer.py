@@ -49,7 +49,8 @@ class Trained:
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
         return (
-            f"{self.network}; accuracy {self.accuracy:.2%}, epoch {self.best_epoch} of {len(self.history)}{ended}; exact: {self.comparison}"
+            f"{self.network}; accuracy {self.accuracy:.2%}, epoch {self.best_epoch} of "
+            f"{len(self.history)}{ended}; exact: {self.comparison}"
         )
 
 
@@ -72,7 +73,8 @@ def train(
     Parameters
     ----------
     X, y
-        Samples, one row each, and their classes. Classes are numbered in sorted order, unless `classes` names them.
+        Samples, one row each, and their classes. Classes are numbered in sorted order,
+        unless `classes` names them.
     hidden
         Sizes of the hidden layers.
     settings
@@ -88,7 +90,8 @@ def train(
     progress
         Called after every epoch, for example `print_progress`.
     checkpoint
-        A file written after every epoch. If it exists, the run goes on from it, provided that data and settings are the same.
+        A file written after every epoch. If it exists, the run goes on from it, provided that data and
+        settings are the same.
     notes
         Text to keep with the network.
 
@@ -114,13 +117,20 @@ def train(
     if path is not None:
         check_place(path)
     if encoder is not None and names is not None:
-        raise SugenetError("names are for a learned encoder, but the encoder given has its own. Leave one of them out.")
+        raise SugenetError(
+            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
+        )
     array, titles = named_rows(X, names) if encoder is None else (encoder.rows(X), None)
     coder = learn_encoder(array, names=titles) if encoder is None else encoder
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
-        raise EncodingError(f"X has shape {array.shape} and y {len(labels)} entries: one row and one class for each sample are needed.")
-    inside, outside = _parts(labels, settings) if validation is None else (np.arange(len(labels)), np.arange(0))
+        raise EncodingError(
+            f"X has shape {array.shape} and y {len(labels)} entries: "
+            f"one row and one class for each sample are needed."
+        )
+    inside, outside = (
+        _parts(labels, settings) if validation is None else (np.arange(len(labels)), np.arange(0))
+    )
     levels = bool(sizes) and reads_levels(coder)
     training = _encoded(coder, array[inside], labels[inside], levels)
     if validation is not None:
@@ -131,11 +141,18 @@ def train(
     held_out = _encoded(coder, outer, outer_labels, levels) if len(outer) else None
     mark = run_mark(
         {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top},
-        *(part for samples in (training, held_out) if samples is not None for part in (samples.inputs, samples.y)),
+        *(
+            part
+            for samples in (training, held_out)
+            if samples is not None
+            for part in (samples.inputs, samples.y)
+        ),
     )
     with _threads(settings.threads):
         module = BinaryModule.start(
-            (training.inputs.shape[1], *sizes, len(kinds)), generator_of(settings.seed, 0), top=training.top if levels else 1
+            (training.inputs.shape[1], *sizes, len(kinds)),
+            generator_of(settings.seed, 0),
+            top=training.top if levels else 1,
         )
         outcome = run(module, training, held_out, settings, mark, progress, path)
         network = network_of(module, coder, kinds, notes)
@@ -145,19 +162,30 @@ def train(
             compare(network, module, outer).check()
     samples = training if held_out is None else held_out
     accuracy = _accuracy(network, samples)
-    return Trained(network, outcome.history, accuracy, outcome.best_epoch, outcome.interrupted, comparison, module)
+    return Trained(
+        network, outcome.history, accuracy, outcome.best_epoch, outcome.interrupted, comparison, module
+    )
 
 
 def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(hidden, Iterable):
-        raise SugenetError(f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},).")
+        raise SugenetError(
+            f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},)."
+        )
     given = list(hidden)
-    wrong = next((size for size in given if isinstance(size, bool) or not isinstance(size, int | np.integer)), None)
+    wrong = next(
+        (size for size in given if isinstance(size, bool) or not isinstance(size, int | np.integer)), None
+    )
     if wrong is not None:
-        raise SugenetError(f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are whole numbers, such as (64, 32).")
+        raise SugenetError(
+            f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are whole numbers, such as (64, 32)."
+        )
     sizes = tuple(int(size) for size in given)
     if any(size < 1 for size in sizes):
-        raise SugenetError(f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, or () for no hidden layer.")
+        raise SugenetError(
+            f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, "
+            f"or () for no hidden layer."
+        )
     return sizes
 
 
@@ -170,7 +198,10 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
         return _known_labels(given, kinds, numbered=True), kinds
     if given.dtype.kind == "f" and (given != np.floor(given)).any():
         row = int(np.argmax(given != np.floor(given)))
-        raise EncodingError(f"y[{row}] is {given.tolist()[row]}, which is no class: whole numbers, booleans or texts are needed.")
+        raise EncodingError(
+            f"y[{row}] is {given.tolist()[row]}, which is no class: whole numbers, "
+            f"booleans or texts are needed."
+        )
     whole = given.astype(np.int64) if given.dtype.kind == "f" else given
     seen, labels = np.unique(whole, return_inverse=True)
     if len(seen) < 2:
@@ -189,7 +220,9 @@ def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray
     return np.array([place[str(value)] for value in whole.tolist()], dtype=np.int64)
 
 
-def _parts(labels: npt.NDArray[np.int64], settings: Settings) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _parts(
+    labels: npt.NDArray[np.int64], settings: Settings
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Rows to learn from and rows held out, of each class the same share, in order."""
     rng = np.random.default_rng([settings.seed, 1])
     held = np.zeros(len(labels), bool)
@@ -205,7 +238,9 @@ def _parts(labels: npt.NDArray[np.int64], settings: Settings) -> tuple[npt.NDArr
 def _encoded(encoder: Encoder, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], levels: bool) -> Samples:
     """Bits, or levels in the smallest type that holds them."""
     if len(X) != len(labels):
-        raise EncodingError(f"{len(X)} validation samples but {len(labels)} classes. Give one class for each.")
+        raise EncodingError(
+            f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
+        )
     top = max(encoder.tops or (1,)) if levels else 1
     kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
     read = encoder.levels if levels else encoder.encode
@@ -219,7 +254,9 @@ def _accuracy(network: Network, samples: Samples) -> float:
         bits = samples.inputs[start : start + _CHUNK]
         for layer in network.layers:
             bits = layer.activity(bits)
-        right += int((network.head.classes(network.head.match_counts(bits)) == samples.y[start : start + _CHUNK]).sum())
+        right += int(
+            (network.head.classes(network.head.match_counts(bits)) == samples.y[start : start + _CHUNK]).sum()
+        )
     return right / len(samples)
 
 

@@ -1,4 +1,7 @@
-"""Files in and out: the native format, networks from elsewhere made exact, samples, queries. Loading never runs code from a file."""
+"""Files in and out: the native format, networks from elsewhere made exact, samples, queries.
+
+Loading never runs code from a file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,15 @@ if TYPE_CHECKING:
     from sugenet.io.exact.report import Imported, LayerReport
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.formats.native import load, save
-    from sugenet.io.importers import from_state_dict, from_torch, import_file, read_bnnquanalyst, read_larq, read_npz, read_onnx
+    from sugenet.io.importers import (
+        from_state_dict,
+        from_torch,
+        import_file,
+        read_bnnquanalyst,
+        read_larq,
+        read_npz,
+        read_onnx,
+    )
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.proof import ImportProof
     from sugenet.io.samples import read_samples
@@ -62,7 +73,15 @@ _ROOMS = {
     "exact.report": ["Imported", "LayerReport"],
     "exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "formats.native": ["load", "save"],
-    "importers": ["from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"],
+    "importers": [
+        "from_state_dict",
+        "from_torch",
+        "import_file",
+        "read_bnnquanalyst",
+        "read_larq",
+        "read_npz",
+        "read_onnx",
+    ],
     "onnx.writer": ["write_onnx"],
     "proof": ["ImportProof"],
     "samples": ["read_samples"],

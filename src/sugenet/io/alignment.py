@@ -1,4 +1,6 @@
-"""Which sign of a reference is which layer of a network: by the operations where both follow the same ones, else by size and order."""
+"""Which sign of a reference is which layer of a network: by the operations where both follow the same ones,
+else by size and order.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _Bits = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons stands (None: in order)."""
+    """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons
+    stands (None: in order).
+    """
 
     layer: int
     stage: int
@@ -32,17 +36,29 @@ class Pair:
         if self.order is None:
             return stage
         turned = None if stage.turned is None else stage.turned[:, self.order]
-        return Stage(stage.name, stage.before[:, self.order], stage.high[:, self.order], stage.low[:, self.order], stage.clean, turned)
+        return Stage(
+            stage.name,
+            stage.before[:, self.order],
+            stage.high[:, self.order],
+            stage.low[:, self.order],
+            stage.clean,
+            turned,
+        )
 
 
 def aligned(
-    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace], follows: bool = False
+    network: Network,
+    bits: Sequence[_Bits],
+    stages: Sequence[Stage],
+    signs: Sequence[SignPlace],
+    follows: bool = False,
 ) -> list[Pair]:
     """Pairs of layers and stages, first to last.
 
-    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the chain, its signs are the
-    same. Others have more signs than the network has layers (those on the inputs) or fewer (pooling is a layer of its own here): then
-    stages are taken in order, of the same size, and such that as much as possible agrees.
+    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the
+    chain, its signs are the same. Others have more signs than the network has layers (those on the inputs) or
+    fewer (pooling is a layer of its own here): then stages are taken in order, of the same size, and such
+    that as much as possible agrees.
     """
     known = _known(bits, stages, signs) if follows else None
     return known if known is not None else _matched(network, bits, stages, signs)
@@ -61,9 +77,13 @@ def _known(bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignP
     return pairs
 
 
-def _matched(network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair]:
+def _matched(
+    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+) -> list[Pair]:
     orders = {sign.layer: sign.places for sign in signs}
-    best: list[list[tuple[float, list[Pair]]]] = [[(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)]
+    best: list[list[tuple[float, list[Pair]]]] = [
+        [(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)
+    ]
     for i in range(1, len(bits) + 1):
         ways = [None, _pixel_by_pixel(network, i - 1), orders.get(i - 1)]
         for j in range(1, len(stages) + 1):

@@ -1,4 +1,6 @@
-"""Networks kept as plain arrays, run as their authors' programs run them: the judges of what the reader made of them."""
+"""Networks kept as plain arrays, run as their authors' programs run them:
+the judges of what the reader made of them.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,16 @@ __all__ = ["judge_of_arrays", "judge_of_folder"]
 _Array = npt.NDArray[Any]
 
 
-def judge_of_arrays(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None) -> Judge:
+def judge_of_arrays(
+    arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None
+) -> Judge:
     """Match counts are counted; blocks are computed in float64."""
     if "W0" in arrays:
-        return Judge("match counts counted by NumPy", lambda x: _counted(arrays, features, outputs, above or 0, x), follows=True)
+        return Judge(
+            "match counts counted by NumPy",
+            lambda x: _counted(arrays, features, outputs, above or 0, x),
+            follows=True,
+        )
     return Judge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x), follows=True)
 
 
@@ -29,7 +37,9 @@ def judge_of_folder(folder: str | Path) -> Judge:
     return Judge("blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x), follows=True)
 
 
-def _counted(arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float, x: _Array) -> Seen:
+def _counted(
+    arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float, x: _Array
+) -> Seen:
     on = x > above
     stages = [Stage("inputs", x - above, on, ~on)]
     on = np.pad(on, ((0, 0), (0, 0 if features is None else arrays["W0"].shape[1] - features)))
@@ -56,7 +66,9 @@ def _blocks(arrays: Mapping[str, _Array], x: _Array) -> Seen:
     stages: list[Stage] = []
 
     def normed(name: str, x: _Array) -> _Array:
-        gamma, beta, mean, var = (arrays[f"{name}/{part}"].astype(np.float64) for part in ("gamma", "beta", "avg_mean", "avg_var"))
+        gamma, beta, mean, var = (
+            arrays[f"{name}/{part}"].astype(np.float64) for part in ("gamma", "beta", "avg_mean", "avg_var")
+        )
         return np.asarray((x - mean) / np.sqrt(var + 2e-5) * gamma + beta)
 
     def linear(name: str, x: _Array) -> _Array:
@@ -67,7 +79,9 @@ def _blocks(arrays: Mapping[str, _Array], x: _Array) -> Seen:
         x = _signed(stages, "input_bn", normed("input_bn", x))
     number = 0
     while f"blocks/{number}/lin/W" in arrays:
-        x = _signed(stages, f"blocks/{number}", normed(f"blocks/{number}/bn", linear(f"blocks/{number}/lin", x)))
+        x = _signed(
+            stages, f"blocks/{number}", normed(f"blocks/{number}/bn", linear(f"blocks/{number}/lin", x))
+        )
         number += 1
     scores = linear("output_lin", x)
     return Seen(scores, tuple(stages), scores)
@@ -88,7 +102,9 @@ def _folder(place: Path, x: _Array) -> Seen:
     number = 1
     while (place / f"blk{number}").is_dir():
         block = f"blk{number}"
-        gamma, beta, mean, var = (table(block, f"bn_{part}").reshape(-1) for part in ("weight", "bias", "mean", "var"))
+        gamma, beta, mean, var = (
+            table(block, f"bn_{part}").reshape(-1) for part in ("weight", "bias", "mean", "var")
+        )
         x = _signed(stages, block, (linear(block, x) - mean) / np.sqrt(var) * gamma + beta)
         number += 1
     scores = linear("out_blk", x)

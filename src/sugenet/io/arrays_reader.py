@@ -1,4 +1,6 @@
-"""Networks kept as plain arrays: `.npz` files of two conventions, and BNNQuanalyst's folders of CSV files, as chains of operations."""
+"""Networks kept as plain arrays: `.npz` files of two conventions, and BNNQuanalyst's folders of CSV files, as
+chains of operations.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,25 @@ _MAX_BLOCKS = 1000
 _PARTS = ("weight", "bias", "mean", "var")
 
 
-def read_npz(path: str | Path, *, features: int | None = None, outputs: int | None = None, above: float | None = None) -> Chain:
+def read_npz(
+    path: str | Path, *, features: int | None = None, outputs: int | None = None, above: float | None = None
+) -> Chain:
     """A network in a NumPy `.npz` file, by the names of its arrays.
 
-    ================================== =========================================================================================
+    ================================== =======================================================================
     names                              meaning
-    ================================== =========================================================================================
-    ``input_bn/*``, ``blocks/0/lin/*``, the networks of msakai's BNN verification: pixels in 0..1, batch norm (``gamma``, ``beta``,
-    ``blocks/0/bn/*``, ...,             ``avg_mean``, ``avg_var``; eps 2e-5) and sign, blocks of linear layer (``W``, ``b``), batch norm and
-    ``output_lin/*``                    sign, and a linear output. ``input_bn`` may be missing: then inputs are bits
-    ``W0``, ``T0``, ``W1``, ...         match counts, as in BNN-PYNQ: rows of bits, 1 for +1 and 0 for -1; a neuron is active iff its
-                                        matches are more than ``T``; the scores are the last match counts, so that a ``T`` of the last
-                                        layer means nothing
-    ================================== =========================================================================================
+    ================================== =======================================================================
+    ``input_bn/*``, ``blocks/0/lin/*``, the networks of msakai's BNN verification: pixels in 0..1, batch norm
+    (``gamma``, ``beta``,
+    ``blocks/0/bn/*``, ...,             ``avg_mean``, ``avg_var``; eps 2e-5) and sign, blocks of linear layer
+                                        (``W``, ``b``), batch norm and
+    ``output_lin/*``                    sign, and a linear output. ``input_bn`` may be missing:
+                                        then inputs are bits
+    ``W0``, ``T0``, ``W1``, ... match counts, as in BNN-PYNQ: rows of bits, 1 for +1 and 0 for -1;
+    a neuron is active iff its
+                                        matches are more than ``T``; the scores are the last match counts, so
+                                        that a ``T`` of the last layer means nothing
+    ================================== =======================================================================
 
     Parameters
     ----------
@@ -54,18 +62,23 @@ def read_npz(path: str | Path, *, features: int | None = None, outputs: int | No
         if any(key.startswith("blocks/") for key in arrays):
             for option, value in (("features", features), ("outputs", outputs), ("above", above)):
                 if value is not None:
-                    raise FileError(f"{option}={value} is for files of match counts (W0, T0, ...), which this is not.")
+                    raise FileError(
+                        f"{option}={value} is for files of match counts (W0, T0, ...), which this is not."
+                    )
             chain = _msakai(name, arrays)
         elif "W0" in arrays and "T0" in arrays:
             chain = _match_counts(name, arrays, features, outputs, above)
         else:
             shown = ", ".join(list(arrays)[:6])
-            raise FileError(f"its arrays {shown} follow no known convention: blocks/0/lin/W and so on, or W0, T0, W1, T1 and so on.")
+            raise FileError(
+                f"its arrays {shown} follow no known convention: blocks/0/lin/W and so on, or W0, T0, "
+                f"W1, T1 and so on."
+            )
         left = arrays.left()
         if left:
             raise FileError(
-                f"array {left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left over: the networks of this "
-                "convention have none of that name."
+                f"array {left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left "
+                "over: the networks of this convention have none of that name."
             )
         return chain
     except FileError as error:
@@ -86,7 +99,9 @@ def _numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _get(arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None) -> npt.NDArray[Any]:
+def _get(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None
+) -> npt.NDArray[Any]:
     array = arrays.get(name)
     if array is None:
         raise FileError(f"there is no array {name!r}.")
@@ -98,7 +113,9 @@ def _get(arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int
 
 def _check_width(name: str, weights: npt.NDArray[Any], width: int | None) -> None:
     if width is not None and weights.shape[1] != width:
-        raise FileError(f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in.")
+        raise FileError(
+            f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in."
+        )
 
 
 def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
@@ -114,7 +131,9 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
     def linear(name: str, width: int | None) -> Linear:
         weights = _get(arrays, f"{name}/W", 2)
         _check_width(f"{name}/W", weights, width)
-        return Linear(name, weights, _get(arrays, f"{name}/b", 1, len(weights)) if f"{name}/b" in arrays else None)
+        return Linear(
+            name, weights, _get(arrays, f"{name}/b", 1, len(weights)) if f"{name}/b" in arrays else None
+        )
 
     ops: list[Op] = []
     width = None
@@ -130,8 +149,15 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
     return Chain(source, shape or last.weights.shape[1:], (*ops, last))
 
 
-def _match_counts(source: str, arrays: Ledger[npt.NDArray[Any]], features: int | None, outputs: int | None, above: float | None) -> Chain:
-    """For a whole T, M > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias n - 2 T - 1 is never met.
+def _match_counts(
+    source: str,
+    arrays: Ledger[npt.NDArray[Any]],
+    features: int | None,
+    outputs: int | None,
+    above: float | None,
+) -> Chain:
+    """For a whole T, M > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias
+    n - 2 T - 1 is never met.
 
     Other T stand for the whole number below.
     """
@@ -171,10 +197,12 @@ def _match_counts(source: str, arrays: Ledger[npt.NDArray[Any]], features: int |
 
 
 def read_bnnquanalyst(folder: str | Path) -> Chain:
-    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are bits, on where above 0.
+    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are
+    bits, on where above 0.
 
-    A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``, ``bn_bias.csv``, ``bn_mean.csv``, ``bn_var.csv``. Its batch
-    norm divides by the root of the variance without an eps, and a value of 0 is active.
+    A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``, ``bn_bias.csv``, ``bn_mean.csv``,
+    ``bn_var.csv``. Its batch norm divides by the root of the variance without an eps,
+    and a value of 0 is active.
     """
     place = Path(folder)
     try:
@@ -186,7 +214,9 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
             name = f"blk{number}"
             layer = _linear(place / name, name, width)
             width = len(layer.weights)
-            gamma, beta, mean, var = (_row(place / name / f"bn_{part}.csv", f"{name}/bn_{part}.csv", width) for part in _PARTS)
+            gamma, beta, mean, var = (
+                _row(place / name / f"bn_{part}.csv", f"{name}/bn_{part}.csv", width) for part in _PARTS
+            )
             if (var <= 0).any():
                 raise FileError(f"{name}/bn_var.csv is not positive at {int(np.argmax(var <= 0))}.")
             ops += [layer, BatchNorm(name, gamma, beta, mean, var, 0.0), Sign(f"{name} sign")]
@@ -238,11 +268,16 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
-                rows.append([float(word.replace("_", "?")) for word in line.split(",")])  # float() would read 1_0 as 10
+                rows.append(
+                    [float(word.replace("_", "?")) for word in line.split(",")]
+                )  # float() would read 1_0 as 10
             except ValueError as error:
                 raise FileError(f"{name}, line {number}: {str(error)[:80]}.") from None
             if len(rows[-1]) != len(rows[0]):
-                raise FileError(f"{name}, line {number}: {len(rows[-1])} numbers, but {len(rows[0])} stand in the first line.")
+                raise FileError(
+                    f"{name}, line {number}: {len(rows[-1])} numbers, "
+                    f"but {len(rows[0])} stand in the first line."
+                )
     table = np.array(rows)
     if not table.size:
         raise FileError(f"{name} is empty.")

@@ -1,4 +1,6 @@
-"""An exact network against its reference: equal in every layer on every sample, or the first neuron that differs, with both numbers."""
+"""An exact network against its reference: equal in every layer on every sample, or the first neuron that
+differs, with both numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,30 @@ from sugenet.io.alignment import Pair, aligned
 from sugenet.io.exact.report import Imported, SignPlace
 from sugenet.io.references import Seen, Stage, reference_of
 
-__all__ = ["Agreement", "ClassDifference", "Difference", "NearTie", "ScoreDifference", "Tally", "verify_against"]
+__all__ = [
+    "Agreement",
+    "ClassDifference",
+    "Difference",
+    "NearTie",
+    "ScoreDifference",
+    "Tally",
+    "verify_against",
+]
 
 _CHUNK = 256
 _SHOWN = 20
 _NEAR = 2.0**-20
-"""Eight roundings of float32: a value this small beside the neuron's largest may have either sign in floats."""
+"""Eight roundings of float32: a value this small beside the neuron's largest may have
+either sign in floats.
+"""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One neuron that is active here and not there, or the reverse. Layers and neurons count from 1, samples from 0."""
+    """One neuron that is active here and not there, or the reverse.
+
+    Layers and neurons count from 1, samples from 0.
+    """
 
     layer: int
     neuron: int
@@ -41,8 +56,9 @@ class Difference:
     def __str__(self) -> str:
         state = "on" if self.matches >= self.tau else "off"
         return (
-            f"layer {self.layer}, neuron {self.neuron}, sample {self.sample}: {self.matches} matches against tau {self.tau}, so {state}; "
-            f"the reference has {self.value:.6g} before its sign, so {self.reference}"
+            f"layer {self.layer}, neuron {self.neuron}, sample {self.sample}: {self.matches} matches against "
+            f"tau {self.tau}, so {state}; the reference has {self.value:.6g} before its sign, "
+            f"so {self.reference}"
         )
 
 
@@ -58,7 +74,9 @@ class NearTie:
 
 @dataclass(frozen=True)
 class ClassDifference:
-    """A sample with another class; the exact scores are apart, so this is no matter of how a tie is broken."""
+    """A sample with another class; the exact scores are apart,
+    so this is no matter of how a tie is broken.
+    """
 
     sample: int
     network: int
@@ -94,7 +112,9 @@ class Agreement:
     class_differences: int
     first_class: ClassDifference | None
     ties: int
-    """Samples with another class whose exact scores, or the reference's outputs, are equal: a tie that is broken in another way."""
+    """Samples with another class whose exact scores, or the reference's outputs, are equal: a tie that is
+    broken in another way.
+    """
     near_ties: int
     nearest: tuple[NearTie, ...]
     """Up to 20 of them, the nearest first."""
@@ -113,12 +133,19 @@ class Agreement:
         parts = [_many(self.layers, "layer"), _many(self.neurons, "neuron")] if self.layers else []
         what = ", ".join([*parts, _many(self.classes, "class")])
         ties = f"; {_many(self.ties, 'tie')} between classes" if self.ties else ""
-        near = f"; {_many(self.near_ties, 'near tie')}" if self.layers else f"; outputs only ({self.remark})" if self.remark else ""
+        near = (
+            f"; {_many(self.near_ties, 'near tie')}"
+            if self.layers
+            else f"; outputs only ({self.remark})"
+            if self.remark
+            else ""
+        )
         if self.equal:
             return f"equal on {_many(self.samples, 'sample')}: {what}{near}{ties}"
         shown = "; ".join(str(found) for found in (self.first, self.first_class) if found is not None)
         counts = (
-            f"{_many(self.differences, 'activity')} and {_many(self.class_differences, 'class')} of {_many(self.samples, 'sample')} differ"
+            f"{_many(self.differences, 'activity')} and {_many(self.class_differences, 'class')} of "
+            f"{_many(self.samples, 'sample')} differ"
         )
         return f"different: {counts} ({what}{near}{ties}). First: {shown}"
 
@@ -137,8 +164,8 @@ def verify_against(
     network
         The network, or what `lower` gave, which knows the shape of the file's samples.
     reference
-        A PyTorch module, the path of an .onnx file (both are compared layer by layer), an ONNX Runtime session, or a function from a
-        batch to scores or classes.
+        A PyTorch module, the path of an .onnx file (both are compared layer by layer), an ONNX Runtime
+        session, or a function from a batch to scores or classes.
     X
         Raw samples, one row each, as the network reads them.
     prepare
@@ -176,9 +203,10 @@ def verify_against(
 class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
-    `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding alone; a sample in which
-    that happened is not held against later layers. `declared`: what sign(0) is where the reference gives neither value was said by the
-    user, so the reference is no judge of it. `follows`: the stages of the reference are `signs`, one by one.
+    `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
+    alone; a sample in which that happened is not held against later layers. `declared`: what sign(0) is where
+    the reference gives neither value was said by the user, so the reference is no judge of it. `follows`: the
+    stages of the reference are `signs`, one by one.
     """
 
     def __init__(
@@ -193,7 +221,9 @@ class Tally:
         self.network, self.signs = network, signs
         self.bounds, self.declared, self.follows = bounds or {}, declared, follows
         self.pairs: list[Pair] | None = None
-        self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = self.rounded = self.left = 0
+        self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = (
+            self.rounded
+        ) = self.left = 0
         self.found: Difference | None = None
         self.first_class: ClassDifference | None = None
         self.first_score: ScoreDifference | None = None
@@ -205,7 +235,9 @@ class Tally:
             self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)
         return self.pairs
 
-    def add(self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None) -> Bits:
+    def add(
+        self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None
+    ) -> Bits:
         """Compare hidden layers; gives back which samples may differ from here on through rounding alone.
 
         `since` says for each sample from which layer on it does so already.
@@ -213,13 +245,18 @@ class Tally:
         doubt = np.zeros(len(rows), bool)
         for pair in self.align(bits, seen):
             if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != bits[pair.layer].shape:
-                raise FileError("the reference performs other operations for other samples. Compare it with a fixed program.")
+                raise FileError(
+                    "the reference performs other operations for other samples. "
+                    "Compare it with a fixed program."
+                )
             if since is not None:
                 doubt |= since <= pair.layer
             doubt |= self._layer(rows, pair.layer, bits[pair.layer], pair.of(seen.stages), start, doubt)
         return doubt if since is None else doubt | (since <= len(bits))
 
-    def _layer(self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits) -> Bits:
+    def _layer(
+        self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits
+    ) -> Bits:
         differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
         rounded = differs & (size <= bound) & (bound > 0)
@@ -245,15 +282,23 @@ class Tally:
             self.nearest.append((abs(value), NearTie(layer + 1, neuron + 1, start + sample, value)))
         return np.asarray(rounded.any(axis=1))
 
-    def add_classes(self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None) -> None:
-        """Compare classes; a tie of exact scores, or of outputs that saturate in the reference's floats, may be broken in another way."""
+    def add_classes(
+        self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None
+    ) -> None:
+        """Compare classes; a tie of exact scores, or of outputs that saturate in the reference's floats, may
+        be broken in another way.
+        """
         mine = self.network.head.classes(counts)
-        scores = outputs.reshape(len(counts), -1) if outputs.size == len(counts) * self.network.head.outputs else None
+        scores = (
+            outputs.reshape(len(counts), -1)
+            if outputs.size == len(counts) * self.network.head.outputs
+            else None
+        )
         theirs = outputs.reshape(-1) if scores is None else np.argmax(scores, axis=1)
         if len(theirs) != len(counts):
             raise FileError(
-                f"the reference gave shape {outputs.shape} for {len(counts)} samples: {self.network.head.outputs} scores or one class each "
-                "are needed."
+                f"the reference gave shape {outputs.shape} for {len(counts)} samples: "
+                f"{self.network.head.outputs} scores or one class each are needed."
             )
         differs = mine != theirs if doubt is None else (mine != theirs) & ~doubt
         for sample in np.flatnonzero(differs).tolist():
@@ -269,7 +314,9 @@ class Tally:
             if self.first_class is None:
                 self.first_class = ClassDifference(start + sample, int(mine[sample]), other)
 
-    def add_scores(self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: Any) -> None:
+    def add_scores(
+        self, mine: npt.NDArray[np.float64], theirs: npt.NDArray[Any], start: int, doubt: Bits, bound: Any
+    ) -> None:
         """Compare all scores, up to a bound on the rounding of both."""
         differs = ~(np.abs(mine - theirs) <= bound) & ~doubt[:, None]
         self.scores += int((~doubt).sum()) * mine.shape[1]
@@ -277,11 +324,15 @@ class Tally:
         self.class_differences += int(differs.any(axis=1).sum())
         if differs.any() and self.first_score is None:
             sample, k = (int(place) for place in np.argwhere(differs)[0])
-            self.first_score = ScoreDifference(start + sample, k, float(mine[sample, k]), float(theirs[sample, k]))
+            self.first_score = ScoreDifference(
+                start + sample, k, float(mine[sample, k]), float(theirs[sample, k])
+            )
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two outputs are one number up to the last digits of their floats, as two large scores are behind a sigmoid."""
+    """Whether two outputs are one number up to the last digits of their floats,
+    as two large scores are behind a sigmoid.
+    """
     return bool(abs(a - b) <= 4 * np.spacing(max(abs(a), abs(b))))
 
 

@@ -1,7 +1,9 @@
-"""A question written for other people's solvers: OPB, WBO, DIMACS CNF, SMT-LIB 2 and MPS, each with a map of its variables.
+"""A question written for other people's solvers: OPB, WBO, DIMACS CNF, SMT-LIB 2 and MPS,
+each with a map of its variables.
 
-The files ask for a violation: a solution is a change that reaches the goal, no solution is a proof that there is none. Next to each file
-``NAME.map.json`` says what the variables mean and how a solution becomes a raw sample again.
+The files ask for a violation: a solution is a change that reaches the goal, no solution is a proof that there
+is none. Next to each file ``NAME.map.json`` says what the variables mean and how a solution becomes
+a raw sample again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _FLOAT = 1 << 53  # floats hold every whole number up to here
 
 
 def export(problem: Problem, path: str | Path, format: str | None = None, **options: Any) -> Path:
-    """Write a problem to a file, in the format that the name's ending says unless `format` does; give the path of its map.
+    """Write a problem to a file, in the format that the name's ending says unless `format` does;
+    give the path of its map.
 
     Parameters
     ----------
@@ -42,7 +45,9 @@ def export(problem: Problem, path: str | Path, format: str | None = None, **opti
     """
     name = (Path(path).suffix.removeprefix(".") if format is None else format).lower()
     if name not in FORMATS:
-        raise QuestionError(f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}.")
+        raise QuestionError(
+            f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}."
+        )
     return FORMATS[name](problem, path, **options)
 
 
@@ -56,33 +61,52 @@ def write_opb(problem: Problem, path: str | Path, *, objective: bool = False, fo
     objective
         Whether to ask for a change of least cost (the sum of the moves' weights) rather than for any.
     folded
-        Whether neurons that our bounds show to be constant become single literals. Without, whoever solves the file need not believe them.
+        Whether neurons that our bounds show to be constant become single literals. Without, whoever solves
+        the file need not believe them.
     """
     formula = Formula.of(problem, folded=folded)
     rows = list(formula.constraints())
-    lines = [_counts(formula, rows), *_comments("* ", problem, formula.names, formula.objective if objective else None)]
+    lines = [
+        _counts(formula, rows),
+        *_comments("* ", problem, formula.names, formula.objective if objective else None),
+    ]
     if objective:
         weights, numbers, _ = Linear(formula.objective.coefficients, formula.objective.literals, 0).signed()
         lines.append(f"min: {_terms(weights, numbers) or '+0 x1 '};")
     lines += map(_opb_row, rows)
-    return _save(path, "opb", lines, problem, formula.names, _opb_cost(formula.objective) if objective else None)
+    return _save(
+        path, "opb", lines, problem, formula.names, _opb_cost(formula.objective) if objective else None
+    )
 
 
 def write_wbo(problem: Problem, path: str | Path, *, folded: bool = True) -> Path:
-    """Write pseudo-Boolean constraints with soft ones: staying as it is, feature by feature, at the price of the change."""
+    """Write pseudo-Boolean constraints with soft ones: staying as it is, feature by feature,
+    at the price of the change.
+    """
     formula = Formula.of(problem, folded=folded)
     rows = list(formula.constraints())
     prices = formula.objective.coefficients
     soft = [Linear((1,), (-literal,), 1) for literal in formula.objective.literals]
-    known = f" #soft= {len(soft)} mincost= {min(prices, default=0)} maxcost= {max(prices, default=0)} sumcost= {sum(prices)}"
-    lines = [_counts(formula, [*rows, *soft], known), *_comments("* ", problem, formula.names, formula.objective), "soft: ;"]
+    known = (
+        f" #soft= {len(soft)} mincost= {min(prices, default=0)} maxcost= {max(prices, default=0)} "
+        f"sumcost= {sum(prices)}"
+    )
+    lines = [
+        _counts(formula, [*rows, *soft], known),
+        *_comments("* ", problem, formula.names, formula.objective),
+        "soft: ;",
+    ]
     lines += map(_opb_row, rows)
     lines += [f"[{price}] {_opb_row(row)}" for price, row in zip(prices, soft, strict=True)]
-    return _save(path, "wbo", lines, problem, formula.names, (formula.objective.offset, formula.objective.unit))
+    return _save(
+        path, "wbo", lines, problem, formula.names, (formula.objective.offset, formula.objective.unit)
+    )
 
 
 def write_cnf(problem: Problem, path: str | Path, *, limit: int = CLAUSES) -> Path:
-    """Write clauses in the DIMACS format; for small cases, since more than `limit` clauses raise `TooLargeError`."""
+    """Write clauses in the DIMACS format; for small cases, since more than `limit` clauses
+    raise `TooLargeError`.
+    """
     cnf = Cnf.of(problem, limit=limit)
     clauses = [clause for clause in cnf.clauses if clause] + [(1,), (-1,)] * (() in cnf.clauses)
     lines = [*_comments("c ", problem, cnf.names), f"p cnf {max(cnf.variables, 1)} {len(clauses)}"]
@@ -104,14 +128,21 @@ def write_smt2(problem: Problem, path: str | Path, *, folded: bool = True) -> Pa
 def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, folded: bool = True) -> Path:
     """Write a 0/1 program in MPS; the options are those of `write_opb`.
 
-    Most programs that read it compute in floats, with tolerances: take their answers as hints. Numbers that floats do not hold are refused.
+    Most programs that read it compute in floats, with tolerances: take their answers as hints. Numbers that
+    floats do not hold are refused.
     """
     formula = Formula.of(problem, folded=folded)
     rows = [_possible(row) for row in formula.constraints()]
-    prices = Linear(formula.objective.coefficients, formula.objective.literals, 0).signed() if objective else ((), (), 0)
+    prices = (
+        Linear(formula.objective.coefficients, formula.objective.literals, 0).signed()
+        if objective
+        else ((), (), 0)
+    )
     largest = max((abs(value) for row in rows for value in (row.total, row.least)), default=0)
     if max(largest, sum(map(abs, prices[0]))) > _FLOAT:
-        raise TooLargeError("the weights are too finely divided for MPS, whose readers compute in floats. Use OPB or SMT-LIB.")
+        raise TooLargeError(
+            "the weights are too finely divided for MPS, whose readers compute in floats. Use OPB or SMT-LIB."
+        )
     columns: list[list[tuple[str, int]]] = [[] for _ in range(max(formula.variables, 1))]
     for weight, variable in zip(prices[0], prices[1], strict=True):
         columns[variable - 1].append(("COST", weight))
@@ -133,7 +164,14 @@ def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, fo
         lines += [f"    x{number:<7}  {row:<8}  {weight:>12}" for row, weight in entries or [("COST", 0)]]
     lines += ["    MARKER                 'MARKER'                 'INTEND'", "RHS", *right, "BOUNDS"]
     lines += [f" BV BOUND     x{number}" for number in range(1, len(columns) + 1)]
-    return _save(path, "mps", [*lines, "ENDATA"], problem, formula.names, _opb_cost(formula.objective) if objective else None)
+    return _save(
+        path,
+        "mps",
+        [*lines, "ENDATA"],
+        problem,
+        formula.names,
+        _opb_cost(formula.objective) if objective else None,
+    )
 
 
 def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
@@ -144,7 +182,8 @@ def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
     problem
         The question that was exported.
     solution
-        Numbers of the variables that are true; negative numbers, as solvers print them for false ones, are passed over.
+        Numbers of the variables that are true; negative numbers,
+        as solvers print them for false ones, are passed over.
 
     Raises
     ------
@@ -155,23 +194,39 @@ def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
     moves = problem.cascade.moves([step + 1 in true for step in range(problem.cascade.steps)])
     sample = problem.near.moved(moves)
     if not problem.near.admits(moves):
-        raise QuestionError(f"the solution stands for {sample}, which is beyond the limit: costs were rounded down to be written.")
+        raise QuestionError(
+            f"the solution stands for {sample}, which is beyond the limit: "
+            f"costs were rounded down to be written."
+        )
     if not problem.replays(moves):
-        raise QuestionError(f"the solution stands for {sample}, which is no violation: it is none of this question.")
+        raise QuestionError(
+            f"the solution stands for {sample}, which is no violation: it is none of this question."
+        )
     return sample
 
 
-FORMATS: dict[str, Callable[..., Path]] = {"opb": write_opb, "wbo": write_wbo, "cnf": write_cnf, "smt2": write_smt2, "mps": write_mps}
+FORMATS: dict[str, Callable[..., Path]] = {
+    "opb": write_opb,
+    "wbo": write_wbo,
+    "cnf": write_cnf,
+    "smt2": write_smt2,
+    "mps": write_mps,
+}
 """The writer of each format, by the ending of its files."""
 
 
-# -- words ---------------------------------------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------------------
 
 
-def _comments(mark: str, problem: Problem, names: Sequence[str], objective: Objective | None = None) -> Iterator[str]:
+def _comments(
+    mark: str, problem: Problem, names: Sequence[str], objective: Objective | None = None
+) -> Iterator[str]:
     yield f"{mark}a violation of a sugenet question: network {problem.near.network.fingerprint}"
     if _is_rounded(problem):
-        yield f"{mark}costs are rounded down to 60 bits: a solution may cost a little more than the limit, see the map"
+        yield (
+            f"{mark}costs are rounded down to 60 bits: a solution may cost a little more than the "
+            f"limit, see the map"
+        )
     if objective is not None:
         yield f"{mark}minimize what a change costs; see the map for its unit"
     for number, words in enumerate(names, start=1):
@@ -179,7 +234,12 @@ def _comments(mark: str, problem: Problem, names: Sequence[str], objective: Obje
 
 
 def _save(
-    path: str | Path, kind: str, lines: Iterable[str], problem: Problem, names: Sequence[str], cost: tuple[int, Fraction] | None = None
+    path: str | Path,
+    kind: str,
+    lines: Iterable[str],
+    problem: Problem,
+    names: Sequence[str],
+    cost: tuple[int, Fraction] | None = None,
 ) -> Path:
     side = Path(f"{path}.map.json")
     for target in (path, side):
@@ -189,7 +249,10 @@ def _save(
         {
             "feature": encoder.names[chain.feature],
             "variables": [step + 1 for step in chain.steps],
-            "values": [_plain(near.sample[chain.feature] if option is None else option.value) for option in chain.options],
+            "values": [
+                _plain(near.sample[chain.feature] if option is None else option.value)
+                for option in chain.options
+            ],
         }
         for chain in problem.cascade.chains
     ]
@@ -200,13 +263,20 @@ def _save(
         "kind": kind,
         "network": near.network.fingerprint,
         "sample": [_plain(value) for value in near.sample],
-        "reading": "a feature takes the value whose place, from 0, is the number of its true variables; all other features stay",
+        "reading": (
+            "a feature takes the value whose place, from 0, is the number of its true variables; "
+            "all other features stay"
+        ),
         "costs are rounded down": _is_rounded(problem),
         "features": features,
         "variables": {f"x{number}": words for number, words in enumerate(names, start=1)},
     }
     if cost is not None:
-        document["cost"] = {"reading": "unit * (offset + value of the solver)", "offset": cost[0], "unit": str(cost[1])}
+        document["cost"] = {
+            "reading": "unit * (offset + value of the solver)",
+            "offset": cost[0],
+            "unit": str(cost[1]),
+        }
     write_text(side, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
     write_text(path, "\n".join(lines) + "\n")
     return side
@@ -224,7 +294,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-# -- sums ----------------------------------------------------------------------------------------------------------------------
+# -- sums ----------------------------------------------------------------------------------------------------
 
 
 def _possible(row: Linear) -> Linear:
@@ -242,18 +312,26 @@ def _opb_row(row: Linear) -> str:
 
 
 def _opb_cost(objective: Objective) -> tuple[int, Fraction]:
-    """Offset and unit where prices stand before variables, not before literals: ``p * ~x`` is ``p - p * x``."""
+    """Offset and unit where prices stand before variables, not before literals:
+    ``p * ~x`` is ``p - p * x``.
+    """
     negated = sum(c for c, v in zip(objective.coefficients, objective.literals, strict=True) if v < 0)
     return objective.offset + negated, objective.unit
 
 
 def _counts(formula: Formula, rows: Sequence[Linear], more: str = "") -> str:
     sums = [row.total + abs(row.least) for row in rows] + [sum(formula.objective.coefficients)]
-    return f"* #variable= {max(formula.variables, 1)} #constraint= {len(rows)}{more} #equal= 0 intsize= {max(sums).bit_length()}"
+    return (
+        f"* #variable= {max(formula.variables, 1)} #constraint= {len(rows)}{more} #equal= 0 "
+        f"intsize= {max(sums).bit_length()}"
+    )
 
 
 def _smt_sum(row: Linear) -> str:
-    terms = [f"(ite x{v} {c} 0)" if v > 0 else f"(ite x{-v} 0 {c})" for c, v in zip(row.coefficients, row.literals, strict=True)]
+    terms = [
+        f"(ite x{v} {c} 0)" if v > 0 else f"(ite x{-v} 0 {c})"
+        for c, v in zip(row.coefficients, row.literals, strict=True)
+    ]
     return f"(>= {terms[0]} {row.least})" if len(terms) == 1 else f"(>= (+ {' '.join(terms)}) {row.least})"
 
 

@@ -1,8 +1,10 @@
-"""Trained networks from elsewhere, made exact: one function for each kind of source, all with the same options and the same report.
+"""Trained networks from elsewhere, made exact: one function for each kind of source, all with the same
+options and the same report.
 
-Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what sign(0) shall be where a file
-says 0 and zero can occur; `strict=False` keeps a float stem or head outside the exact part and says so; `names` and `classes` name
-features and classes. `prove=False` leaves out the comparison of the network with its source, which is made before an importer returns.
+Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what
+sign(0) shall be where a file says 0 and zero can occur; `strict=False` keeps a float stem or head outside the
+exact part and says so; `names` and `classes` name features and classes. `prove=False` leaves out the
+comparison of the network with its source, which is made before an importer returns.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
 from sugenet.io.torch.judge import judges_of_state_dict
 
-__all__ = ["ImportOptions", "from_state_dict", "from_torch", "import_file", "read_bnnquanalyst", "read_larq", "read_npz", "read_onnx"]
+__all__ = [
+    "ImportOptions",
+    "from_state_dict",
+    "from_torch",
+    "import_file",
+    "read_bnnquanalyst",
+    "read_larq",
+    "read_npz",
+    "read_onnx",
+]
 
 
 class ImportOptions(TypedDict, total=False):
@@ -44,11 +55,17 @@ class ImportOptions(TypedDict, total=False):
     prove: bool
 
 
-def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[Judge]] | None = None) -> Imported:
-    """Make a chain exact and compare it with its source; without judges of its own, with the operations as they were read."""
+def _imported(
+    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[Judge]] | None = None
+) -> Imported:
+    """Make a chain exact and compare it with its source; without judges of its own,
+    with the operations as they were read.
+    """
     unknown = set(options) - set(ImportOptions.__annotations__)
     if unknown:
-        raise FileError(f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}.")
+        raise FileError(
+            f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}."
+        )
     chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
     if options.get("strict", True):
@@ -58,7 +75,9 @@ def _imported(chain: Chain, options: ImportOptions, judges: Callable[[Chain], Se
     if not options.get("prove", True):
         return found
     found_judges = [] if judges is None else judges(chain)
-    return prove_import(found, chain, found_judges or [judge_of_chain(chain)], inputs, declared=zero is not None)
+    return prove_import(
+        found, chain, found_judges or [judge_of_chain(chain)], inputs, declared=zero is not None
+    )
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
@@ -69,7 +88,11 @@ def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imp
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
     """Read a PyTorch module in eval mode by following an example through it."""
-    return _imported(torch_reader.chain_of_module(module, example), options, lambda chain: judges_of_module(module, example, chain))
+    return _imported(
+        torch_reader.chain_of_module(module, example),
+        options,
+        lambda chain: judges_of_module(module, example, chain),
+    )
 
 
 def from_state_dict(
@@ -82,8 +105,8 @@ def from_state_dict(
 ) -> Imported:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
-    `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1` says that all weights and
-    activations have one bit, where the file does not (Brevitas).
+    `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1`
+    says that all weights and activations have one bit, where the file does not (Brevitas).
     """
     arrays, parts = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
@@ -105,9 +128,13 @@ def read_npz(
     above: float | None = None,
     **options: Unpack[ImportOptions],
 ) -> Imported:
-    """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of match counts (W0, T0, ...)."""
+    """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of
+    match counts (W0, T0, ...).
+    """
     chain = arrays_reader.read_npz(path, features=features, outputs=outputs, above=above)
-    return _imported(chain, options, lambda _: [judge_of_arrays(arrays_reader.read_arrays(path), features, outputs, above)])
+    return _imported(
+        chain, options, lambda _: [judge_of_arrays(arrays_reader.read_arrays(path), features, outputs, above)]
+    )
 
 
 def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> Imported:
@@ -116,7 +143,9 @@ def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> I
 
 
 def import_file(path: str | Path, **options: Any) -> Imported:
-    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's. Options are those of that importer."""
+    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's. Options are
+    those of that importer.
+    """
     file = Path(path)
     if file.is_dir():
         return read_bnnquanalyst(file, **options)
@@ -130,4 +159,7 @@ def import_file(path: str | Path, **options: Any) -> Imported:
     for endings, reader in readers.items():
         if name.endswith(endings):
             return reader(file, **options)
-    raise FileError(f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, or a folder of CSV files.")
+    raise FileError(
+        f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, "
+        f"or a folder of CSV files."
+    )

@@ -1,4 +1,6 @@
-"""Judges of an import: the source itself, or an evaluation of it in floats that shares nothing with the way to the exact network."""
+"""Judges of an import: the source itself, or an evaluation of it in floats that shares nothing with the way
+to the exact network.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Who says what the source computes: float64 samples in the shape and the numbers of the source in, its values out."""
+    """Who says what the source computes: float64 samples in the shape and the numbers of the source
+    in, its values out.
+    """
 
     name: str
     """In words that follow "compared with"."""
@@ -34,13 +38,19 @@ class Judge:
     follows: bool = False
     """Whether its stages are the signs of the chain, one by one."""
     ops: Sequence[Op] | None = None
-    """The chain's operations with the judge's own numbers, where these may be others: constants that it computes in its own floats."""
+    """The chain's operations with the judge's own numbers, where these may be others: constants that it
+    computes in its own floats.
+    """
     reaches: Callable[[], Sequence[float]] | None = None
-    """For each operation of the chain, after a run: the largest number that the judge met on the way through it."""
+    """For each operation of the chain, after a run: the largest number that the judge met on
+    the way through it.
+    """
 
 
 def judge_of_chain(chain: Chain) -> Judge:
-    """The operations as a reader found them, in float64: it knows nothing of lowering, but what was misread it misreads too."""
+    """The operations as a reader found them, in float64: it knows nothing of lowering,
+    but what was misread it misreads too.
+    """
 
     def run(x: _Array) -> Seen:
         stages = []
@@ -60,7 +70,9 @@ def judge_of_chain(chain: Chain) -> Judge:
 
 
 def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
-    """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where there can be none."""
+    """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
+    there can be none.
+    """
     from sugenet.io.torch.reader import require_torch
 
     torch = require_torch()
@@ -70,8 +82,19 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
     try:
         wide.copy()
         seen = wide(trial)
-        if len(wide.ops) == len(chain.ops) and all(_alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)):
-            return [Judge("the module itself in float64", wide, DOUBLE, follows=True, ops=wide.ops, reaches=lambda: wide.reaches)]
+        if len(wide.ops) == len(chain.ops) and all(
+            _alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)
+        ):
+            return [
+                Judge(
+                    "the module itself in float64",
+                    wide,
+                    DOUBLE,
+                    follows=True,
+                    ops=wide.ops,
+                    reaches=lambda: wide.reaches,
+                )
+            ]
         if not seen.stages:
             raise FileError("the copy in float64 cannot be followed.")
     except Exception:  # whatever a module does that float64 does not allow
@@ -105,7 +128,9 @@ def _alike(a: Op, b: Op) -> bool:
 class _Module:
     """A module that runs on float64 samples and shows its signs."""
 
-    def __init__(self, torch: Any, module: Any, example: Any, shape: tuple[int, ...], *, double: bool) -> None:
+    def __init__(
+        self, torch: Any, module: Any, example: Any, shape: tuple[int, ...], *, double: bool
+    ) -> None:
         self.torch, self.module, self.shape, self.double = torch, module, shape, double
         first = next(iter(module.parameters()), None)
         self.device = example.device if first is None else first.device
@@ -155,7 +180,9 @@ def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
     high, low = (np.abs(flat - value) <= near for value in (op.high, op.low))
     clean = bool(np.all((flat == op.high) | (flat == op.low) | ~(high | low)))
     above, below = before > 0, before < 0
-    turned = (np.abs(before) <= slack) & ((above & ~high) | (below & ~low) | (~above & ~below & (high if op.zero != 1 else ~high)))
+    turned = (np.abs(before) <= slack) & (
+        (above & ~high) | (below & ~low) | (~above & ~below & (high if op.zero != 1 else ~high))
+    )
     return Stage(op.where, before, high, low, clean, turned)
 
 
@@ -169,7 +196,10 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
 
     class Wider(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            wide = {key: torch.float64 if value is torch.float32 else value for key, value in (kwargs or {}).items()}
+            wide = {
+                key: torch.float64 if value is torch.float32 else value
+                for key, value in (kwargs or {}).items()
+            }
             return func(*(torch.float64 if value is torch.float32 else value for value in args), **wide)
 
     before = torch.get_default_dtype()

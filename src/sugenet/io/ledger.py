@@ -1,4 +1,6 @@
-"""Nothing is left over: entries by name that remember which of them were read, so that a reader can refuse the rest by name."""
+"""Nothing is left over: entries by name that remember which of them were read,
+so that a reader can refuse the rest by name.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Ledger(Mapping[str, _T]):
         return len(self._entries)
 
     def pass_over(self, *names: str) -> None:
-        """Say of names, whether they are there or not, that they are known to mean nothing for the network."""
+        """Say of names, whether they are there or not, that they are known to mean
+        nothing for the network.
+        """
         self._taken.update(names)
 
     def left(self) -> list[str]:

@@ -1,7 +1,9 @@
-"""Samples for a comparison: random ones, values at and beside every cut, and pairs of samples between which one neuron turns.
+"""Samples for a comparison: random ones, values at and beside every cut,
+and pairs of samples between which one neuron turns.
 
-The way from a sample where a neuron is off to one where it is on, one feature after another, passes a step at which it turns. Halving finds
-it: in the first layer these are samples with tau - 1 and tau matches, in later ones as near to that as a change of one feature comes.
+The way from a sample where a neuron is off to one where it is on, one feature after another, passes a step at
+which it turns. Halving finds it: in the first layer these are samples with tau - 1 and tau matches, in later
+ones as near to that as a change of one feature comes.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _FAR = 2.0**200
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and whether they are whole."""
+    """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and
+    whether they are whole.
+    """
 
     low: _Rows
     high: _Rows
@@ -69,18 +73,25 @@ class Domain:
         return cls(low, high, np.full(features, np.nan), whole)
 
     def samples(self, count: int, random: np.random.Generator) -> _Rows:
-        """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts, few features changed."""
+        """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts,
+        few features changed.
+        """
         makers = (self._anywhere, self._ends, self._cuts, self._changed)
         parts = [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
         return np.concatenate(parts)
 
     def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
         shape = (count, len(self.low))
-        low, high = np.where(np.isfinite(self.low), self.low, -np.inf), np.where(np.isfinite(self.high), self.high, np.inf)
+        low, high = (
+            np.where(np.isfinite(self.low), self.low, -np.inf),
+            np.where(np.isfinite(self.high), self.high, np.inf),
+        )
         if self.whole:
             return np.asarray(np.floor(low + random.random(shape) * (high - low + 1)))
         middle = np.where(np.isfinite(self.cut), self.cut, np.clip(0.0, low, high))
-        found = middle + random.standard_normal(shape) * np.maximum(np.abs(middle), 1.0) * 10.0 ** random.uniform(-3, 1, (count, 1))
+        found = middle + random.standard_normal(shape) * np.maximum(
+            np.abs(middle), 1.0
+        ) * 10.0 ** random.uniform(-3, 1, (count, 1))
         bounded = np.isfinite(low) & np.isfinite(high)
         with np.errstate(invalid="ignore"):
             spread = low + random.random(shape) * (high - low)
@@ -94,7 +105,9 @@ class Domain:
         """Two numbers of each feature, the ends of its domain or far on both sides of its cut."""
         far = 1e3 * np.maximum(1.0, np.abs(np.nan_to_num(self.cut)))
         middle = np.nan_to_num(self.cut)
-        return np.where(np.isfinite(self.low), self.low, middle - far), np.where(np.isfinite(self.high), self.high, middle + far)
+        return np.where(np.isfinite(self.low), self.low, middle - far), np.where(
+            np.isfinite(self.high), self.high, middle + far
+        )
 
     def _cuts(self, count: int, random: np.random.Generator) -> _Rows:
         found = self._anywhere(count, random)
@@ -111,7 +124,9 @@ class Domain:
         return np.where(random.random(other.shape) < 4 / other.shape[1], other, base)
 
     def extremes(self, weights: npt.NDArray[np.int64]) -> tuple[_Rows, _Rows]:
-        """The samples at which neurons of a first layer have the fewest and the most matches, one row a neuron."""
+        """The samples at which neurons of a first layer have the fewest and the most
+        matches, one row a neuron.
+        """
         low, high = self._reach()
         return np.where(weights > 0, low, high), np.where(weights > 0, high, low)
 
@@ -132,7 +147,8 @@ def turning(
 ) -> _Rows:
     """Pairs of samples between which a neuron turns, for up to `count` neurons of each hidden layer.
 
-    `direct`: the network reads the samples themselves, so that its first layer tells where its neurons are on and off.
+    `direct`: the network reads the samples themselves, so that its first layer tells where its
+    neurons are on and off.
     """
     seen = hidden(pool)
     starts, ends, targets = [], [], []
@@ -163,7 +179,9 @@ def _outer(
     chosen = random.permutation(never)[:count].tolist()
     if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
         return [], [], []
-    rows = np.array([layer._row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
+    rows = (
+        np.array([layer._row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
+    )
     low, high = domain.extremes(rows)
     return list(low), list(high), chosen
 
@@ -187,12 +205,18 @@ def _halved(
         middle = (off_at + on_at) // 2
         active = on(np.where(rank < middle[:, None], ends, starts))
         on_at, off_at = np.where(active, middle, on_at), np.where(active, off_at, middle)
-    lower, upper = np.where(rank < off_at[:, None], ends, starts), np.where(rank < on_at[:, None], ends, starts)
+    lower, upper = (
+        np.where(rank < off_at[:, None], ends, starts),
+        np.where(rank < on_at[:, None], ends, starts),
+    )
     if not whole:
         return lower, upper
     while (np.abs(upper - lower) > 1).any():  # one feature is left: halve its steps
         middle_rows = np.trunc((lower + upper) / 2)
         active = on(middle_rows)[:, None]
         moved = np.abs(upper - lower).max(axis=1, keepdims=True) > 1
-        lower, upper = np.where(moved & ~active, middle_rows, lower), np.where(moved & active, middle_rows, upper)
+        lower, upper = (
+            np.where(moved & ~active, middle_rows, lower),
+            np.where(moved & active, middle_rows, upper),
+        )
     return lower, upper

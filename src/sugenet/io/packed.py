@@ -1,6 +1,8 @@
-"""NumPy files of strangers, read within bounds: what an array takes is known and allowed before memory is, whatever the file claims.
+"""NumPy files of strangers, read within bounds: what an array takes is known and allowed before memory is,
+whatever the file claims.
 
-No pickles, no packing but deflate, nothing beyond the sizes that are stated. A damaged or locked file is a `FileError`, however it shows.
+No pickles, no packing but deflate, nothing beyond the sizes that are stated. A damaged or locked file is a
+`FileError`, however it shows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ __all__ = ["Archive", "open_archive", "read_array", "refusing"]
 _CHUNK = 1 << 20
 _ENTRIES = 10_000
 _DIMENSIONS, _HEADER = 8, 10_000
-_FREELY, _RATIO = 1 << 28, 64  # bytes that any file may unpack to, and times its own size that a large one may
+_FREELY, _RATIO = (
+    1 << 28,
+    64,
+)  # bytes that any file may unpack to, and times its own size that a large one may
 _LETTERS = 0x110000
 
 
@@ -63,7 +68,9 @@ def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
             if entry.flag_bits & 1:
                 raise FileError(f"array {name[:80]!r} is locked by a password. Save it without one.")
             if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise FileError(f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez.")
+                raise FileError(
+                    f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez."
+                )
             found[name] = entry
         yield Archive(archive, found)
 
@@ -75,18 +82,29 @@ def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) 
         raise FileError(f"{what} has dtype {str(dtype)[:40]}, but {wanted}.")
     takes = prod(shape) * dtype.itemsize
     if len(shape) > _DIMENSIONS or not all(0 <= side < 1 << 40 for side in shape) or not 0 <= takes <= size:
-        raise FileError(f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it.")
+        raise FileError(
+            f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it."
+        )
     raw = bytearray()
-    while chunk := stream.read(min(_CHUNK, takes + 1 - len(raw))):  # in steps: all at once, a packed stream may grow beyond its size
+    while chunk := stream.read(
+        min(_CHUNK, takes + 1 - len(raw))
+    ):  # in steps: all at once, a packed stream may grow beyond its size
         raw += chunk
         if len(raw) > takes:
             break
     if len(raw) != takes:
-        raise FileError(f"{what} of shape {shape} takes {takes} bytes, but {'more' if len(raw) > takes else len(raw)} are there.")
+        raise FileError(
+            f"{what} of shape {shape} takes {takes} bytes, but {'more' if len(raw) > takes else len(raw)} "
+            f"are there."
+        )
     flat = np.frombuffer(raw, dtype)
     if dtype.kind == "b" and takes and flat.view(np.uint8).max() > 1:
         raise FileError(f"{what} holds bytes that are neither true nor false.")
-    if dtype.kind == "U" and takes and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS:
+    if (
+        dtype.kind == "U"
+        and takes
+        and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS
+    ):
         raise FileError(f"{what} holds letters that there are not.")
     found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
     return found.astype(dtype.newbyteorder("="), copy=False)
@@ -96,7 +114,11 @@ def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtyp
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise FileError(f"{what} has format version {version}, and 1.0 and 2.0 are known.")
-    read, width = (np.lib.format.read_array_header_1_0, 2) if version == (1, 0) else (np.lib.format.read_array_header_2_0, 4)
+    read, width = (
+        (np.lib.format.read_array_header_1_0, 2)
+        if version == (1, 0)
+        else (np.lib.format.read_array_header_2_0, 4)
+    )
     start = stream.read(width)
     length = int.from_bytes(start, "little")
     if length > _HEADER:  # looked at first: the header is read in one piece, however long it says it is
@@ -115,5 +137,9 @@ def refusing(what: str) -> Iterator[None]:
     except MemoryError:
         raise FileError(f"{what}: it does not fit into memory.") from None
     except Exception as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+        reason = (
+            getattr(error, "strerror", None) or str(error).splitlines()[0][:160]
+            if str(error)
+            else type(error).__name__
+        )
         raise FileError(f"{what}: {str(reason).rstrip('.')}.") from None

@@ -1,6 +1,8 @@
-"""An import that proves itself: before it returns, the exact network is compared with its source, on random samples and near thresholds.
+"""An import that proves itself: before it returns, the exact network is compared with its source, on random
+samples and near thresholds.
 
-Where the source and the network differ by more than rounding, the import is refused and the first operation that differs is named.
+Where the source and the network differ by more than rounding, the import is refused and the first operation
+that differs is named.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class ImportProof:
     bits: int
     scores: int
     rounded: int
-    """Bits left out because the judge's value was within its own float rounding of 0, or sign(0) was declared."""
+    """Bits left out because the judge's value was within its own float rounding of 0,
+    or sign(0) was declared.
+    """
     left: int
     """Samples whose scores were left out for this reason."""
 
@@ -120,7 +124,9 @@ def prove_import(
         len(rows),
         len(near),
         max(tally.layers for tally in proofs),
-        first.unseen if len(proofs) == 1 else tuple(name for name in first.unseen if all(name in tally.unseen for tally in proofs)),
+        first.unseen
+        if len(proofs) == 1
+        else tuple(name for name in first.unseen if all(name in tally.unseen for tally in proofs)),
         sum(tally.bits for tally in proofs),
         sum(tally.scores for tally in proofs),
         sum(tally.rounded for tally in proofs),
@@ -135,7 +141,11 @@ class _Ours:
     def __init__(self, found: Imported, chain: Chain, inputs: Inputs | None) -> None:
         self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
         self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
-        self.domain = Domain.of_encoder(self.network.encoder) if self.direct else Domain.of_inputs(inputs, prod(chain.shape))
+        self.domain = (
+            Domain.of_encoder(self.network.encoder)
+            if self.direct
+            else Domain.of_inputs(inputs, prod(chain.shape))
+        )
         self.work = max(1, _work(self.network))
 
     def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -164,7 +174,9 @@ class _Ours:
         """Samples, flat, in the numbers of the source."""
         numbers = rows
         if isinstance(self.inputs, Integers):
-            values = np.array([float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)])
+            values = np.array(
+                [float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)]
+            )
             numbers = values[rows.astype(np.int64) - self.inputs.low]
         elif isinstance(self.inputs, BitInputs):
             numbers = np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
@@ -181,7 +193,9 @@ class _Judged:
     left: int
 
 
-def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inputs: Inputs | None, declared: bool) -> _Judged:
+def _judged(
+    ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inputs: Inputs | None, declared: bool
+) -> _Judged:
     found, network = ours.found, ours.network
     if judge.floats.bits < 53 and not ours.domain.whole:
         rows = rows.astype(np.float32).astype(np.float64)
@@ -198,7 +212,13 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         reaches=None if judge.reaches is None else judge.reaches(),
     )
     places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign)]
-    tally = Tally(network, found.signs, bounds=_bounds(found, rounding, places), declared=declared, follows=judge.follows)
+    tally = Tally(
+        network,
+        found.signs,
+        bounds=_bounds(found, rounding, places),
+        declared=declared,
+        follows=judge.follows,
+    )
     evaluator = judge_of_chain(chain)
     for start, part in zip(parts, seen, strict=True):
         chunk = rows[start : start + _CHUNK]
@@ -207,11 +227,19 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
             _same_sizes(found, chain, judge, bits, part)
         compared = {pair.layer for pair in tally.align(bits, part)}
         unsure = [sign for sign in found.signs if sign.layer not in compared]
-        exact = not unsure or (all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared)
+        exact = not unsure or (
+            all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared
+        )
         shown = judge.follows and len(part.stages) == len(found.signs)
         since = None
         if unsure and (shown or not exact):
-            since = _since(part if shown else evaluator.run(source[start : start + _CHUNK]), found, unsure, rounding, places)
+            since = _since(
+                part if shown else evaluator.run(source[start : start + _CHUNK]),
+                found,
+                unsure,
+                rounding,
+                places,
+            )
         doubt = tally.add(read, bits, part, start, since)
         if tally.found is not None:
             raise FileError(_difference(found, chain, judge, tally))
@@ -219,7 +247,9 @@ def _judged(ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inp
         if tally.first_score is not None or tally.first_class is not None:
             raise FileError(_score_difference(chain, judge, tally))
     compared = {pair.layer for pair in tally.pairs or []}
-    unseen = tuple(sign.where for sign in found.signs if sign.layer is not None and sign.layer not in compared)
+    unseen = tuple(
+        sign.where for sign in found.signs if sign.layer is not None and sign.layer not in compared
+    )
     return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
 
 
@@ -230,14 +260,19 @@ def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
         raise
     except Exception as error:
         raise FileError(
-            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} to compare: "
-            f"{type(error).__name__}: {str(error)[:200]}. prove=False goes without the comparison."
+            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} "
+            f"to compare: {type(error).__name__}: {str(error)[:200]}. "
+            f"prove=False goes without the comparison."
         ) from error
 
 
 def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[int, float]:
-    """For each layer the rounding of its sign; a layer without one, as pooling, has that of its neighbours."""
-    known = {sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None}
+    """For each layer the rounding of its sign; a layer without one, as pooling,
+    has that of its neighbours.
+    """
+    known = {
+        sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None
+    }
     bounds = {}
     for layer in range(len(found.network.layers)):
         before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
@@ -246,14 +281,26 @@ def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[
 
 
 def _scored(
-    ours: _Ours, chain: Chain, tally: Tally, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits, rounding: Rounding
+    ours: _Ours,
+    chain: Chain,
+    tally: Tally,
+    rows: npt.NDArray[Any],
+    seen: Seen,
+    start: int,
+    doubt: Bits,
+    rounding: Rounding,
 ) -> None:
-    """All scores where the judge shows them, and its classes where a tail such as softmax stands behind them."""
+    """All scores where the judge shows them, and its classes where a tail such as softmax
+    stands behind them.
+    """
     mine = ours.scores(rows)
     theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
     if theirs is not None:
         if theirs.size != mine.size:
-            raise FileError(f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, the network {mine.shape[1]}.")
+            raise FileError(
+                f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, "
+                f"the network {mine.shape[1]}."
+            )
         float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
         bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
         known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
@@ -264,16 +311,25 @@ def _scored(
             tally.add_classes(ours.counts(rows), outputs, start, doubt)
 
 
-def _since(seen: Seen, found: Imported, unsure: Sequence[Any], rounding: Rounding, places: Sequence[int]) -> Ints:
-    """From which layer on each sample may differ through the rounding of a sign that the judge does not show."""
+def _since(
+    seen: Seen, found: Imported, unsure: Sequence[Any], rounding: Rounding, places: Sequence[int]
+) -> Ints:
+    """From which layer on each sample may differ through the rounding of a sign that the
+    judge does not show.
+    """
     first = np.full(len(seen.outputs), len(found.network.layers) + 1)
     for sign in unsure:
         stage: Stage = seen.stages[sign.number]
-        near = (np.abs(stage.before) <= rounding.signs[places[sign.number]]) & (rounding.signs[places[sign.number]] > 0)
+        near = (np.abs(stage.before) <= rounding.signs[places[sign.number]]) & (
+            rounding.signs[places[sign.number]] > 0
+        )
         near |= ~stage.high & ~stage.low
         if stage.turned is not None:
             near |= stage.turned
-        layer = min((other.layer for other in found.signs[sign.number :] if other.layer is not None), default=len(found.network.layers))
+        layer = min(
+            (other.layer for other in found.signs[sign.number :] if other.layer is not None),
+            default=len(found.network.layers),
+        )
         first = np.minimum(first, np.where(near.any(axis=1), layer, first))
     return first
 
@@ -284,20 +340,24 @@ def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits
         mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
         if mine not in (None, theirs):
             raise FileError(
-                f"{chain.source}: what was read is not what the source computes; the first difference is at {sign.where}: "
-                f"{mine} neurons, but {theirs} values in {judge.name}. {_SORRY}"
+                f"{chain.source}: what was read is not what the source computes; the first difference is at "
+                f"{sign.where}: {mine} neurons, but {theirs} values in {judge.name}. {_SORRY}"
             )
 
 
 def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> str:
     first = tally.found
     assert first is not None
-    where = next((sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1), "the end")
+    where = next(
+        (sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1),
+        "the end",
+    )
     state = "on" if first.matches >= first.tau else "off"
     return (
-        f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: neuron {first.neuron} of "
-        f"layer {first.layer} is {state} ({first.matches} matches, tau {first.tau}), but {judge.name} has {first.value:.6g} before its "
-        f"sign, so {first.reference}. {_SORRY}"
+        f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: "
+        f"neuron {first.neuron} of layer {first.layer} is {state} ({first.matches} matches, tau "
+        f"{first.tau}), but {judge.name} has {first.value:.6g} before its sign, "
+        f"so {first.reference}. {_SORRY}"
     )
 
 
@@ -309,7 +369,8 @@ def _score_difference(chain: Chain, judge: Judge, tally: Tally) -> str:
         assert tally.first_class is not None
         what = f"the class is {tally.first_class.network}, but {tally.first_class.reference} in {judge.name}"
     return (
-        f"{chain.source}: what was read is not what the source computes; the first difference is at {chain.ops[-1].where}: {what}. {_SORRY}"
+        f"{chain.source}: what was read is not what the source computes; the first difference is at "
+        f"{chain.ops[-1].where}: {what}. {_SORRY}"
     )
 
 

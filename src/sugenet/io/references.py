@@ -1,4 +1,6 @@
-"""What a reference computes, layer by layer where it lets one look: the signs of a PyTorch module, the tensors of an ONNX graph."""
+"""What a reference computes, layer by layer where it lets one look: the signs of a PyTorch module, the
+tensors of an ONNX graph.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A sign of the reference: for each sample and neuron the value before it, and whether it gave the high or the low value."""
+    """A sign of the reference: for each sample and neuron the value before it,
+    and whether it gave the high or the low value.
+    """
 
     name: str
     before: _Array
@@ -29,9 +33,13 @@ class Stage:
     high: _Array
     low: _Array
     clean: bool = True
-    """Whether the sign gave exactly its two values; where it gave them up to rounding, this goes on behind it."""
+    """Whether the sign gave exactly its two values; where it gave them up to rounding,
+    this goes on behind it.
+    """
     turned: _Array | None = None
-    """Where rounding inside the sign itself, written in several steps, decided against the value before it."""
+    """Where rounding inside the sign itself, written in several steps,
+    decided against the value before it.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +65,14 @@ def reference_of(reference: Any) -> tuple[Run, str]:
     if isinstance(reference, str | Path):
         return _onnx_file(Path(reference)), ""
     if hasattr(reference, "run") and hasattr(reference, "get_inputs"):
-        return _session(reference, reference.get_inputs()[0].name), "a session shows its outputs only; give the path of the .onnx file"
+        return _session(
+            reference, reference.get_inputs()[0].name
+        ), "a session shows its outputs only; give the path of the .onnx file"
     if callable(reference):
         return (lambda x: Seen(np.asarray(reference(x)))), "a function shows its outputs only"
     raise FileError(
-        f"a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, not {type(reference).__name__}."
+        f"a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, "
+        f"not {type(reference).__name__}."
     )
 
 
@@ -146,10 +157,15 @@ def _onnx_file(path: Path) -> Run:
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     try:
-        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:
         why = str(error).strip().splitlines()[:1]
-        raise FileError(f"{path.name}: ONNX Runtime cannot run it: {why[0][:200] if why else ''}. Give a function that does.") from None
+        raise FileError(
+            f"{path.name}: ONNX Runtime cannot run it: {why[0][:200] if why else ''}. "
+            f"Give a function that does."
+        ) from None
     fed = {value.name for value in model.graph.initializer}
     entry = next(value.name for value in model.graph.input if value.name not in fed)
     names = [value.name for value in session.get_outputs()]
@@ -166,18 +182,38 @@ def _onnx_file(path: Path) -> Run:
             before = _before(name, made, values, few)
             if before is not None:
                 flat = values[name].reshape(len(x), -1)
-                stages.append(Stage(name, values[before].reshape(len(x), -1).astype(float), flat == levels[-1], flat == levels[0]))
-        return Seen(np.asarray(values["scores" if "scores" in given else model.graph.output[0].name]), tuple(stages))
+                stages.append(
+                    Stage(
+                        name,
+                        values[before].reshape(len(x), -1).astype(float),
+                        flat == levels[-1],
+                        flat == levels[0],
+                    )
+                )
+        return Seen(
+            np.asarray(values["scores" if "scores" in given else model.graph.output[0].name]), tuple(stages)
+        )
 
     return run
 
 
 def _levels(value: Any, samples: int) -> _Array | None:
-    """The two values of a tensor that has only two, or three with 0 in the middle, as a sign that can be 0; else None."""
-    if not isinstance(value, np.ndarray) or value.ndim < 2 or len(value) != samples or value.dtype.kind not in "bf":
+    """The two values of a tensor that has only two, or three with 0 in the middle,
+    as a sign that can be 0; else None.
+    """
+    if (
+        not isinstance(value, np.ndarray)
+        or value.ndim < 2
+        or len(value) != samples
+        or value.dtype.kind not in "bf"
+    ):
         return None
     levels = np.unique(value)
-    return levels if len(levels) == 2 or (len(levels) == 3 and levels[1] == 0 and levels[0] == -levels[2]) else None
+    return (
+        levels
+        if len(levels) == 2 or (len(levels) == 3 and levels[1] == 0 and levels[0] == -levels[2])
+        else None
+    )
 
 
 def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[str, Any]) -> str | None:

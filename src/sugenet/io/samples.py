@@ -1,4 +1,7 @@
-"""Raw samples from files: CSV, .npy, .npz and images. Nothing is guessed; what does not fit the model is refused with its place."""
+"""Raw samples from files: CSV, .npy, .npz and images.
+
+Nothing is guessed; what does not fit the model is refused with its place.
+"""
 
 from __future__ import annotations
 
@@ -31,26 +34,40 @@ LINE_LIMIT = 1 << 22
 """Letters of a line; more for models of very many features."""
 PIXEL_LIMIT = 1 << 24
 IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
-_FORMATS = ["PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF"]  # other readers of Pillow start programs, or are seldom looked at
-_SAMPLES, _CLASSES = ("biufU", "samples are numbers or texts"), ("biufU", "true classes are whole numbers or names")
+_FORMATS = [
+    "PNG",
+    "JPEG",
+    "BMP",
+    "GIF",
+    "PPM",
+    "TIFF",
+]  # other readers of Pillow start programs, or are seldom looked at
+_SAMPLES, _CLASSES = (
+    ("biufU", "samples are numbers or texts"),
+    ("biufU", "true classes are whole numbers or names"),
+)
 _DIGITS = re.compile(r"[0-9.eE+-]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
-def read_samples(path: str | Path, network: Network, target: str | None = None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+def read_samples(
+    path: str | Path, network: Network, target: str | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     """Read raw samples for a network.
 
     Parameters
     ----------
     path
-        A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in their order without a
-        header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y`` the numbers or names of the true classes; or an
-        image with one pixel a feature. Its shades of grey, from black to white, become the range of the features: rounded where these are
-        whole numbers, exactly otherwise. Where the features have no common finite range, that is 0 to 255.
+        A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in
+        their order without a header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y``
+        the numbers or names of the true classes; or an image with one pixel a feature. Its shades of grey,
+        from black to white, become the range of the features: rounded where these are whole numbers, exactly
+        otherwise. Where the features have no common finite range, that is 0 to 255.
     network
         The network that will read them.
     target
-        Column of a CSV file that holds the true class, by name. Other files have no columns, and it is refused for them.
+        Column of a CSV file that holds the true class, by name. Other files have no columns,
+        and it is refused for them.
 
     Returns
     -------
@@ -58,7 +75,9 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     """
     name = str(path)
     if name == "-":
-        return _csv(io.StringIO(read_standard_input("CSV", PIPE_LIMIT), newline=""), "standard input", network, target)
+        return _csv(
+            io.StringIO(read_standard_input("CSV", PIPE_LIMIT), newline=""), "standard input", network, target
+        )
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -68,7 +87,9 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
             raise FileError(f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.")
         kind = file.suffix.lower()
         if target is not None and (kind in (".npy", ".npz") or kind in IMAGES):
-            raise FileError(f"target={target!r} names a column of a CSV file, but {name} has no columns. Leave it out.")
+            raise FileError(
+                f"target={target!r} names a column of a CSV file, but {name} has no columns. Leave it out."
+            )
         if kind in (".npy", ".npz"):
             return _numpy(file, network)
         if kind in IMAGES:
@@ -78,18 +99,25 @@ def read_samples(path: str | Path, network: Network, target: str | None = None) 
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
     except UnicodeDecodeError:
-        raise FileError(f"{name} is neither text nor a .npy, .npz or image file. Samples come as CSV, .npy, .npz or PNG.") from None
+        raise FileError(
+            f"{name} is neither text nor a .npy, .npz or image file. Samples come as CSV, .npy, .npz or PNG."
+        ) from None
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
 def _rows(lines: TextIO, name: str, longest: int) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not blank, each with its number; one at a time, since a file can be large and wrong early."""
+    """Lines that are not blank, each with its number; one at a time,
+    since a file can be large and wrong early.
+    """
 
     def bounded() -> Iterator[str]:
         while line := lines.readline(longest + 1):
             if len(line) > longest:
-                raise FileError(f"{name}, line {reader.line_num + 1}: it has more than {longest:,} letters. Give one sample a line.")
+                raise FileError(
+                    f"{name}, line {reader.line_num + 1}: it has more than {longest:,} letters. "
+                    f"Give one sample a line."
+                )
             yield line
 
     reader = csv.reader(bounded())
@@ -101,7 +129,9 @@ def _rows(lines: TextIO, name: str, longest: int) -> Iterator[tuple[int, list[st
         raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
 
 
-def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+def _csv(
+    lines: TextIO, name: str, network: Network, target: str | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     features, codings = network.encoder.names, network.encoder.codings
     rows = _rows(lines, name, max(LINE_LIMIT, 64 * len(features)))
     first = next(rows, None)
@@ -117,14 +147,19 @@ def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tupl
             raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
         if len(header) != len(features):
             raise FileError(
-                f"{name} has {len(header)} columns and no header with the feature names, but the model reads {len(features)} features."
+                f"{name} has {len(header)} columns and no header with the feature names, but the model reads "
+                f"{len(features)} features."
             )
         second = next(rows, None)
-        words = [not _NUMBER.fullmatch(cell) and isinstance(coding, Steps) for coding, cell in zip(codings, header, strict=True)]
+        words = [
+            not _NUMBER.fullmatch(cell) and isinstance(coding, Steps)
+            for coding, cell in zip(codings, header, strict=True)
+        ]
         if second is not None and all(words):
             raise FileError(
-                f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the features, which are {_some(features)}. "
-                "Name the columns like the features, in any order; or leave the first line out and keep their order."
+                f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the "
+                f"features, which are {_some(features)}. Name the columns like the features, in any order; "
+                "or leave the first line out and keep their order."
             )
         rows = chain([first], rows) if second is None else chain([first, second], rows)
     kind = np.float64 if all(isinstance(coding, Steps) for coding in codings) else object
@@ -133,7 +168,9 @@ def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tupl
     for number, row in rows:
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
-        samples.append(_sample([row[place].strip() for place in places], network, f"{name}, line {number}", kind))
+        samples.append(
+            _sample([row[place].strip() for place in places], network, f"{name}, line {number}", kind)
+        )
         if column is not None:
             labels.append(row[column].strip())
     X = np.stack(samples) if samples else np.empty((0, len(features)), kind)
@@ -141,7 +178,9 @@ def _csv(lines: TextIO, name: str, network: Network, target: str | None) -> tupl
 
 
 def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.NDArray[Any]:
-    if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):  # the usual case at once: of these letters floats are made as below
+    if kind is np.float64 and _DIGITS.fullmatch(
+        "".join(cells)
+    ):  # the usual case at once: of these letters floats are made as below
         with suppress(ValueError):
             return np.array([float(cell) for cell in cells])
     values = np.empty(len(cells), kind)
@@ -161,19 +200,28 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
     features = network.encoder.names
     missing = next((feature for feature in features if feature not in header), None)
     if missing is not None:
-        raise FileError(f"{name} has no column {missing!r}. The model reads {len(features)} features: {', '.join(features[:6])}, ...")
+        raise FileError(
+            f"{name} has no column {missing!r}. The model reads {len(features)} features: "
+            f"{', '.join(features[:6])}, ..."
+        )
     if target is not None and target not in header:
         raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
-    doubled = next((column for column in (*features, target) if column is not None and header.count(column) > 1), None)
+    doubled = next(
+        (column for column in (*features, target) if column is not None and header.count(column) > 1), None
+    )
     if doubled is not None:
-        raise FileError(f"{name}: the column {doubled!r} stands twice in the first line. Give each column its own name.")
+        raise FileError(
+            f"{name}: the column {doubled!r} stands twice in the first line. Give each column its own name."
+        )
 
 
 def _cell(text: str, coding: Steps | OneHot) -> Any:
     if isinstance(coding, OneHot):
         known = {str(category): category for category in coding.categories}
         if text not in known:
-            raise FileError(f"{_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}.")
+            raise FileError(
+                f"{_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}."
+            )
         return known[text]
     if not _NUMBER.fullmatch(text):
         raise FileError(f"{_shown(text)} is not a number.")
@@ -188,7 +236,10 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
     places = {name: k for k, name in enumerate(network.classes)}
     unknown = next((label for label in labels if label not in places), None)
     if unknown is not None:
-        raise FileError(f"{where}: {_shown(unknown)} is no class of the model. The classes are {', '.join(network.classes)}.")
+        raise FileError(
+            f"{where}: {_shown(unknown)} is no class of the model. "
+            f"The classes are {', '.join(network.classes)}."
+        )
     return np.array([places[label] for label in labels], dtype=np.intp)
 
 
@@ -228,13 +279,17 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
 def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> npt.NDArray[np.intp]:
     """True classes from an array: their numbers or their names."""
     if y.shape != (samples,):
-        raise FileError(f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each.")
+        raise FileError(
+            f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each."
+        )
     if y.dtype.kind == "U":
         return _truth(y.tolist(), network, where)
     last = len(network.classes) - 1
     for i, label in enumerate(y.tolist()):
         if not (0 <= label <= last and label == int(label)):
-            raise FileError(f"{where}: entry {i} is {label}, but a class is a whole number from 0 to {last}, or a name.")
+            raise FileError(
+                f"{where}: entry {i} is {label}, but a class is a whole number from 0 to {last}, or a name."
+            )
     return y.astype(np.intp)
 
 
@@ -246,12 +301,16 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
         if rows.ndim == 2 and rows.shape[1] == n:
             return rows
         wanted = shape_words(n, network.encoder.shape)
-        raise FileError(f"{name} holds an array of shape {array.shape}, but the model reads samples of shape {wanted}.")
+        raise FileError(
+            f"{name} holds an array of shape {array.shape}, but the model reads samples of shape {wanted}."
+        )
     if array.ndim >= 1 and array.size and array.size == n and array.shape[0] != array.size // n:
         return array.reshape(1, n)
     if array.ndim >= 2 and array.size == len(array) * n:
         return array.reshape(len(array), n)
-    raise FileError(f"{name} holds an array of shape {array.shape}, but the model reads samples of {n} features.")
+    raise FileError(
+        f"{name} holds an array of shape {array.shape}, but the model reads samples of {n} features."
+    )
 
 
 def _image(file: Path, network: Network) -> npt.NDArray[Any]:
@@ -267,7 +326,11 @@ def _image(file: Path, network: Network) -> npt.NDArray[Any]:
         low, high = ceil(low), floor(high)
     shades, places = np.unique(grey, return_inverse=True)
     exact = [Fraction(low) + int(shade) * (Fraction(high) - Fraction(low)) / white for shade in shades]
-    table = np.array([floor(value + Fraction(1, 2)) for value in exact], np.int64) if whole else np.array([float(value) for value in exact])
+    table = (
+        np.array([floor(value + Fraction(1, 2)) for value in exact], np.int64)
+        if whole
+        else np.array([float(value) for value in exact])
+    )
     return table[places].reshape(1, n)
 
 
@@ -282,16 +345,28 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
             with Image.open(file, formats=_FORMATS) as image:
                 size = image.width * image.height
                 if size > PIXEL_LIMIT:
-                    raise FileError(f"{file} has {image.width} x {image.height} pixels, far more than any model reads.")
+                    raise FileError(
+                        f"{file} has {image.width} x {image.height} pixels, far more than any model reads."
+                    )
                 if size != n:
-                    raise FileError(f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads {n}. Resize it first.")
+                    raise FileError(
+                        f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads "
+                        f"{n}. Resize it first."
+                    )
                 image.load()
                 deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
                 if not deep and image.mode in ("I", "F"):
-                    raise FileError(f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits.")
+                    raise FileError(
+                        f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits."
+                    )
                 if not _is_opaque(image, deep):
-                    raise FileError(f"{file} has transparent pixels, which have no shade of grey. Put it on a background first.")
-                return np.asarray(image if deep else image.convert("L")).astype(np.int64), 65535 if deep else 255
+                    raise FileError(
+                        f"{file} has transparent pixels, which have no shade of grey. "
+                        f"Put it on a background first."
+                    )
+                return np.asarray(image if deep else image.convert("L")).astype(
+                    np.int64
+                ), 65535 if deep else 255
         except (Image.DecompressionBombWarning, Image.DecompressionBombError):
             raise FileError(f"{file} has far more pixels than any model reads.") from None
         except (FileError, FileNotFoundError, PermissionError, MemoryError):

@@ -1,4 +1,6 @@
-"""JSON as strictly as it is defined, and no larger than it can be meant: no key twice, no NaN, no number of endless digits."""
+"""JSON as strictly as it is defined, and no larger than it can be meant: no key twice, no NaN,
+no number of endless digits.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ _DIGITS = 4300
 
 
 def strict_json(text: str) -> Any:
-    """Read JSON; raise `ValueError` with what is wrong, in words, where a lenient reader would guess; `RecursionError` where it is deep.
+    """Read JSON; raise `ValueError` with what is wrong, in words, where a lenient reader would guess;
+    `RecursionError` where it is deep.
 
     Examples
     --------
@@ -23,7 +26,9 @@ def strict_json(text: str) -> Any:
     Traceback (most recent call last):
     ValueError: the key 'n' stands twice
     """
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_short)
+    return json.loads(
+        text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_short
+    )
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

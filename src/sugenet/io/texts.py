@@ -1,4 +1,6 @@
-"""What all files share: written whole or not at all, what to do about an error; JSON and standard input as text."""
+"""What all files share: written whole or not at all, what to do about an error;
+JSON and standard input as text.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SIZE_LIMIT = 1 << 28
 
 
 def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
-    """Read a JSON object of at most so many bytes from a file, ``-`` for standard input; strictly: no key twice, no NaN."""
+    """Read a JSON object of at most so many bytes from a file, ``-`` for standard input; strictly:
+    no key twice, no NaN.
+    """
     name = "standard input" if str(path) == "-" else str(path)
     most = min(most, SIZE_LIMIT)
     try:
@@ -52,7 +56,9 @@ def read_standard_input(kind: str, limit: int) -> str:
         raw = getattr(stream, "buffer", stream).read(limit + 1)
         text: str = raw if isinstance(raw, str) else raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileError(f"standard input is no text in UTF-8: byte {error.start} is wrong. Give {kind}.") from None
+        raise FileError(
+            f"standard input is no text in UTF-8: byte {error.start} is wrong. Give {kind}."
+        ) from None
     except (OSError, ValueError):
         raise FileError(f"standard input is closed. Give a file, or {kind} on standard input.") from None
     if len(text) > limit:
@@ -68,8 +74,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
     """Write a file whole or not at all.
 
-    The bytes go to a temporary file beside the target, which takes its place in one step when all is on the disk: a failure leaves no
-    half-written file, and an older one stays as it was. Links are followed, and permissions of an older file are kept.
+    The bytes go to a temporary file beside the target, which takes its place in one step when all is on the
+    disk: a failure leaves no half-written file, and an older one stays as it was. Links are followed, and
+    permissions of an older file are kept.
 
     Raises
     ------
@@ -79,7 +86,9 @@ def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
     try:
         _replace(_target_of(path), raw)
     except (OSError, ValueError) as error:
-        raise FileError(f"{os.fspath(path)!r} cannot be written: {advice(error)} Nothing was changed.") from error
+        raise FileError(
+            f"{os.fspath(path)!r} cannot be written: {advice(error)} Nothing was changed."
+        ) from error
 
 
 def _target_of(path: str | os.PathLike[str]) -> Path:
@@ -87,7 +96,9 @@ def _target_of(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         named = Path(path).parent  # as it was given, unless it is a link that leads to nothing
-        raise FileError(f"there is no folder {str(target.parent if named.is_dir() else named)!r}. Make it first.")
+        raise FileError(
+            f"there is no folder {str(target.parent if named.is_dir() else named)!r}. Make it first."
+        )
     return target
 
 
@@ -150,7 +161,10 @@ def advice(error: Exception) -> str:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise `FileError` where a file cannot be written, before the work whose result it shall hold. Nothing is changed."""
+    """Raise `FileError` where a file cannot be written, before the work whose result it shall hold.
+
+    Nothing is changed.
+    """
     try:
         target = _target_of(path)
         if _mode_of(target) is None and not os.access(target.parent, os.W_OK | os.X_OK):

@@ -1,4 +1,6 @@
-"""Boxes of raw values: some features between bounds or at one of several categories, the others free or as they are."""
+"""Boxes of raw values: some features between bounds or at one of several categories,
+the others free or as they are.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,14 @@ __all__ = ["Box"]
 
 @dataclass(frozen=True)
 class Box:
-    """Some features between bounds, both included, or at one of several categories; the others as they are in the sample.
+    """Some features between bounds, both included, or at one of several categories;
+    the others as they are in the sample.
 
     Parameters
     ----------
     limits
-        For a feature, by name or number from 0: a pair (low, high), None for no bound; a single value; or a set of categories.
+        For a feature, by name or number from 0: a pair (low, high), None for no bound; a single value; or a
+        set of categories.
 
     Examples
     --------
@@ -38,7 +42,9 @@ class Box:
     limits: tuple[tuple[Any, Any], ...]
 
     def __init__(self, limits: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
-        object.__setattr__(self, "limits", tuple((feature, _frozen(limit)) for feature, limit in pairs_of(limits, "limits")))
+        object.__setattr__(
+            self, "limits", tuple((feature, _frozen(limit)) for feature, limit in pairs_of(limits, "limits"))
+        )
 
     def placed(self, network: Network) -> dict[int, Any]:
         """Limits by number of the feature."""
@@ -46,7 +52,9 @@ class Box:
         for feature, limit in self.limits:
             place = place_of(network, feature)
             if place in found:
-                raise QuestionError(f"feature {network.encoder.names[place]} has limits twice. Give what both allow.")
+                raise QuestionError(
+                    f"feature {network.encoder.names[place]} has limits twice. Give what both allow."
+                )
             found[place] = limit
         return found
 
@@ -57,7 +65,10 @@ class Box:
         for feature, limit in allowed.items():
             if not _meets(network.encoder.codings[feature], values[feature], limit):
                 name = network.encoder.names[feature]
-                raise QuestionError(f"the sample has {name} = {values[feature]!r}, which is outside the box ({_limit_words(name, limit)}).")
+                raise QuestionError(
+                    f"the sample has {name} = {values[feature]!r}, which is outside the "
+                    f"box ({_limit_words(name, limit)})."
+                )
         return self.among(network, values, allowed)
 
     def of(self, network: Network) -> Neighbourhood:
@@ -66,12 +77,16 @@ class Box:
         whole = {feature: allowed.get(feature, (None, None)) for feature in range(network.encoder.features)}
         values = []
         known: dict[Any, dict[int, Any]] = {}
-        for feature, (name, coding) in enumerate(zip(network.encoder.names, network.encoder.codings, strict=True)):
+        for feature, (name, coding) in enumerate(
+            zip(network.encoder.names, network.encoder.codings, strict=True)
+        ):
             key = (id(coding), whole[feature])
             if key not in known:
                 known[key] = _options(coding, whole[feature])
             if not known[key]:
-                raise QuestionError(f"nothing that can occur has {_limit_words(name, whole[feature])}: the box is empty.")
+                raise QuestionError(
+                    f"nothing that can occur has {_limit_words(name, whole[feature])}: the box is empty."
+                )
             values.append(next(iter(known[key].values())))
         return self.among(network, values, whole)
 
@@ -87,12 +102,18 @@ class Box:
             key = (id(coding), limit, type(value), value)
             if key not in known:
                 options = _options(coding, limit, value).items()
-                known[key] = tuple(Way(state, there, nothing, nothing, 0) for state, there in options if state != near.states[feature])
+                known[key] = tuple(
+                    Way(state, there, nothing, nothing, 0)
+                    for state, there in options
+                    if state != near.states[feature]
+                )
             ways[feature] = known[key]
         return Neighbourhood(network, near.sample, near.states, listed(Moves(ways)), None, Fraction(1))
 
     def __str__(self) -> str:
-        return " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
+        return (
+            " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
+        )
 
 
 def _frozen(limit: Any) -> Any:
@@ -124,7 +145,10 @@ def _meets(coding: Coding, value: Any, limit: Any) -> bool:
         return bool(value == limit)
     if isinstance(coding, OneHot):
         if limit != (None, None):
-            raise QuestionError(f"bounds {limit} need numbers, but the feature is a category: {', '.join(map(str, coding.categories))}.")
+            raise QuestionError(
+                f"bounds {limit} need numbers, but the feature is a category: "
+                f"{', '.join(map(str, coding.categories))}."
+            )
         return True
     if len(limit) != 2:
         raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
@@ -134,7 +158,9 @@ def _meets(coding: Coding, value: Any, limit: Any) -> bool:
 
 
 def _options(coding: Coding, limit: Any, near: Any = None) -> dict[int, Any]:
-    """States that have a raw value within a limit, each with one such value: the nearest to `near`, where that is given."""
+    """States that have a raw value within a limit, each with one such value: the nearest to `near`,
+    where that is given.
+    """
     if isinstance(coding, OneHot):
         return {state: c for state, c in enumerate(coding.categories) if _meets(coding, c, limit)}
     if isinstance(limit, frozenset) or not isinstance(limit, tuple):
@@ -152,8 +178,13 @@ def _options(coding: Coding, limit: Any, near: Any = None) -> dict[int, Any]:
     return found
 
 
-def _inside(ends: tuple[float, float], low: Fraction | None, high: Fraction | None, near: Any, *, whole: bool) -> Any:
-    """A number of an interval that also lies between bounds, nearest to `near`; None when there is none. A float unless none is inside."""
+def _inside(
+    ends: tuple[float, float], low: Fraction | None, high: Fraction | None, near: Any, *, whole: bool
+) -> Any:
+    """A number of an interval that also lies between bounds, nearest to `near`; None when there is none.
+
+    A float unless none is inside.
+    """
     least = ends[0] if low is None or low <= ends[0] else low
     most = ends[1] if high is None or high >= ends[1] else high
     if whole:

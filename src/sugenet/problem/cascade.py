@@ -1,8 +1,9 @@
 """A problem as a cascade of thresholds over 0/1 variables: what solvers, exports and proofs speak of.
 
-Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each hidden layer; the
-inequalities of the goal. A feature with options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step
-for each option after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
+Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each
+hidden layer; the inequalities of the goal. A feature with options o_0 < o_1 < ... (the states it may take,
+its own among them, in rising order) has one step for each option after the first: step k is true iff its
+option is o_k or later, so each step implies the one before it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ __all__ = ["Cascade", "Chain", "Thresholds"]
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Variables that are true iff the weights of the true ones among those before sum to enough: ``weights[j] @ v >= least[j]``."""
+    """Variables that are true iff the weights of the true ones among those before sum to
+    enough: ``weights[j] @ v >= least[j]``.
+    """
 
     weights: Ints
     least: Ints
@@ -54,15 +57,20 @@ class Chain:
 class Cascade:
     """Chains of input steps, a budget, layers of thresholds, and the goal.
 
-    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron and inequality is true iff
-    its sum is large enough, and all inequalities of some case are true.
+    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron
+    and inequality is true iff its sum is large enough, and all inequalities of some case are true.
     """
 
     chains: tuple[Chain, ...]
     budget: tuple[Ints, int] | None
-    """Prices of the steps and what they may sum to at most: ``prices @ steps <= limit``; prices can be negative."""
+    """Prices of the steps and what they may sum to at most: ``prices @ steps <= limit``;
+    prices can be negative.
+    """
     layers: tuple[Thresholds, ...]
-    """Hidden layers; the first reads the steps, each other one the layer before. The last entry is the goal's inequalities."""
+    """Hidden layers; the first reads the steps, each other one the layer before.
+
+    The last entry is the goal's inequalities.
+    """
     cases: tuple[tuple[int, ...], ...]
     """Row numbers of the last layer."""
 
@@ -72,7 +80,11 @@ class Cascade:
         network = near.network
         room = len(near.moves) * (network.layers[0].outputs if network.layers else network.encoder.width)
         room += sum(layer.inputs * layer.outputs for layer in network.layers[1:])
-        make_sure(24 * room, "the whole network as thresholds", "Use an engine that goes through inputs: bounds, search, flips or exhaust.")
+        make_sure(
+            24 * room,
+            "the whole network as thresholds",
+            "Use an engine that goes through inputs: bounds, search, flips or exhaust.",
+        )
         first = first_layer(network)
         start = first.match_counts(near.inputs)[0] - first.tau
         gains = move_gains(near, first)
@@ -122,7 +134,11 @@ class Cascade:
             part = rows[:, chain.steps.start : chain.steps.stop]
             ok &= (np.diff(part, axis=1) <= 0).all(axis=1)
         if self.budget is not None:
-            ok &= np.asarray(rows.astype(object) @ self.budget[0] <= self.budget[1], dtype=bool) if self.steps else self.budget[1] >= 0
+            ok &= (
+                np.asarray(rows.astype(object) @ self.budget[0] <= self.budget[1], dtype=bool)
+                if self.steps
+                else self.budget[1] >= 0
+            )
         values = rows
         for layer in self.layers:
             values = (values @ layer.weights.T >= layer.least).astype(np.int64)

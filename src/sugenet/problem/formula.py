@@ -1,7 +1,9 @@
-"""A problem as a pseudo-Boolean formula: clauses, sums of literals with a least value, and gates that are true iff such a sum is reached.
+"""A problem as a pseudo-Boolean formula: clauses, sums of literals with a least value, and gates that are
+true iff such a sum is reached.
 
-Variables are those of the cascade, in its order, but numbered from 1 so that ``-v`` can say *not v*; one more stands for each case of the
-goal where cases have several inequalities. Every input that meets the goal is exactly one solution, and there are no other solutions.
+Variables are those of the cascade, in its order, but numbered from 1 so that ``-v`` can say *not v*; one more
+stands for each case of the goal where cases have several inequalities. Every input that meets the goal is
+exactly one solution, and there are no other solutions.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Linear:
         """From whole weights of any sign over variables."""
         row = [(int(w), int(v)) for w, v in zip(weights, variables, strict=True) if w]
         below = sum(w for w, _ in row if w < 0)
-        return cls(tuple(abs(w) for w, _ in row), tuple(v if w > 0 else -v for w, v in row), int(least) - below)
+        return cls(
+            tuple(abs(w) for w, _ in row), tuple(v if w > 0 else -v for w, v in row), int(least) - below
+        )
 
     @property
     def total(self) -> int:
@@ -60,7 +64,14 @@ class Linear:
 
     def holds(self, values: Sequence[Any]) -> bool:
         """Whether it holds when variable v is ``values[v - 1]``."""
-        return sum(c for c, v in zip(self.coefficients, self.literals, strict=True) if bool(values[abs(v) - 1]) == (v > 0)) >= self.least
+        return (
+            sum(
+                c
+                for c, v in zip(self.coefficients, self.literals, strict=True)
+                if bool(values[abs(v) - 1]) == (v > 0)
+            )
+            >= self.least
+        )
 
     def signed(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Weights of any sign, variables, and the least sum: no negated literals."""
@@ -78,7 +89,8 @@ class Linear:
 
     def __str__(self) -> str:
         terms = (
-            f"{'' if c == 1 else f'{c} '}{'' if v > 0 else '~'}x{abs(v)}" for c, v in zip(self.coefficients, self.literals, strict=True)
+            f"{'' if c == 1 else f'{c} '}{'' if v > 0 else '~'}x{abs(v)}"
+            for c, v in zip(self.coefficients, self.literals, strict=True)
         )
         return f"{' + '.join(terms) or '0'} >= {self.least}"
 
@@ -97,9 +109,12 @@ class Gate:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a change costs: ``unit`` times (``offset`` plus the coefficients of the true literals). The weights of the moves are summed.
+    """What a change costs: ``unit`` times (``offset`` plus the coefficients of the true literals).
 
-    For `Linf`, where the largest change counts, this is not the cost; ask one question for each radius instead.
+    The weights of the moves are summed.
+
+    For `Linf`, where the largest change counts, this is not the cost;
+    ask one question for each radius instead.
     """
 
     coefficients: tuple[int, ...]
@@ -109,7 +124,11 @@ class Objective:
 
     def value(self, values: Sequence[Any]) -> Fraction:
         """The cost of an assignment."""
-        true = (c for c, v in zip(self.coefficients, self.literals, strict=True) if bool(values[abs(v) - 1]) == (v > 0))
+        true = (
+            c
+            for c, v in zip(self.coefficients, self.literals, strict=True)
+            if bool(values[abs(v) - 1]) == (v > 0)
+        )
         return self.unit * (self.offset + sum(true))
 
 
@@ -152,12 +171,14 @@ class Formula:
         problem
             The question.
         folded
-            Whether neurons that bounds show to be constant in the neighbourhood become single literals. Without, every neuron is
-            written out, and whoever solves the formula need not believe any bound.
+            Whether neurons that bounds show to be constant in the neighbourhood become single literals.
+            Without, every neuron is written out, and whoever solves the formula need not believe any bound.
         """
         cascade = problem.cascade
         fixed = fixed_values(problem) if folded else np.full(cascade.starts[-1], -1, np.int8)
-        clauses: list[tuple[int, ...]] = [(-(step + 1), step) for chain in cascade.chains for step in chain.steps[1:]]
+        clauses: list[tuple[int, ...]] = [
+            (-(step + 1), step) for chain in cascade.chains for step in chain.steps[1:]
+        ]
         gates: list[Gate] = []
         starts = cascade.starts
         for number, layer in enumerate(cascade.layers):
@@ -169,7 +190,9 @@ class Formula:
                 variable = starts[number + 1] + row + 1
                 value: bool | None = None if fixed[variable - 1] < 0 else bool(fixed[variable - 1])
                 if value is None:
-                    gate = Gate(variable, Linear.of(layer.weights[row, free].tolist(), variables.tolist(), bound))
+                    gate = Gate(
+                        variable, Linear.of(layer.weights[row, free].tolist(), variables.tolist(), bound)
+                    )
                     value = gate.sum.constant
                 if value is None:
                     gates.append(gate)
@@ -178,7 +201,9 @@ class Formula:
         goal, extra = goal_clauses(cascade)
         sums = []
         if cascade.budget is not None:
-            spent = Linear.of([-int(p) for p in cascade.budget[0]], range(1, cascade.steps + 1), -cascade.budget[1])
+            spent = Linear.of(
+                [-int(p) for p in cascade.budget[0]], range(1, cascade.steps + 1), -cascade.budget[1]
+            )
             if spent.constant is not True:
                 sums.append(spent)
         names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
@@ -217,10 +242,11 @@ def goal_clauses(cascade: Cascade) -> tuple[list[tuple[int, ...]], int]:
 
 
 def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
-    """For each variable of the cascade 0 or 1 where bounds show that value throughout the neighbourhood, else -1.
+    """For each variable of the cascade 0 or 1 where bounds show that value throughout the
+    neighbourhood, else -1.
 
-    In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the fixed neurons before them
-    whatever the others are.
+    In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the
+    fixed neurons before them whatever the others are.
     """
     cascade, front = problem.cascade, problem.front
     below = front.active.astype(np.int8)
@@ -238,9 +264,13 @@ def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
 def variable_names(problem: Problem) -> list[str]:
     """What each variable of the cascade means, in words."""
     network, cascade = problem.near.network, problem.cascade
-    names = [_step(problem, chain, place) for chain in cascade.chains for place in range(1, len(chain.options))]
+    names = [
+        _step(problem, chain, place) for chain in cascade.chains for place in range(1, len(chain.options))
+    ]
     if not network.layers:
-        names += [f"bit {place + 1}: {network.encoder.words(place)}" for place in range(network.encoder.width)]
+        names += [
+            f"bit {place + 1}: {network.encoder.words(place)}" for place in range(network.encoder.width)
+        ]
     for number, layer in enumerate(network.layers, start=1):
         names += [f"layer {number}, neuron {j} is active" for j in range(1, layer.outputs + 1)]
     return names + [_vote(problem, vote) for vote in problem.goal.votes]

@@ -1,7 +1,8 @@
-"""The first layer seen from a neighbourhood: how far each neuron is from turning, what each move adds, and which can turn at all.
+"""The first layer seen from a neighbourhood: how far each neuron is from turning, what each move adds, and
+which can turn at all.
 
-Everything behind the first layer depends on the activity of the fragile neurons alone (DESIGN section 4), so a set of moves is as good as
-its *signature*: their new activity.
+Everything behind the first layer depends on the activity of the fragile neurons alone (DESIGN section 4), so
+a set of moves is as good as its *signature*: their new activity.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.problem.regions import Move, Neighbourhood
 
-__all__ = ["FeatureGains", "Front", "features_that_fit", "first_layer", "gains_by_feature", "move_gains", "reach"]
+__all__ = [
+    "FeatureGains",
+    "Front",
+    "features_that_fit",
+    "first_layer",
+    "gains_by_feature",
+    "move_gains",
+    "reach",
+]
 
 _BLOCK = 1 << 26  # activities at a time
 _KEPT = 1 << 20  # moves times neurons
@@ -44,17 +53,23 @@ class FeatureGains:
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """A neighbourhood as numbers: margins of the fragile neurons at the sample, and what each move adds to them."""
+    """A neighbourhood as numbers: margins of the fragile neurons at the sample,
+    and what each move adds to them.
+    """
 
     neighbourhood: Neighbourhood
     active: Bits
     """Activity of the first layer at the sample."""
     fragile: npt.NDArray[np.intp]
-    """Neurons that some allowed set of moves may turn; all others are as they are throughout the neighbourhood."""
+    """Neurons that some allowed set of moves may turn; all others are as they are throughout
+    the neighbourhood.
+    """
     margins: Ints
     """M - tau of the fragile neurons; 0 or more is active."""
     gains: tuple[FeatureGains, ...] | None = None
-    """What the moves add, kept where it is little; else it is worked out again whenever it is gone through."""
+    """What the moves add, kept where it is little; else it is worked out again whenever
+    it is gone through.
+    """
 
     @classmethod
     def of(cls, neighbourhood: Neighbourhood) -> Front:
@@ -72,14 +87,18 @@ class Front:
     def deltas(self) -> Ints:
         """One row a move, one column a fragile neuron."""
         rows, columns = len(self.neighbourhood.moves), len(self.fragile)
-        make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)  # walks and searches copy it
+        make_sure(
+            24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER
+        )  # walks and searches copy it
         out = np.zeros((rows, columns), np.int64)
         for part in self.parts():
             out[part.moves, part.neurons] = part.gains
         return out
 
     def parts(self) -> Iterator[FeatureGains]:
-        """What the moves add, feature by feature; neurons are numbered by their place among the fragile ones."""
+        """What the moves add, feature by feature; neurons are numbered by their place
+        among the fragile ones.
+        """
         place = np.full(len(self.active), -1)
         place[self.fragile] = np.arange(len(self.fragile))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
@@ -104,15 +123,24 @@ class Front:
         return self.tail.match_counts(activity)
 
     def rows(self, moves: Sequence[Move]) -> Ints:
-        """What some moves of different features add, one row each in their order, one column a fragile neuron."""
+        """What some moves of different features add, one row each in their order,
+        one column a fragile neuron.
+        """
         order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
-        some = Front(replace(self.neighbourhood, moves=tuple(moves[k] for k in order)), self.active, self.fragile, self.margins)
+        some = Front(
+            replace(self.neighbourhood, moves=tuple(moves[k] for k in order)),
+            self.active,
+            self.fragile,
+            self.margins,
+        )
         out = np.empty((len(moves), len(self.fragile)), np.int64)
         out[order] = some.deltas
         return out
 
     def importance(self) -> dict[int, float]:
-        """For each feature that can move, what it can bring to first-layer neurons near their threshold; for the order of searches."""
+        """For each feature that can move, what it can bring to first-layer neurons near their threshold; for
+        the order of searches.
+        """
         nearness = 1.0 / (1.0 + np.abs(self.margins))
         best = ((np.abs(part.gains) * nearness[part.neurons]).sum(axis=1).max() for part in self.parts())
         return dict(zip(self.neighbourhood.places, map(float, best), strict=True))
@@ -124,7 +152,9 @@ def _first(network: Network) -> Layer:
 
 
 def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
-    """What the moves of each feature add, in the order of the moves, for those neurons alone that read the feature."""
+    """What the moves of each feature add, in the order of the moves,
+    for those neurons alone that read the feature.
+    """
     network = neighbourhood.network
     first, encoder = _first(network), network.encoder
     levels = tops_of(first) is not None
@@ -137,14 +167,20 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
             continue
         coding, group = encoder.codings[feature], encoder.group(feature)
         if id(coding) not in tables and coding.states * coding.width <= _TABLE:
-            tables[id(coding)] = np.array([coding.bits(state) for state in range(coding.states)], np.int64).reshape(-1, coding.width)
+            tables[id(coding)] = np.array(
+                [coding.bits(state) for state in range(coding.states)], np.int64
+            ).reshape(-1, coding.width)
         if id(coding) in tables:
             change = tables[id(coding)][after] - tables[id(coding)][before]  # on: +w, off: -w
         else:
             here = coding.bits(before).astype(np.int64)
-            change = np.array([coding.bits(int(state)) - here for state in after]).reshape(len(after), len(group))
+            change = np.array([coding.bits(int(state)) - here for state in after]).reshape(
+                len(after), len(group)
+            )
         if isinstance(first, DenseLayer):
-            yield FeatureGains(moves, np.arange(first.outputs), change @ first.weights[:, group.start : group.stop].T)
+            yield FeatureGains(
+                moves, np.arange(first.outputs), change @ first.weights[:, group.start : group.stop].T
+            )
             continue
         columns = [first.column(place) for place in group]
         neurons = np.unique(np.concatenate([np.zeros(0, np.int64), *(reading for reading, _ in columns)]))
@@ -154,10 +190,14 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
         yield FeatureGains(moves, neurons, change @ rows)
 
 
-def _reaches(neighbourhood: Neighbourhood, outputs: int, gains: Iterable[FeatureGains] | None) -> tuple[Ints, Ints]:
-    """The most that allowed sets of moves can raise and lower each match count; never too little, sometimes too much.
+def _reaches(
+    neighbourhood: Neighbourhood, outputs: int, gains: Iterable[FeatureGains] | None
+) -> tuple[Ints, Ints]:
+    """The most that allowed sets of moves can raise and lower each match count; never too little,
+    sometimes too much.
 
-    Of every feature the best gain counts; with a budget, as many features as could ever move together, those with the best gains.
+    Of every feature the best gain counts; with a budget, as many features as could ever move together, those
+    with the best gains.
     """
     fits = features_that_fit(neighbourhood)
     kept: list[tuple[Ints, Ints, Ints]] = []
@@ -195,7 +235,11 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
         return DenseLayer(np.eye(n, dtype=np.int64), np.ones(n, np.int64))
     first = network.layers[0]
     if isinstance(first, ConvLayer) and first.top is not None:
-        rows = ConvLayer(first.weights, first.tau.reshape(first.output_shape), first.window, first.groups).unrolled().weights
+        rows = (
+            ConvLayer(first.weights, first.tau.reshape(first.output_shape), first.window, first.groups)
+            .unrolled()
+            .weights
+        )
         return LevelLayer(rows, first.tau, [first.top] * first.inputs)
     return first if isinstance(first, LevelLayer) else dense_of(first)
 
@@ -220,7 +264,8 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
 def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
     """The most that allowed sets of moves can gain, for each column; never too little, sometimes too much.
 
-    Of every feature the best gain counts; with a budget, as many features as could ever move together, those with the best gains.
+    Of every feature the best gain counts; with a budget, as many features as could ever move together, those
+    with the best gains.
     """
     moves, budget = neighbourhood.moves, neighbourhood.budget
     if not moves:
@@ -238,5 +283,7 @@ def features_that_fit(neighbourhood: Neighbourhood) -> int:
     """No allowed set of moves changes more features than this."""
     if neighbourhood.budget is None:
         return len(neighbourhood.places)
-    lightest = sorted(int(neighbourhood.columns.weights[moves].min()) for moves in neighbourhood.places.values())
+    lightest = sorted(
+        int(neighbourhood.columns.weights[moves].min()) for moves in neighbourhood.places.values()
+    )
     return sum(1 for used in accumulate(lightest) if used <= neighbourhood.budget)

@@ -1,7 +1,9 @@
-"""What counts as a violation, in whole numbers: linear inequalities over the match counts of the classes, joined by *and* and *or*.
+"""What counts as a violation, in whole numbers: linear inequalities over the match counts of the classes,
+joined by *and* and *or*.
 
-Every question comes down to this form: another class wins, a class of one's choice wins, two networks disagree, the outputs meet a
-condition of a file. An inequality over match counts of the last layer is itself a threshold over the last hidden neurons.
+Every question comes down to this form: another class wins, a class of one's choice wins, two networks
+disagree, the outputs meet a condition of a file. An inequality over match counts of the last layer is itself
+a threshold over the last hidden neurons.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ __all__ = ["Goal", "Votes", "at_least", "loses", "wins"]
 
 @dataclass(frozen=True)
 class Votes:
-    """The sum of ``factors[k] * M_k`` over the classes is at least `least`; whole numbers without a common factor.
+    """The sum of ``factors[k] * M_k`` over the classes is at least `least`;
+    whole numbers without a common factor.
 
     Examples
     --------
@@ -73,8 +76,8 @@ class Goal:
     def factors(self) -> npt.NDArray[Any]:
         """One row an inequality: int64 where sums of match counts fit, else Python integers.
 
-        A match count is below 2^31 (`sugenet.bnn.layers.check_size`), so no sum or difference on the way, in any order, exceeds
-        ``|least| + 2^31 * sum(|factors|)``.
+        A match count is below 2^31 (`sugenet.bnn.layers.check_size`), so no sum or difference on the way, in
+        any order, exceeds ``|least| + 2^31 * sum(|factors|)``.
         """
         rows = [vote.factors for vote in self.votes]
         large = any(abs(vote.least) + (sum(map(abs, vote.factors)) << 31) >= 1 << 63 for vote in self.votes)
@@ -106,7 +109,8 @@ class Goal:
     def neurons(self, head: Head) -> tuple[Ints, Ints]:
         """The inequalities as thresholds over the last hidden neurons: weights and least sums, one row each.
 
-        Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i is at least ``least[q]``.
+        Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i is at
+        least ``least[q]``.
         """
         if not self.votes:
             return np.zeros((0, head.inputs), np.int64), np.zeros(0, np.int64)
@@ -114,7 +118,9 @@ class Goal:
         shift = self.factors.astype(object) @ np.minimum(head.weights, 0).sum(axis=1).astype(object)
         least = self.least.astype(object) + shift
         if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(least).max())) >= 1 << 62:
-            raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 62 bits.")
+            raise TooLargeError(
+                "the scores of the classes are too finely divided: as whole numbers they leave 62 bits."
+            )
         return weights.astype(np.int64), least.astype(np.int64)
 
 
@@ -127,13 +133,17 @@ def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:
 
 
 def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
-    """Some other class wins against `label`; a tie goes to the lowest class, or with ``ties="against"`` always to the other one."""
+    """Some other class wins against `label`; a tie goes to the lowest class, or with ``ties="against"``
+    always to the other one.
+    """
     others = [k for k in range(head.outputs) if k != label]
     return Goal(tuple((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others))
 
 
 def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
-    """Class `target` wins; a tie goes to the lowest class, or with ``ties="against"`` always to the target."""
+    """Class `target` wins; a tie goes to the lowest class,
+    or with ``ties="against"`` always to the target.
+    """
     others = [k for k in range(head.outputs) if k != target]
     return Goal((tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),))
 
@@ -142,4 +152,6 @@ def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:
     """The sum of ``factors[k]`` times the score of class k is at least `bound`."""
     slopes, offsets, unit = head.integers
     counts = [int(f) * a for f, a in zip(factors, slopes, strict=True)]
-    return Votes.of(counts, int(bound) * unit - sum(int(f) * b for f, b in zip(factors, offsets, strict=True)))
+    return Votes.of(
+        counts, int(bound) * unit - sum(int(f) * b for f, b in zip(factors, offsets, strict=True))
+    )

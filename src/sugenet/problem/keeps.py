@@ -1,4 +1,6 @@
-"""What a decision must not do: become another class, or one class in particular; with ties as the network breaks them, or against it."""
+"""What a decision must not do: become another class, or one class in particular; with ties as the network
+breaks them, or against it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from sugenet.problem.goal import Goal, loses, wins
 __all__ = ["Keeps", "Ties"]
 
 Ties = Literal["lowest", "against"]
-"""``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: any tie at the top counts as a violation."""
+"""``lowest``: a tie goes to the lowest class, as in `predict`.
+
+``against``: any tie at the top counts as a violation.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,11 @@ class Keeps:
     def goal(self) -> Goal:
         """What violates it."""
         head = self.network.head
-        return loses(head, self.label, ties=self.ties) if self.target is None else wins(head, self.target, ties=self.ties)
+        return (
+            loses(head, self.label, ties=self.ties)
+            if self.target is None
+            else wins(head, self.target, ties=self.ties)
+        )
 
     def __str__(self) -> str:
         names = self.network.classes

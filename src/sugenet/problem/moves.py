@@ -1,7 +1,7 @@
 """Moves of features: what one is, and very many of them without an object each.
 
-An image of bytes has hundreds of thousands of single changes, but features of one coding and one value have the same ways to go, so these
-are kept once, and a move is made when somebody looks at it.
+An image of bytes has hundreds of thousands of single changes, but features of one coding and one value have
+the same ways to go, so these are kept once, and a move is made when somebody looks at it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class Moves(Sequence[Move]):
         return (Move(feature, *way) for feature, rows in self.ways.items() for way in rows)
 
     def where(self, keep: Callable[[int, Way], bool], *, by_feature: bool = False) -> Moves:
-        """Some of the moves; features that share their ways share what is kept of them, unless it depends on the feature too."""
+        """Some of the moves; features that share their ways share what is kept of them,
+        unless it depends on the feature too.
+        """
         known: dict[int, _Ways] = {}
         found: dict[int, _Ways] = {}
         for feature, rows in self.ways.items():
@@ -110,7 +112,11 @@ class Moves(Sequence[Move]):
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))
         if not own:
             return Columns(features, features, features)
-        return Columns(features, np.concatenate([states for states, _ in own]), np.concatenate([weights for _, weights in own]))
+        return Columns(
+            features,
+            np.concatenate([states for states, _ in own]),
+            np.concatenate([weights for _, weights in own]),
+        )
 
 
 def listed(moves: Moves) -> Sequence[Move]:

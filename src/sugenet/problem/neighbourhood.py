@@ -1,8 +1,10 @@
-"""A neighbourhood of a sample: the moves that each feature may make, what each weighs, and a budget for their sum.
+"""A neighbourhood of a sample: the moves that each feature may make, what each weighs,
+and a budget for their sum.
 
-Weights are whole numbers of a common unit. Where exact costs are too finely divided for 60 bits (differences of floats, say), they are
-rounded down to multiples of a power of two: then the budget admits a little more than it should, never less. A proof for such a
-neighbourhood holds for the exact one; a violation counts only when its exact cost is within the limit.
+Weights are whole numbers of a common unit. Where exact costs are too finely divided for 60 bits (differences
+of floats, say), they are rounded down to multiples of a power of two: then the budget admits a little more
+than it should, never less. A proof for such a neighbourhood holds for the exact one; a violation counts only
+when its exact cost is within the limit.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _BITS = 60
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """All samples that a region allows around one: at most one move a feature, weights summing to at most the budget."""
+    """All samples that a region allows around one: at most one move a feature,
+    weights summing to at most the budget.
+    """
 
     network: Network
     sample: tuple[Any, ...]
@@ -58,19 +62,30 @@ class Neighbourhood:
     def only(self, keep: Callable[[Move | Way], bool]) -> Neighbourhood:
         """The same with some of the moves, chosen by anything but their feature."""
         moves = self.moves
-        kept = moves.where(lambda _, way: keep(way)) if isinstance(moves, Moves) else tuple(move for move in moves if keep(move))
+        kept = (
+            moves.where(lambda _, way: keep(way))
+            if isinstance(moves, Moves)
+            else tuple(move for move in moves if keep(move))
+        )
         return self if len(kept) == len(moves) else replace(self, moves=kept)
 
     def fixing(self, features: Collection[int]) -> Neighbourhood:
         """The same with some features that stay as they are."""
         moves = self.moves
         if isinstance(moves, Moves):
-            return replace(self, moves=Moves({feature: ways for feature, ways in moves.ways.items() if feature not in features}))
+            return replace(
+                self,
+                moves=Moves(
+                    {feature: ways for feature, ways in moves.ways.items() if feature not in features}
+                ),
+            )
         return replace(self, moves=tuple(move for move in moves if move.feature not in features))
 
     def move_to(self, feature: int, value: Any) -> Move | None:
         """The move of a feature to a raw value."""
-        return next((move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None)
+        return next(
+            (move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None
+        )
 
     @property
     def ways(self) -> dict[int, tuple[Way, ...]]:
@@ -79,7 +94,10 @@ class Neighbourhood:
         if isinstance(moves, Moves):
             return moves.ways
         own = {feature: moves[place] for feature, place in self.places.items()}
-        return {f: tuple(Way(move.state, move.value, move.distance, move.price, move.weight) for move in row) for f, row in own.items()}
+        return {
+            f: tuple(Way(move.state, move.value, move.distance, move.price, move.weight) for move in row)
+            for f, row in own.items()
+        }
 
     @cached_property
     def lightest(self) -> int:
@@ -107,7 +125,9 @@ class Neighbourhood:
 
 
 def row_of(values: Iterable[Any]) -> Any:
-    """One raw sample as an array: of whole numbers or floats where all are, which is read fastest, else of the values as they are."""
+    """One raw sample as an array: of whole numbers or floats where all are, which is read fastest, else of
+    the values as they are.
+    """
     row = tuple(values)
     kinds = set(map(type, row))
     if len(kinds) == 1 and kinds <= {int, float} and all(-(1 << 53) < value < 1 << 53 for value in row):
@@ -118,18 +138,27 @@ def row_of(values: Iterable[Any]) -> Any:
 
 
 Weigh: TypeAlias = Callable[[int, Fraction, int], Fraction | None]
-"""From the feature, the size of the raw change and the number of bits it flips to its weight; None when the move is not allowed."""
+"""From the feature, the size of the raw change and the number of bits it flips to its weight; None when the
+move is not allowed.
+"""
 
 
 def pairs_of(given: Any, what: str) -> list[tuple[Any, Any]]:
-    """Features with something said of each: a mapping, anything else that has items as a series has, or pairs."""
+    """Features with something said of each: a mapping, anything else that has items as a
+    series has, or pairs.
+    """
     items = getattr(given, "items", None)
     try:
-        pairs = [() if isinstance(pair, str) else tuple(pair) for pair in (items() if callable(items) else given)]
+        pairs = [
+            () if isinstance(pair, str) else tuple(pair) for pair in (items() if callable(items) else given)
+        ]
     except TypeError:
         pairs = [()]
     if any(len(pair) != 2 or hasattr(pair[1], "to_numpy") for pair in pairs):
-        raise QuestionError(f"{what} are needed by feature, such as {{'age': ...}}, or as pairs of a feature and what is said of it.")
+        raise QuestionError(
+            f"{what} are needed by feature, such as {{'age': ...}}, "
+            f"or as pairs of a feature and what is said of it."
+        )
     return [(feature, said) for feature, said in pairs]
 
 
@@ -139,14 +168,25 @@ def place_of(network: Network, feature: Any) -> int:
     place = names.index(feature) if isinstance(feature, str) and feature in names else feature
     if isinstance(place, bool) or not isinstance(place, int | np.integer) or not 0 <= place < len(names):
         shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-        raise QuestionError(f"there is no feature {feature!r}. Features have names ({shown}), or numbers from 0 to {len(names) - 1}.")
+        raise QuestionError(
+            f"there is no feature {feature!r}. Features have names ({shown}), "
+            f"or numbers from 0 to {len(names) - 1}."
+        )
     return int(place)
 
 
 def build(
-    network: Network, x: Any, weigh: Weigh, budget: Fraction | None, movable: Iterable[int] | None = None, *, by_feature: bool = False
+    network: Network,
+    x: Any,
+    weigh: Weigh,
+    budget: Fraction | None,
+    movable: Iterable[int] | None = None,
+    *,
+    by_feature: bool = False,
 ) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at the feature, too."""
+    """All moves of some features that a weighing allows, within a budget; `by_feature`:
+    the weighing looks at the feature, too.
+    """
     encoder = network.encoder
     values = encoder.values(x)
     states = [int(state) for state in encoder.levels(row_of(values))[0]]
@@ -156,9 +196,17 @@ def build(
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
-        owners[feature] = key = (id(coding), type(values[feature]), values[feature], feature if by_feature else -1)
+        owners[feature] = key = (
+            id(coding),
+            type(values[feature]),
+            values[feature],
+            feature if by_feature else -1,
+        )
         if key not in groups:
-            priced = ((way, weigh(feature, way.distance, way.flips)) for way in _reached(coding, values[feature], states[feature]))
+            priced = (
+                (way, weigh(feature, way.distance, way.flips))
+                for way in _reached(coding, values[feature], states[feature])
+            )
             groups[key] = [(way, price) for way, price in priced if price is not None]
     sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
     prices = {price for group in groups.values() for _, price in group}
@@ -187,7 +235,9 @@ class _Reached(NamedTuple):
 
 def _reached(coding: Coding, here: Any, own: int) -> list[_Reached]:
     # a fraction that no float is, or a large number, is taken exactly
-    exact = isinstance(coding, Steps) and (isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53))
+    exact = isinstance(coding, Steps) and (
+        isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
+    )
     found = []
     for state in range(coding.states):
         move = coding.move(here, state) if state != own else None
@@ -198,7 +248,9 @@ def _reached(coding: Coding, here: Any, own: int) -> list[_Reached]:
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:
-    """How many units make one: a common denominator of all prices, or a power of two where their sum would leave 60 bits."""
+    """How many units make one: a common denominator of all prices,
+    or a power of two where their sum would leave 60 bits.
+    """
     listed = list(prices)
     return _scale(set(listed), sum(listed, Fraction(0)))
 

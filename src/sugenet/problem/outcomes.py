@@ -1,4 +1,6 @@
-"""What an engine says of a query: it holds, with a proof; it fails, with a witness; or it is open, with what is known."""
+"""What an engine says of a query: it holds, with a proof; it fails, with a witness; or it is open,
+with what is known.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Two networks as one, side by side over common raw features: for questions about pairs of inputs, or about two networks.
+"""Two networks as one, side by side over common raw features: for questions about pairs of inputs,
+or about two networks.
 
-Each feature of the joint network has its own states; each of them stands for a state of the feature in the left network and one in the
-right. The joint first layer counts, for each joint state, what that state adds on either side; later layers and heads stand side by side.
+Each feature of the joint network has its own states; each of them stands for a state of the feature in the
+left network and one in the right. The joint first layer counts, for each joint state, what that state adds on
+either side; later layers and heads stand side by side.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _SMALLER = "Questions about two sides are for smaller networks."
 
 @dataclass(frozen=True)
 class Side:
-    """A feature of the joint network: its coding, and for each of its states the state and raw value left and right."""
+    """A feature of the joint network: its coding, and for each of its states the state and raw
+    value left and right.
+    """
 
     coding: Coding
     left: tuple[int, ...]
@@ -71,9 +75,13 @@ class Pair:
 
 
 def abreast(left: Network, right: Network) -> Joint:
-    """Two networks over the same features, whose codings may have different cuts; both read the same raw sample."""
+    """Two networks over the same features, whose codings may have different cuts;
+    both read the same raw sample.
+    """
     if left.encoder.names != right.encoder.names:
-        raise QuestionError("the two networks have features of different names, so they do not read the same samples.")
+        raise QuestionError(
+            "the two networks have features of different names, so they do not read the same samples."
+        )
     _see_that_it_fits(left, left.encoder.width)
     sides = []
     for name, a, b in zip(left.encoder.names, left.encoder.codings, right.encoder.codings, strict=True):
@@ -96,8 +104,12 @@ Placed: TypeAlias = tuple[int, Any]
 
 
 def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Joint:
-    """One network twice; some features may take different states left and right, as listed, the others are the same on both sides."""
-    _see_that_it_fits(network, sum(coding.width for f, coding in enumerate(network.encoder.codings) if f not in pairs))
+    """One network twice; some features may take different states left and right, as listed, the others are
+    the same on both sides.
+    """
+    _see_that_it_fits(
+        network, sum(coding.width for f, coding in enumerate(network.encoder.codings) if f not in pairs)
+    )
     sides = []
     for feature, coding in enumerate(network.encoder.codings):
         if feature not in pairs:
@@ -105,8 +117,15 @@ def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Jo
             continue
         values = tuple(Pair(a[1], b[1]) for a, b in pairs[feature])
         if not values:
-            raise QuestionError(f"feature {network.encoder.names[feature]} takes one value only, so there is nothing to compare.")
-        sides.append(Side(OneHot(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])))
+            raise QuestionError(
+                f"feature {network.encoder.names[feature]} takes one value only, "
+                f"so there is nothing to compare."
+            )
+        sides.append(
+            Side(
+                OneHot(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])
+            )
+        )
     return _joint(network, network, sides)
 
 
@@ -118,7 +137,11 @@ def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
     depth = max(len(left.layers), len(right.layers), 1)
     for a, b in zip(_later(left, depth), _later(right, depth), strict=True):
         layers.append(DenseLayer(_blocks(a.weights, b.weights), np.concatenate([a.tau, b.tau])))
-    head = Head(_blocks(left.head.weights, right.head.weights), (*left.head.bias, *right.head.bias), (*left.head.scale, *right.head.scale))
+    head = Head(
+        _blocks(left.head.weights, right.head.weights),
+        (*left.head.bias, *right.head.bias),
+        (*left.head.scale, *right.head.scale),
+    )
     names = [*(f"left {name}" for name in left.classes), *(f"right {name}" for name in right.classes)]
     return Joint(left, right, Network(encoder, layers, head, names), tuple(sides))
 
@@ -129,7 +152,9 @@ def _see_that_it_fits(network: Network, width: int) -> None:
 
 
 def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]]) -> DenseLayer:
-    """The first layer over the bits of a joint encoder, from what each state of a feature adds to the match counts."""
+    """The first layer over the bits of a joint encoder, from what each state of a feature adds
+    to the match counts.
+    """
     _see_that_it_fits(network, encoder.width)
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
@@ -154,7 +179,11 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
         return np.asarray(np.where(column > 0, column * levels, -column * (top - levels)))
     group = network.encoder.group(feature)
     part = first.weights[:, group.start : group.stop]
-    bits = np.array([coding.bits(state) for state in range(coding.states)]).reshape(coding.states, coding.width).T
+    bits = (
+        np.array([coding.bits(state) for state in range(coding.states)])
+        .reshape(coding.states, coding.width)
+        .T
+    )
     return np.asarray(np.maximum(part, 0) @ bits - np.minimum(part, 0) @ ~bits)
 
 

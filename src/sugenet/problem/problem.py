@@ -1,4 +1,6 @@
-"""A question in its simplest form: does some set of moves of a neighbourhood reach a goal? Engines decide problems."""
+"""A question in its simplest form: does some set of moves of a neighbourhood reach a goal?
+Engines decide problems.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,12 @@ class Problem:
         chosen = list(moves)
         near = self.near
         there = (near.moves[near.places.get(move.feature, slice(0))] for move in chosen)
-        if not all(move in moves for move, moves in zip(chosen, there, strict=True)) or not near.admits(chosen):
+        if not all(move in moves for move, moves in zip(chosen, there, strict=True)) or not near.admits(
+            chosen
+        ):
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False
-        return bool(self.goal.violates(near.network.match_counts(row_of(near.moved(chosen)), engine="definition"))[0])
+        return bool(
+            self.goal.violates(near.network.match_counts(row_of(near.moved(chosen)), engine="definition"))[0]
+        )

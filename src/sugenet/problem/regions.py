@@ -1,7 +1,9 @@
-"""Regions around a sample, in raw features: which values each feature may take there, and how much a change uses up.
+"""Regions around a sample, in raw features: which values each feature may take there,
+and how much a change uses up.
 
-Every region comes down to the same thing, a `Neighbourhood`: for each feature the moves it may make (to another legal state of its
-coding, at the nearest raw value), the weight of each move as a whole number, and a budget for their sum.
+Every region comes down to the same thing, a `Neighbourhood`: for each feature the moves it may make (to
+another legal state of its coding, at the nearest raw value), the weight of each move as a whole number, and a
+budget for their sum.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ __all__ = [
 
 
 def surroundings(
-    network: Network, x: Any, cost: type[Cost] | Prices, budget: Fraction | None, movable: Iterable[int] | None = None
+    network: Network,
+    x: Any,
+    cost: type[Cost] | Prices,
+    budget: Fraction | None,
+    movable: Iterable[int] | None = None,
 ) -> Neighbourhood:
     """All moves around a sample, weighed by a cost, with or without a budget."""
     if isinstance(cost, Prices):
@@ -196,7 +202,8 @@ class Prices:
     prices
         For a feature, by name or number from 0, what a change of it costs: not negative.
     per_unit
-        Whether the price is for each unit of raw change (a change of category is one unit), not for any change.
+        Whether the price is for each unit of raw change (a change of category is one unit),
+        not for any change.
     """
 
     prices: tuple[tuple[Any, Any], ...]

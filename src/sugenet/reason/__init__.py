@@ -10,7 +10,14 @@ from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import each_reason, why
 from sugenet.reason.rules.book import Rulebook, rulebook
 from sugenet.reason.rules.checked import CheckedRule, check_rule
-from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
+from sugenet.reason.verdicts.answers import (
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Proved,
+    Refuted,
+    Undecided,
+)
 from sugenet.reason.verdicts.verifying import verify
 
 __all__ = [

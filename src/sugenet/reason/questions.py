@@ -25,7 +25,19 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Box, Region
 from sugenet.problem.sourced import of_network
 
-__all__ = ["Agree", "Always", "Fair", "Monotone", "Never", "Question", "Robust", "class_of", "plain", "problems_of", "region_data"]
+__all__ = [
+    "Agree",
+    "Always",
+    "Fair",
+    "Monotone",
+    "Never",
+    "Question",
+    "Robust",
+    "class_of",
+    "plain",
+    "problems_of",
+    "region_data",
+]
 
 
 def plain(value: Any) -> Any:
@@ -39,8 +51,14 @@ def class_of(network: Network, label: Any) -> int:
     """Number of a class given by name or number."""
     if isinstance(label, str) and label in network.classes:
         return network.classes.index(label)
-    if isinstance(label, bool) or not isinstance(label, int | np.integer) or not 0 <= label < len(network.classes):
-        raise QuestionError(f"there is no class {label!r}. The classes are {', '.join(network.classes)}, numbered from 0.")
+    if (
+        isinstance(label, bool)
+        or not isinstance(label, int | np.integer)
+        or not 0 <= label < len(network.classes)
+    ):
+        raise QuestionError(
+            f"there is no class {label!r}. The classes are {', '.join(network.classes)}, numbered from 0."
+        )
     return int(label)
 
 
@@ -72,12 +90,16 @@ def region_data(network: Network, region: Region) -> dict[str, Any]:
         return {"kind": kind, "limits": _box_data(network, region)}
     if hasattr(region, "features"):
         return {"kind": kind, "features": _places(network, region.features)}
-    return {"kind": kind, "radius": str(Fraction(region.radius) if not isinstance(region.radius, str) else region.radius)}
+    return {
+        "kind": kind,
+        "radius": str(Fraction(region.radius) if not isinstance(region.radius, str) else region.radius),
+    }
 
 
 @dataclass(frozen=True, eq=False)
 class Robust:
-    """The class of a sample stays what it is throughout a region; or, with a target, does not become that class there.
+    """The class of a sample stays what it is throughout a region; or, with a target,
+    does not become that class there.
 
     Parameters
     ----------
@@ -105,14 +127,19 @@ class Robust:
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
             label = int(network.predict(row_of(self.values(network)))[0])
-            kept = Keeps(network, label, None if self.target is None else class_of(network, self.target), self.ties)
+            kept = Keeps(
+                network, label, None if self.target is None else class_of(network, self.target), self.ties
+            )
             self.__dict__["_keeps"] = kept
         return kept
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
         if not hasattr(self.region, "around"):
-            raise QuestionError(f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), Free([...]) or Anything().")
+            raise QuestionError(
+                f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
+                f"Free([...]) or Anything()."
+            )
         return self.region.around(network, self.values(network))
 
     def data(self, network: Network) -> dict[str, Any]:
@@ -150,7 +177,11 @@ class Always:
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        return {"kind": "always", "label": class_of(network, self.label), "where": _box_data(network, _limits(self.where))}
+        return {
+            "kind": "always",
+            "label": class_of(network, self.label),
+            "where": _box_data(network, _limits(self.where)),
+        }
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
@@ -166,23 +197,31 @@ class Never:
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        return {"kind": "never", "label": class_of(network, self.label), "where": _box_data(network, _limits(self.where))}
+        return {
+            "kind": "never",
+            "label": class_of(network, self.label),
+            "where": _box_data(network, _limits(self.where)),
+        }
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        return f"the class is never {network.classes[class_of(network, self.label)]} for {_limits(self.where)}"
+        return (
+            f"the class is never {network.classes[class_of(network, self.label)]} for {_limits(self.where)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Monotone:
-    """Raising one feature, with all others as they are, never lowers the class number; or, with a label, never loses that class.
+    """Raising one feature, with all others as they are, never lowers the class number; or, with a label,
+    never loses that class.
 
     Parameters
     ----------
     feature
         By name or number from 0; a number, not a category.
     label
-        The class that raising the feature must not lose; without it classes are taken as ordered by their numbers.
+        The class that raising the feature must not lose; without it classes are taken as
+        ordered by their numbers.
     rising
         False: lowering the feature instead.
     where
@@ -207,7 +246,11 @@ class Monotone:
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
         name = network.encoder.names[place_of(network, self.feature)]
-        effect = "lowers the class" if self.label is None else f"loses class {network.classes[class_of(network, self.label)]}"
+        effect = (
+            "lowers the class"
+            if self.label is None
+            else f"loses class {network.classes[class_of(network, self.label)]}"
+        )
         return f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {_limits(self.where)}"
 
 
@@ -227,7 +270,11 @@ class Fair:
     where: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "protected", (self.protected,) if isinstance(self.protected, str | int) else tuple(self.protected))
+        object.__setattr__(
+            self,
+            "protected",
+            (self.protected,) if isinstance(self.protected, str | int) else tuple(self.protected),
+        )
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
@@ -252,7 +299,11 @@ class Agree:
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        return {"kind": "agree", "other": self.other.fingerprint, "where": _box_data(network, _limits(self.where))}
+        return {
+            "kind": "agree",
+            "other": self.other.fingerprint,
+            "where": _box_data(network, _limits(self.where)),
+        }
 
     def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
         """The question's claim in words."""
@@ -269,7 +320,9 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
             return (Problem(question.near(network), question.keeps(network).goal),), None
         case Always() | Never():
             near = _limits(question.where).of(network)
-            goal = (loses if isinstance(question, Always) else wins)(network.head, class_of(network, question.label))
+            goal = (loses if isinstance(question, Always) else wins)(
+                network.head, class_of(network, question.label)
+            )
             return (Problem(near, goal),), None
         case Monotone():
             return _monotone(network, question)
@@ -287,8 +340,12 @@ def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
     return sorted([(near.states[feature], near.sample[feature]), *moved], key=lambda pair: pair[0])
 
 
-def _two_sided(joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal) -> tuple[tuple[Problem, ...], Joint]:
-    """All joint inputs whose shared features meet the limits; those of `free` are limited by their pairs already."""
+def _two_sided(
+    joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal
+) -> tuple[tuple[Problem, ...], Joint]:
+    """All joint inputs whose shared features meet the limits;
+    those of `free` are limited by their pairs already.
+    """
     limits = box.placed(network)
     near = Box({feature: limit for feature, limit in limits.items() if feature not in free}).of(joint.network)
     return (merged(near, goal),), joint
@@ -297,7 +354,10 @@ def _two_sided(joint: Joint, box: Box, network: Network, free: Sequence[int], go
 def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...], Joint]:
     feature, box = place_of(network, question.feature), _limits(question.where)
     if isinstance(network.encoder.codings[feature], OneHot):
-        raise QuestionError(f"feature {network.encoder.names[feature]} is a category, which cannot be raised. Ask Fair about it.")
+        raise QuestionError(
+            f"feature {network.encoder.names[feature]} is a category, which cannot be raised. "
+            f"Ask Fair about it."
+        )
     states = _states(network, feature, box)
     steps = list(pairwise(states))
     joint = twins(network, {feature: steps if question.rising else [(b, a) for a, b in steps]})
@@ -321,7 +381,13 @@ def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]
         pairs[feature] = [(a, b) for a in states for b in states if not alone or a[0] < b[0]]
     joint = twins(network, pairs)
     count = network.head.outputs
-    return _two_sided(joint, box, network, features, joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q))
+    return _two_sided(
+        joint,
+        box,
+        network,
+        features,
+        joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q),
+    )
 
 
 def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Joint]:
@@ -344,6 +410,8 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
                     factors[k] = value
                 rows.append(at_least(network.head, factors, part.bound))
             votes.append(tuple(rows))
-        box = Box({i: (low, high) for i, (low, high) in enumerate(zip(case.box.lower, case.box.upper, strict=True))})
+        box = Box(
+            {i: (low, high) for i, (low, high) in enumerate(zip(case.box.lower, case.box.upper, strict=True))}
+        )
         problems.append(Problem(box.of(network), Goal(tuple(votes))))
     return tuple(problems)

@@ -1,4 +1,6 @@
-"""What people see: sentences and tables, figures, notebooks, the printed report, and the same content as JSON data."""
+"""What people see: sentences and tables, figures, notebooks, the printed report,
+and the same content as JSON data.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,15 @@ from sugenet.show.svg_writer import svg
 if TYPE_CHECKING:
     from sugenet.show.drawings import drawing, html, plot
     from sugenet.show.plots import plot_figure
-    from sugenet.show.prepare import cactus, margin_histogram, match_meters, meters_of, sample_drawn, slack_histogram, votes_of
+    from sugenet.show.prepare import (
+        cactus,
+        margin_histogram,
+        match_meters,
+        meters_of,
+        sample_drawn,
+        slack_histogram,
+        votes_of,
+    )
     from sugenet.show.reports import report
 
 __all__ = [
@@ -43,7 +53,9 @@ __all__ = [
 ]
 
 _LATER = ("prepare", "plots", "drawings", "reports")
-"""Files that need the questions: their names are loaded when first asked for, since a table of predictions needs none of them."""
+"""Files that need the questions: their names are loaded when first asked for, since a table of predictions
+needs none of them.
+"""
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,9 @@ __all__ = ["demo", "example_1", "questions"]
 
 
 def example_1() -> str:
-    """The neuron of the paper's Example 1: its rules, an input that does not activate it, and the flips that would."""
+    """The neuron of the paper's Example 1: its rules, an input that does not activate it,
+    and the flips that would.
+    """
     neuron = DenseLayer([[+1, +1, -1, +1]], tau=[2])
     network = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     lines = [
@@ -54,7 +56,9 @@ def demo(network: Network, X: Any, y: Any, index: int = 7) -> str:
 
 
 def questions(network: Network, x: Any) -> Iterator[str]:
-    """Ask what would change a sample, whether it can fail and why; check each certificate by the definition alone."""
+    """Ask what would change a sample, whether it can fail and why;
+    check each certificate by the definition alone.
+    """
     from sugenet.reason import L0, Hamming, Robust, check, count, verify, whatif, why
 
     asked: list[tuple[str, Callable[[], Any]]] = [

@@ -1,4 +1,6 @@
-"""How each value is drawn: by its type, a sentence, figures and a small table; as HTML for notebooks, or the main figure as a plot."""
+"""How each value is drawn: by its type, a sentence, figures and a small table; as HTML for notebooks, or the
+main figure as a plot.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,21 @@ from sugenet.reason.verdicts.answers import (
     engine_words,
     show_cost,
 )
-from sugenet.show.figures import Bar, Bars, Cactus, Figure, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Votes, plural
+from sugenet.show.figures import (
+    Bar,
+    Bars,
+    Cactus,
+    Figure,
+    Heat,
+    Histogram,
+    Meter,
+    Meters,
+    Pixels,
+    Strip,
+    StripRow,
+    Votes,
+    plural,
+)
 from sugenet.show.markup import safe, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
@@ -71,9 +87,13 @@ class Drawing:
 
 
 def html(value: Any) -> str:
-    """A value as static HTML: a sentence, inline SVG and a small table; everything escaped, nothing that runs or loads."""
+    """A value as static HTML: a sentence, inline SVG and a small table; everything escaped,
+    nothing that runs or loads.
+    """
     drawn = drawing(value)
-    words = f"<p>{'<br>'.join(safe(line) for line in drawn.sentence.splitlines())}</p>" if drawn.sentence else ""
+    words = (
+        f"<p>{'<br>'.join(safe(line) for line in drawn.sentence.splitlines())}</p>" if drawn.sentence else ""
+    )
     pictures = " ".join(svg(figure) for figure in drawn.figures)
     table = "" if drawn.table is None else table_html(drawn.table)
     text = f"<pre>{safe(drawn.text)}</pre>" if drawn.text else ""
@@ -84,9 +104,17 @@ def table_html(table: Table) -> str:
     """A table as HTML; columns of numbers are marked as such."""
     numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
     marks = [' class="number"' if number and table.rows else "" for number in numeric]
-    head = "".join(f'<th scope="col"{mark}>{safe(word)}</th>' for word, mark in zip(table.head, marks, strict=True))
-    rows = ("".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) for row in table.rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+    head = "".join(
+        f'<th scope="col"{mark}>{safe(word)}</th>' for word, mark in zip(table.head, marks, strict=True)
+    )
+    rows = (
+        "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True))
+        for row in table.rows
+    )
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>"
+        f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+    )
 
 
 def _is_number(cell: str) -> bool:
@@ -101,7 +129,10 @@ def plot(value: Any, ax: Any = None) -> Any:
 @singledispatch
 def drawing(value: Any) -> Drawing:
     """What a value looks like, by its type."""
-    raise SugenetError(f"there is no drawing of {type(value).__name__}. Give an answer, a trace, a chain, a summary or a network.")
+    raise SugenetError(
+        f"there is no drawing of {type(value).__name__}. Give an answer, a trace, a chain, "
+        f"a summary or a network."
+    )
 
 
 def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...], ...]:
@@ -115,12 +146,16 @@ def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
 
-# -- can it fail -----------------------------------------------------------------------------------------------------------------
+# -- can it fail ---------------------------------------------------------------------------------------------
 
 
 def _exact(network: Network, feature: int, value: Any) -> Any:
     """A raw value of a certificate: fractions are written there as text."""
-    return Fraction(value) if isinstance(value, str) and isinstance(network.encoder.codings[feature], Steps) else value
+    return (
+        Fraction(value)
+        if isinstance(value, str) and isinstance(network.encoder.codings[feature], Steps)
+        else value
+    )
 
 
 def _raw(network: Network, row: Iterable[Any]) -> list[Any]:
@@ -152,7 +187,13 @@ def _limit_words(name: str, limit: Any) -> str:
         return f"{name} = {' or '.join(map(str, limit['one of']))}"
     low, high = limit
     if low is None or high is None:
-        return f"{name} is anything" if low == high else f"{name} <= {high}" if low is None else f"{name} >= {low}"
+        return (
+            f"{name} is anything"
+            if low == high
+            else f"{name} <= {high}"
+            if low is None
+            else f"{name} >= {low}"
+        )
     return f"{name} = {low}" if low == high else f"{low} <= {name} <= {high}"
 
 
@@ -166,7 +207,10 @@ def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
         named = [(feature, "takes any two values") for feature in question["protected"]]
     marks = {"raised": "up", "lowered": "down"}
     rows = [StripRow(names[feature], "", words, marks.get(words, "other")) for feature, words in named]
-    rows += [StripRow(names[f], "", _limit_words(names[f], limit), "kept") for f, limit in question.get("where", [])]
+    rows += [
+        StripRow(names[f], "", _limit_words(names[f], limit), "kept")
+        for f, limit in question.get("where", [])
+    ]
     rest = "all inputs of the query's boxes" if question["kind"] == "query" else "all other features are free"
     return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
 
@@ -174,7 +218,13 @@ def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
 def _outcome(answer: Any, proof: dict[str, Any] | None) -> Table:
     by = engine_words(answer.engine, proof) or "nothing so far"
     certificate = answer.certificate
-    kind = "the input above, replayed" if certificate["answer"] == "refuted" else "none" if not proof else proof["kind"]
+    kind = (
+        "the input above, replayed"
+        if certificate["answer"] == "refuted"
+        else "none"
+        if not proof
+        else proof["kind"]
+    )
     return Table(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
 
 
@@ -208,7 +258,11 @@ def _(answer: Refuted) -> Drawing:
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if len(answer.labels) == 2 and question["kind"] != "agree":
         one, other = answer.witness
-        return Drawing(str(answer), (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),), table)
+        return Drawing(
+            str(answer),
+            (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),),
+            table,
+        )
     return Drawing(str(answer), (_input(network, answer.witness, f"class {found}"),), table)
 
 
@@ -223,11 +277,14 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
     try:
         return sample_drawn(network, row, title)
     except SugenetError:
-        rows = [StripRow(name, f"{float(value):.6g}", "") for name, value in zip(network.encoder.names, row, strict=True)]
+        rows = [
+            StripRow(name, f"{float(value):.6g}", "")
+            for name, value in zip(network.encoder.names, row, strict=True)
+        ]
         return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
 
 
-# -- what would change it --------------------------------------------------------------------------------------------------------
+# -- what would change it ------------------------------------------------------------------------------------
 
 
 @drawing.register
@@ -236,14 +293,23 @@ def _(answer: Counterfactual) -> Drawing:
     before, after = network.classes[answer.prop.label], network.classes[answer.label]
     main = changes_drawn(network, answer.sample, answer.changed, f"{before} becomes {after}")
     others = tuple(
-        changes_drawn(network, one.sample, one.changed, f"or {network.classes[one.label]}, with {show_cost(one.cost, one.value)}")
+        changes_drawn(
+            network,
+            one.sample,
+            one.changed,
+            f"or {network.classes[one.label]}, with {show_cost(one.cost, one.value)}",
+        )
         for one in answer.others[:3]
     )
     rows = []
     for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
         if old != new:
             rows.append((network.encoder.names[feature], *change_words(network, feature, old, new)))
-    return Drawing(str(answer), (main, *_before(network, answer.sample), *others), Table(("feature", "now", "would be"), _more(rows, 3)))
+    return Drawing(
+        str(answer),
+        (main, *_before(network, answer.sample), *others),
+        Table(("feature", "now", "would be"), _more(rows, 3)),
+    )
 
 
 @drawing.register(NoCounterfactual)
@@ -258,7 +324,7 @@ def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
     return Drawing(str(answer), figures)
 
 
-# -- why -------------------------------------------------------------------------------------------------------------------------
+# -- why -----------------------------------------------------------------------------------------------------
 
 
 @drawing.register
@@ -293,8 +359,14 @@ def _(answer: Reasons) -> Drawing:
     figures: list[Figure] = [_reason_drawn(first, f"why {label}: {where}")]
     if len(answer.reasons) > 1:
         kept = "all minimal reasons" if answer.all_reasons else "reasons found so far"
-        sentence += f"\n{len(answer.reasons):,} {kept}; no reason has fewer than {answer.lower} {plural(answer.lower, 'feature')} (proved)"
-        figures.append(heat_map(network, answer.attribution, "how often each feature is in a reason", answer.all_reasons))
+        sentence += (
+            f"\n"
+            f"{len(answer.reasons):,} {kept}; no reason has fewer than {answer.lower} "
+            f"{plural(answer.lower, 'feature')} (proved)"
+        )
+        figures.append(
+            heat_map(network, answer.attribution, "how often each feature is in a reason", answer.all_reasons)
+        )
     return Drawing(sentence, tuple(figures), _conditions(answer.reasons))
 
 
@@ -310,17 +382,31 @@ def _(answer: Chain) -> Drawing:
     links = [answer.links[last, abs(literal)] for literal in answer.decisive] if answer.links else []
     if links:
         sizes = network.layers[last - 1].sizes
-        meters = tuple(Meter(f"neuron {link.neuron}", link.matches, link.tau, int(sizes[link.neuron - 1])) for link in links[:ROWS])
-        figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, len(links) - len(meters)))
+        meters = tuple(
+            Meter(f"neuron {link.neuron}", link.matches, link.tau, int(sizes[link.neuron - 1]))
+            for link in links[:ROWS]
+        )
+        figures.append(
+            Meters(f"neurons of layer {last} that decide {label}", meters, len(links) - len(meters))
+        )
     below = len(answer.features)
-    bottom = kept_drawn(network, answer.sample, answer.features, f"{below} {plural(below, 'feature')} at the bottom of the chain")
+    bottom = kept_drawn(
+        network,
+        answer.sample,
+        answer.features,
+        f"{below} {plural(below, 'feature')} at the bottom of the chain",
+    )
     count = len(answer.decisive)
     what = f"{plural(count, 'neuron')} of the last layer" if links else plural(count, "input")
-    sentence = f"{label}, because {count} {what} suffice{'s' if count == 1 else ''}" if count else f"{label}, whatever the input"
+    sentence = (
+        f"{label}, because {count} {what} suffice{'s' if count == 1 else ''}"
+        if count
+        else f"{label}, whatever the input"
+    )
     return Drawing(sentence, (*figures, bottom), text=answer.text(limit=4))
 
 
-# -- how many ----------------------------------------------------------------------------------------------------------------------
+# -- how many ------------------------------------------------------------------------------------------------
 
 
 def _share(part: int, total: int) -> Fraction:
@@ -335,9 +421,15 @@ def _class_bars(title: str, axis: str, bars: list[tuple[int, Bar]]) -> Bars:
 @drawing.register
 def _(answer: Counted) -> Drawing:
     names, total = answer.network.classes, answer.total
-    bars = [(k, Bar(names[k], _share(many, total), f"{many:,}", strong=k == answer.label)) for k, many in enumerate(answer.counts) if many]
+    bars = [
+        (k, Bar(names[k], _share(many, total), f"{many:,}", strong=k == answer.label))
+        for k, many in enumerate(answer.counts)
+        if many
+    ]
     axis = f"share of {total:,} inputs, counted exactly by {METHODS[answer.method]}"
-    return Drawing(str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),))
+    return Drawing(
+        str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),)
+    )
 
 
 @drawing.register
@@ -348,7 +440,9 @@ def _(answer: CountOpen) -> Drawing:
         for k, (low, high) in enumerate(zip(answer.lower, answer.upper, strict=True))
     ]
     axis = f"share of {total:,} inputs; the line ends where the true share may end"
-    return Drawing(str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),))
+    return Drawing(
+        str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),)
+    )
 
 
 @drawing.register
@@ -359,11 +453,16 @@ def _(answer: CountSampled) -> Drawing:
         for k, (hits, (low, high)) in enumerate(zip(answer.hits, answer.intervals, strict=True))
         if hits
     ]
-    axis = f"estimated share, from {drawn:,} inputs drawn at random; the line is the interval at {answer.confidence:g}"
-    return Drawing(str(answer).splitlines()[0], (_class_bars(f"estimate, not a count: {answer.region}", axis, bars),))
+    axis = (
+        f"estimated share, from {drawn:,} inputs drawn at random; "
+        f"the line is the interval at {answer.confidence:g}"
+    )
+    return Drawing(
+        str(answer).splitlines()[0], (_class_bars(f"estimate, not a count: {answer.region}", axis, bars),)
+    )
 
 
-# -- rules -------------------------------------------------------------------------------------------------------------------------
+# -- rules ---------------------------------------------------------------------------------------------------
 
 
 @drawing.register
@@ -374,9 +473,18 @@ def _(answer: CheckedRule) -> Drawing:
     ends = (None, None) if figures.is_exact else (low, high)
     bars = (
         Bar("covered", figures.coverage, f"{float(figures.coverage):.3g} of all inputs"),
-        Bar(f"{label} there", low, f"{'' if figures.is_exact else 'at least '}{float(low):.4g} of those", ends[0], ends[1], strong=True),
+        Bar(
+            f"{label} there",
+            low,
+            f"{'' if figures.is_exact else 'at least '}{float(low):.4g} of those",
+            ends[0],
+            ends[1],
+            strong=True,
+        ),
     )
-    reach = Bars("how far the rule reaches, how often it is right", "share of inputs", bars, Fraction(1), percent=True)
+    reach = Bars(
+        "how far the rule reaches, how often it is right", "share of inputs", bars, Fraction(1), percent=True
+    )
     return Drawing(str(answer), (*verdict.figures, reach), verdict.table)
 
 
@@ -385,14 +493,28 @@ def _(answer: Rulebook) -> Drawing:
     names, bars = answer.network.classes, []
     for label in answer.classes:
         share = answer.covered(label)
-        bars.append((label, Bar(names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}")))
+        bars.append(
+            (
+                label,
+                Bar(
+                    names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
+                ),
+            )
+        )
     title = "share of all inputs that a rule speaks of"
-    rows = [(f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened") for rule in answer.rules]
+    rows = [
+        (f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened")
+        for rule in answer.rules
+    ]
     table = Table(("coverage", "rule", "proved, and"), _more(rows, 3))
-    return Drawing(answer.text().splitlines()[0], (_class_bars(title, "each combination of feature states counts once", bars),), table)
+    return Drawing(
+        answer.text().splitlines()[0],
+        (_class_bars(title, "each combination of feature states counts once", bars),),
+        table,
+    )
 
 
-# -- networks ----------------------------------------------------------------------------------------------------------------------
+# -- networks ------------------------------------------------------------------------------------------------
 
 
 @drawing.register
@@ -401,7 +523,9 @@ def _(value: Trace) -> Drawing:
     for number, seen in enumerate(value.layers, start=1):
         near = int((abs(2 * seen.slack + 1) <= 5).sum())
         rows.append((str(number), f"{int(seen.active.sum()):,}", f"{len(seen.active):,}", f"{near:,}"))
-    table = Table(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
+    table = (
+        Table(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
+    )
     figures: list[Figure] = [votes_of(value)]
     figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
     votes, size = value.matches[value.predicted], value.network.head.sizes[value.predicted]
@@ -410,7 +534,18 @@ def _(value: Trace) -> Drawing:
 
 def summary_table(value: Summary) -> Table:
     """One row a layer."""
-    head = ("layer", "input bits", "outputs", "1-bit weights", "zero weights", "32-bit numbers", "kB", "constant", "flipped", "ties")
+    head = (
+        "layer",
+        "input bits",
+        "outputs",
+        "1-bit weights",
+        "zero weights",
+        "32-bit numbers",
+        "kB",
+        "constant",
+        "flipped",
+        "ties",
+    )
     rows = []
     for row in value.layers:
         counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))

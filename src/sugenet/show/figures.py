@@ -1,4 +1,6 @@
-"""What is to be drawn, as frozen values with exact numbers: nothing here draws. `svg` and `plots` are the two ways to draw them.
+"""What is to be drawn, as frozen values with exact numbers: nothing here draws.
+
+`svg` and `plots` are the two ways to draw them.
 
 In a notebook a figure shows itself, and `plot` draws it on axes, as answers do.
 """
@@ -119,7 +121,9 @@ class Votes(Drawn):
 
 @dataclass(frozen=True)
 class Cell:
-    """A marked pixel: ``kept`` (must stay), ``up`` (becomes larger), ``down`` (becomes smaller) or ``other`` (another category)."""
+    """A marked pixel: ``kept`` (must stay), ``up`` (becomes larger), ``down`` (becomes smaller) or ``other``
+    (another category).
+    """
 
     row: int
     column: int
@@ -150,7 +154,9 @@ class Heat(Drawn):
 
 @dataclass(frozen=True)
 class StripRow:
-    """One feature of a table: its value, what is said of it, and a mark as in `Cell`; ``plain`` without one."""
+    """One feature of a table: its value, what is said of it, and a mark as in `Cell`;
+    ``plain`` without one.
+    """
 
     name: str
     value: str

@@ -1,4 +1,6 @@
-"""What a report says: the questions about one decision, asked one after another within a time, with whatever came out."""
+"""What a report says: the questions about one decision, asked one after another within a time,
+with whatever came out.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,14 @@ from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reasons
 from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import why
-from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual, Proved, Refuted, Undecided
+from sugenet.reason.verdicts.answers import (
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Proved,
+    Refuted,
+    Undecided,
+)
 from sugenet.reason.verdicts.verifying import verify
 from sugenet.show.pictures import grid_of
 
@@ -35,7 +44,10 @@ _HEAT = 200
 _NEURONS = 2000
 """Neurons of all layers together that a chain is followed through."""
 _WORK = 1 << 26
-"""Numbers that a question may need at the start: changes of one feature times neurons of the first layer. Beyond, it is not asked."""
+"""Numbers that a question may need at the start: changes of one feature times neurons of the first layer.
+
+Beyond, it is not asked.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +75,14 @@ class Findings:
 
     @property
     def best(self) -> Counterfactual | None:
-        """The cheapest change that was found, to whatever class: one to a certain class may be cheaper while the least is open."""
-        found = [answer for answer in (self.nearest, *(one for _, one in self.targets)) if isinstance(answer, Counterfactual)]
+        """The cheapest change that was found, to whatever class: one to a certain class may be cheaper while
+        the least is open.
+        """
+        found = [
+            answer
+            for answer in (self.nearest, *(one for _, one in self.targets))
+            if isinstance(answer, Counterfactual)
+        ]
         return min(found, key=lambda answer: answer.value, default=None)
 
 
@@ -77,7 +95,9 @@ class _Asking:
 
     @contextmanager
     def stopped_by_interrupt(self) -> Iterator[None]:
-        """Ctrl-C ends the question at hand, which gives what is known; here it also leaves no time for those that follow."""
+        """Ctrl-C ends the question at hand, which gives what is known;
+        here it also leaves no time for those that follow.
+        """
         before = signal.getsignal(signal.SIGINT)
         if current_thread() is not main_thread() or not callable(before):
             yield
@@ -112,8 +132,15 @@ def find(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Findings:
-    """Ask all that a report needs; the questions together take about `time_limit` seconds at most. Ctrl-C ends them all."""
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < float("inf"):
+    """Ask all that a report needs; the questions together take about `time_limit` seconds at most.
+
+    Ctrl-C ends them all.
+    """
+    if (
+        isinstance(time_limit, bool)
+        or not isinstance(time_limit, int | float)
+        or not 0 <= time_limit < float("inf")
+    ):
         raise QuestionError(f"time_limit={time_limit!r} must be a number of seconds, not negative.")
     values = network.encoder.values(x)
     trace = network.trace(row_of(values))
@@ -122,37 +149,64 @@ def find(
         return _ask_all(network, values, trace, asking, {"seed": seed, "threads": threads, "notify": notify})
 
 
-def _ask_all(network: Network, values: list[Any], trace: Trace, asking: _Asking, how: dict[str, Any]) -> Findings:
+def _ask_all(
+    network: Network, values: list[Any], trace: Trace, asking: _Asking, how: dict[str, Any]
+) -> Findings:
     if _first_work(network) > _WORK:
         asking.skipped.append(
-            "the questions what it rests on, what would change it and how robust it is: the network is too large to ask them within a "
-            "report. Ask about a small region with sugenet verify"
+            "the questions what it rests on, what would change it and how robust it is: the network is too "
+            "large to ask them within a report. Ask about a small region with sugenet verify"
         )
-        return Findings(network, tuple(values), trace, None, None, None, None, None, None, (), None, tuple(asking.skipped))
+        return Findings(
+            network, tuple(values), trace, None, None, None, None, None, None, (), None, tuple(asking.skipped)
+        )
     nearest = asking.ask("the least change", 0.3, lambda t: whatif(network, values, L0, time_limit=t, **how))
-    stays = asking.ask("how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how))
+    stays = asking.ask(
+        "how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how)
+    )
     kind = Linf if _whole(network) else Hamming
     shifts = asking.ask("the least shift", 0.2, lambda t: whatif(network, values, kind, time_limit=t, **how))
-    shifts_stay = asking.ask("how far features may shift", 0.2, lambda t: _stays(network, values, shifts, kind, t, how))
+    shifts_stay = asking.ask(
+        "how far features may shift", 0.2, lambda t: _stays(network, values, shifts, kind, t, how)
+    )
     targets = []
     order = sorted(range(len(network.classes)), key=lambda k: (-trace.scores[k], k))
-    known = nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None  # the nearest of all answers that one
+    known = (
+        nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
+    )  # the nearest of all answers that one
     rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
-        found = asking.ask(f"the least change to {network.classes[k]}", 0.15, _towards(network, values, k, how))
+        found = asking.ask(
+            f"the least change to {network.classes[k]}", 0.15, _towards(network, values, k, how)
+        )
         targets += [(k, found)] if found is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
-    everywhere = asking.ask("a reason for any input", 0.9, lambda t: why(network, values, time_limit=t, **how))
+    everywhere = asking.ask(
+        "a reason for any input", 0.9, lambda t: why(network, values, time_limit=t, **how)
+    )
     chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
     return Findings(
-        network, tuple(values), trace, nearest, stays, shifts, shifts_stay, near, everywhere, tuple(targets), chain, tuple(asking.skipped)
+        network,
+        tuple(values),
+        trace,
+        nearest,
+        stays,
+        shifts,
+        shifts_stay,
+        near,
+        everywhere,
+        tuple(targets),
+        chain,
+        tuple(asking.skipped),
     )
 
 
 def _chain(network: Network, values: list[Any]) -> Chain:
     neurons = sum(layer.outputs for layer in network.layers)
     if neurons > _NEURONS:
-        raise QuestionError(f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them")
+        raise QuestionError(
+            f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them"
+        )
     return chain_of(network, values)
 
 
@@ -161,7 +215,9 @@ def _towards(network: Network, values: list[Any], k: int, how: dict[str, Any]) -
 
 
 def _first_work(network: Network) -> int:
-    """What looking at every change of one feature takes in the first layer; unrolling a convolution counts too."""
+    """What looking at every change of one feature takes in the first layer;
+    unrolling a convolution counts too.
+    """
     outputs = network.layers[0].outputs if network.layers else network.encoder.width
     moves = sum(coding.states - 1 for coding in network.encoder.codings)
     largest = max((layer.inputs * layer.outputs for layer in network.layers), default=0)
@@ -169,13 +225,22 @@ def _first_work(network: Network) -> int:
 
 
 def _whole(network: Network) -> bool:
-    """Whether one largest change means the same for every feature: pixels of an image that take whole numbers, not just bits."""
+    """Whether one largest change means the same for every feature: pixels of an image that take whole
+    numbers, not just bits.
+    """
     codings = network.encoder.codings
-    return grid_of(network) is not None and all(isinstance(c, Steps) and c.whole and not c.bipolar for c in codings)
+    return grid_of(network) is not None and all(
+        isinstance(c, Steps) and c.whole and not c.bipolar for c in codings
+    )
 
 
 def _stays(
-    network: Network, values: list[Any], nearest: Answer | None, kind: Callable[[Any], Region], t: float, how: dict[str, Any]
+    network: Network,
+    values: list[Any],
+    nearest: Answer | None,
+    kind: Callable[[Any], Region],
+    t: float,
+    how: dict[str, Any],
 ) -> Proved | Refuted | Undecided:
     """Robustness in the largest region for which it is known; in the smallest region where nothing is."""
     least = Fraction(1)
@@ -183,16 +248,30 @@ def _stays(
         least = max(Fraction(1), nearest.lower - 1)
     elif isinstance(nearest, NoCounterfactual):
         least = Fraction(len(values) if kind is L0 else network.encoder.width)
-    return verify(network, Robust(values, kind(int(least) if least.denominator == 1 else least)), time_limit=t, **how)
+    return verify(
+        network, Robust(values, kind(int(least) if least.denominator == 1 else least)), time_limit=t, **how
+    )
 
 
-def _near(network: Network, values: list[Any], nearest: Answer | None, t: float, how: dict[str, Any]) -> Reasons:
-    """Reasons in the smallest region where there may be something to explain: within fewer changed features nothing alters the class."""
+def _near(
+    network: Network, values: list[Any], nearest: Answer | None, t: float, how: dict[str, Any]
+) -> Reasons:
+    """Reasons in the smallest region where there may be something to explain: within fewer changed features
+    nothing alters the class.
+    """
     radius = max(1, int(nearest.lower)) if isinstance(nearest, Counterfactual | OpenCounterfactual) else 2
     start = monotonic()
     first = why(network, values, L0(radius), minimal="size", time_limit=t, **how)
     if not first.reasons or first.reasons[0].status != "minimum" or not first.reasons[0].features:
         return first
-    several = why(network, values, L0(radius), minimal="size", n=_HEAT, time_limit=max(0.0, t - monotonic() + start), **how)
+    several = why(
+        network,
+        values,
+        L0(radius),
+        minimal="size",
+        n=_HEAT,
+        time_limit=max(0.0, t - monotonic() + start),
+        **how,
+    )
     proved = bool(several.reasons) and several.reasons[0].status == "minimum"
     return several if proved else first

@@ -1,4 +1,6 @@
-"""One neuron in words, as the paper's Example 1 shows it: its literals, its threshold, its minimal rules, what would turn it."""
+"""One neuron in words, as the paper's Example 1 shows it: its literals, its threshold, its minimal rules,
+what would turn it.
+"""
 
 from __future__ import annotations
 
@@ -61,13 +63,20 @@ class NeuronView:
             "tau": neuron.tau,
             "size": neuron.size,
             "literal_count": len(literals),
-            "literals": [{"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)} for lit in shown],
+            "literals": [
+                {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)}
+                for lit in shown
+            ],
             "rule_count": count if count is None or count.bit_length() < WRITTEN_BITS else magnitude(count),
             "rules": [] if neuron.kind != "threshold" else list(islice(self._rules(), self.limit)),
         }
         bits = self._bits()
         if bits is not None:
-            out["sample"] = {"matches": neuron.match_count(bits), "active": neuron.active(bits), **self._turn(bits)}
+            out["sample"] = {
+                "matches": neuron.match_count(bits),
+                "active": neuron.active(bits),
+                **self._turn(bits),
+            }
         return out
 
     def _count(self) -> int | None:
@@ -80,16 +89,25 @@ class NeuronView:
             return
         for rule in self.neuron.rules(by="size"):
             ordered = sorted(rule, key=abs)
-            yield {"literals": ordered, "words": [self.network.words(self.layer, literal) for literal in ordered]}
+            yield {
+                "literals": ordered,
+                "words": [self.network.words(self.layer, literal) for literal in ordered],
+            }
 
     def _turn(self, bits: list[int]) -> dict[str, Any]:
-        """The least number of features, or of neurons of the layer before, whose change turns the neuron; with examples."""
+        """The least number of features, or of neurons of the layer before,
+        whose change turns the neuron; with examples.
+        """
         if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
             states = self.network.encoder.levels(row_of(self.network.encoder.values(self.sample)))[0]
             found = self.raw.turn(states)
             if found is None:
                 return {"changes_to_turn": None, "ways_to_turn": 0, "turns": []}
-            return {"changes_to_turn": found[0], "ways_to_turn": None, "turns": [found[1].words(self.network.encoder)]}
+            return {
+                "changes_to_turn": found[0],
+                "ways_to_turn": None,
+                "turns": [found[1].words(self.network.encoder)],
+            }
         turn = self.neuron.turn(bits)
         turns = [
             [self.network.words(self.layer, -bits[place - 1] * place) for place in sorted(places)]
@@ -108,7 +126,9 @@ class NeuronView:
             total = "too many to count" if count is None else magnitude(count)
             what = "minimal rules" if self.raw is None else "minimal rules in raw features"
             lines.append(f"{what}: {total}" + ("" if listed == count else f", {listed} of them shown"))
-            lines += [f"  if {' and '.join(rule['words'])}, then the neuron activates" for rule in data["rules"]]
+            lines += [
+                f"  if {' and '.join(rule['words'])}, then the neuron activates" for rule in data["rules"]
+            ]
         if "sample" in data:
             lines += self._sample_lines(data["sample"])
         return "\n".join(lines)
@@ -122,11 +142,15 @@ class NeuronView:
             return [*lines, "  nothing turns it"]
         what = "feature" if self.raw is not None else "input neuron"
         ways = "" if seen["ways_to_turn"] is None else f", in {magnitude(seen['ways_to_turn'])} ways"
-        lines.append(f"  {changes} changed {what}{'' if changes == 1 else 's'} would turn it{ways}, for example")
+        lines.append(
+            f"  {changes} changed {what}{'' if changes == 1 else 's'} would turn it{ways}, for example"
+        )
         return [*lines, *(f"    if {' and '.join(turn)}" for turn in seen["turns"])]
 
 
-def view_neuron(network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None) -> NeuronView:
+def view_neuron(
+    network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None
+) -> NeuronView:
     """Look at one neuron, on its own or on a sample.
 
     Examples
@@ -154,5 +178,7 @@ def magnitude(count: int) -> str:
     """A count, written out while that is readable."""
     if count < 10**15:
         return f"{count:,}"
-    power = (count.bit_length() - 1) * 30103 // 100000  # at most one too small, without writing a huge number out
+    power = (
+        (count.bit_length() - 1) * 30103 // 100000
+    )  # at most one too small, without writing a huge number out
     return f"about 10^{power + (count >= 10 ** (power + 1))}"

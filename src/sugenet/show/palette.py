@@ -1,12 +1,34 @@
-"""Colours that both renderers share: those of Okabe and Ito, which colour-blind people tell apart, and greys that print."""
+"""Colours that both renderers share: those of Okabe and Ito, which colour-blind people tell apart,
+and greys that print.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-__all__ = ["BLUE", "INK", "MUTED", "PAPER", "RULE", "SERIES", "SHAPES", "SKY", "TRACK", "VERMILLION", "blues", "grey"]
+__all__ = [
+    "BLUE",
+    "INK",
+    "MUTED",
+    "PAPER",
+    "RULE",
+    "SERIES",
+    "SHAPES",
+    "SKY",
+    "TRACK",
+    "VERMILLION",
+    "blues",
+    "grey",
+]
 
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)
 INK, MUTED, RULE, TRACK, PAPER = "#1b1f24", "#57606a", "#d8dee4", "#eef1f4", "#ffffff"
 
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
@@ -24,4 +46,6 @@ def grey(share: float) -> str:
 
 def blues(share: Fraction | float) -> str:
     """A scale that only darkens: nearly white for 0, dark blue for 1."""
-    return "#" + "".join(f"{round(a + (b - a) * float(share)):02x}" for a, b in zip(_LIGHT, _DARK, strict=True))
+    return "#" + "".join(
+        f"{round(a + (b - a) * float(share)):02x}" for a, b in zip(_LIGHT, _DARK, strict=True)
+    )

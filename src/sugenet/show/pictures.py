@@ -17,8 +17,9 @@ SHADES = " .:-=+*#%@"
 def grid_of(network: Network) -> tuple[int, int] | None:
     """The rows and columns of the image that a sample is, or None when it is not an image.
 
-    Features count as pixels when there is a square number of them, at least 16, all numbers with the same finite range, and their names
-    say so or say nothing: "pixel ...", or x1, x2, ... as they are called when nobody named them. A table has names of its own.
+    Features count as pixels when there is a square number of them, at least 16, all numbers with the same
+    finite range, and their names say so or say nothing: "pixel ...", or x1, x2, ... as they are called when
+    nobody named them. A table has names of its own.
 
     Examples
     --------
@@ -36,13 +37,17 @@ def grid_of(network: Network) -> tuple[int, int] | None:
     if any(not isinstance(c, Steps) or (c.low, c.high) != (first.low, first.high) for c in codings):
         return None
     names = network.encoder.names
-    if not all("pixel" in name.lower() for name in names) and names != tuple(f"x{i}" for i in range(1, len(names) + 1)):
+    if not all("pixel" in name.lower() for name in names) and names != tuple(
+        f"x{i}" for i in range(1, len(names) + 1)
+    ):
         return None
     return side, side
 
 
 def shades(network: Network, x: Any) -> Any:
-    """How far up its range each pixel of an image is, from 0 to 1, as rows and columns; None when the sample is not an image."""
+    """How far up its range each pixel of an image is, from 0 to 1, as rows and columns;
+    None when the sample is not an image.
+    """
     grid = grid_of(network)
     if grid is None:
         return None
@@ -53,7 +58,9 @@ def shades(network: Network, x: Any) -> Any:
 
 
 def picture(network: Network, x: Any) -> str | None:
-    """Draw a sample whose features are the pixels of a square image with characters; None when they are not."""
+    """Draw a sample whose features are the pixels of a square image with characters;
+    None when they are not.
+    """
     share = shades(network, x)
     if share is None:
         return None

@@ -8,7 +8,19 @@ from textwrap import fill
 from typing import Any
 
 from sugenet.errors import SugenetError
-from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes, percent, plural
+from sugenet.show.figures import (
+    Bars,
+    Cactus,
+    Figure,
+    Heat,
+    Histogram,
+    Meters,
+    Pixels,
+    Strip,
+    Votes,
+    percent,
+    plural,
+)
 from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION
 
 __all__ = ["plot_figure"]
@@ -57,7 +69,7 @@ def _draw(figure: Any, _ax: Any) -> None:
     raise TypeError(f"{type(figure).__name__} is no figure.")
 
 
-# -- images ------------------------------------------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------------------
 
 
 def _bare(ax: Any, caption: str) -> None:
@@ -76,9 +88,25 @@ def _(figure: Pixels, ax: Any) -> None:
     for cell in figure.cells:
         marker, colour = _KINDS[cell.kind]
         for edge, wide in ((PAPER, 4.0), (colour, 2.0)):
-            ax.add_patch(Rectangle((cell.column - 0.43, cell.row - 0.43), 0.86, 0.86, fill=False, edgecolor=edge, linewidth=wide))
+            ax.add_patch(
+                Rectangle(
+                    (cell.column - 0.43, cell.row - 0.43),
+                    0.86,
+                    0.86,
+                    fill=False,
+                    edgecolor=edge,
+                    linewidth=wide,
+                )
+            )
         if cell.kind != "kept":
-            ax.plot(cell.column, cell.row, marker, color=colour, markeredgecolor=PAPER, markersize=max(3.0, 60 / len(figure.shades[0])))
+            ax.plot(
+                cell.column,
+                cell.row,
+                marker,
+                color=colour,
+                markeredgecolor=PAPER,
+                markersize=max(3.0, 60 / len(figure.shades[0])),
+            )
     _bare(ax, figure.caption)
 
 
@@ -89,17 +117,31 @@ def _(figure: Heat, ax: Any) -> None:
     from sugenet.show.palette import blues
 
     shares = [[float(share or 0) for share in row] for row in figure.shares]
-    ax.imshow(shares, cmap=LinearSegmentedColormap.from_list("shares", [blues(0), blues(1)]), vmin=0, vmax=1, interpolation="nearest")
+    ax.imshow(
+        shares,
+        cmap=LinearSegmentedColormap.from_list("shares", [blues(0), blues(1)]),
+        vmin=0,
+        vmax=1,
+        interpolation="nearest",
+    )
     written = len(shares[0]) <= 10
     if written:
         for r, row in enumerate(figure.shares):
             for c, share in enumerate(row):
                 if share:
-                    ax.text(c, r, percent(share), ha="center", va="center", fontsize=8, color=PAPER if share > 0.45 else INK)
+                    ax.text(
+                        c,
+                        r,
+                        percent(share),
+                        ha="center",
+                        va="center",
+                        fontsize=8,
+                        color=PAPER if share > 0.45 else INK,
+                    )
     _bare(ax, ("numbers in percent: " if written else "") + figure.caption)
 
 
-# -- rows --------------------------------------------------------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------------------------
 
 
 def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> None:
@@ -131,7 +173,15 @@ def _(figure: Strip, ax: Any) -> None:
     for y, row in enumerate(figure.rows):
         if row.kind in _KINDS:
             marker, colour = _KINDS[row.kind]
-            ax.plot(0.02, y, marker, color=colour, markersize=7, fillstyle="none" if row.kind == "kept" else "full", markeredgewidth=2)
+            ax.plot(
+                0.02,
+                y,
+                marker,
+                color=colour,
+                markersize=7,
+                fillstyle="none" if row.kind == "kept" else "full",
+                markeredgewidth=2,
+            )
         ax.text(0.30, y, _plain(row.value), ha="right", va="center", fontsize=9)
         ax.text(0.34, y, _plain(row.words), ha="left", va="center", fontsize=9, color=MUTED)
         ax.axhline(y + 0.5, color=RULE, linewidth=0.6)
@@ -145,7 +195,16 @@ def _(figure: Meters, ax: Any) -> None:
     for y, m in enumerate(figure.meters):
         if m.low is not None and m.high is not None:
             width = m.high - m.low + 0.8
-            ax.barh(y, width, left=m.low - m.tau - 0.4, height=0.55, facecolor="#cfe3f1", edgecolor=SKY, hatch="////", linewidth=0.8)
+            ax.barh(
+                y,
+                width,
+                left=m.low - m.tau - 0.4,
+                height=0.55,
+                facecolor="#cfe3f1",
+                edgecolor=SKY,
+                hatch="////",
+                linewidth=0.8,
+            )
         colour = BLUE if m.active else MUTED
         ax.plot([-0.5, m.slack], [y, y], color=colour, linewidth=2.5)
         ax.plot(m.slack, y, "o", color=colour, markerfacecolor=colour if m.active else PAPER, markersize=7)
@@ -163,15 +222,35 @@ def _(figure: Meters, ax: Any) -> None:
 def _(figure: Votes, ax: Any) -> None:
     for y, v in enumerate(figure.votes):
         ax.barh(y, v.size, height=0.6, color=TRACK)
-        ax.barh(y, v.votes, height=0.6, facecolor=BLUE if v.predicted else SKY, hatch=None if v.predicted else "////", edgecolor=PAPER)
+        ax.barh(
+            y,
+            v.votes,
+            height=0.6,
+            facecolor=BLUE if v.predicted else SKY,
+            hatch=None if v.predicted else "////",
+            edgecolor=PAPER,
+        )
         said = ["predicted"] * v.predicted + ["true class"] * v.truth
         degree = "1" if v.possibility == 1 else f"{v.possibility:.3f}"
-        _beside(ax, y, f"{v.votes} of {v.size}, possibility {degree}{'  ' if said else ''}{', '.join(said)}", bold=v.predicted, at=1.03)
+        _beside(
+            ax,
+            y,
+            f"{v.votes} of {v.size}, possibility {degree}{'  ' if said else ''}{', '.join(said)}",
+            bold=v.predicted,
+            at=1.03,
+        )
     most = max([v.size for v in figure.votes] + [1])
     ax.set_xlim(0, most)
     ax.xaxis.get_major_locator().set_params(integer=True)
     degrees = ax.twiny()
-    degrees.plot([v.possibility for v in figure.votes], range(len(figure.votes)), "D", color=INK, markeredgecolor=PAPER, clip_on=False)
+    degrees.plot(
+        [v.possibility for v in figure.votes],
+        range(len(figure.votes)),
+        "D",
+        color=INK,
+        markeredgecolor=PAPER,
+        clip_on=False,
+    )
     degrees.set_xlim(0, 1)
     degrees.set_xlabel("possibility: diamonds", fontsize=9, color=MUTED)
     for side in ("right", "left"):
@@ -182,7 +261,14 @@ def _(figure: Votes, ax: Any) -> None:
 @_draw.register
 def _(figure: Bars, ax: Any) -> None:
     for y, b in enumerate(figure.bars):
-        ax.barh(y, float(b.value), height=0.6, facecolor=BLUE if b.strong else SKY, hatch=None if b.strong else "////", edgecolor=PAPER)
+        ax.barh(
+            y,
+            float(b.value),
+            height=0.6,
+            facecolor=BLUE if b.strong else SKY,
+            hatch=None if b.strong else "////",
+            edgecolor=PAPER,
+        )
         if b.low is not None and b.high is not None:
             ax.plot([float(b.low), float(b.high)], [y, y], "|-", color=INK, markersize=9)
         _beside(ax, y, b.text, bold=b.strong)
@@ -192,7 +278,7 @@ def _(figure: Bars, ax: Any) -> None:
     _rows(ax, [b.name for b in figure.bars], figure.axis, figure.left_out, "bar")
 
 
-# -- charts ------------------------------------------------------------------------------------------------------------------------
+# -- charts --------------------------------------------------------------------------------------------------
 
 
 @_draw.register
@@ -200,7 +286,13 @@ def _(figure: Histogram, ax: Any) -> None:
     ax.stairs(figure.counts, figure.edges, fill=True, color=BLUE)
     if figure.mark is not None:
         ax.axvline(figure.mark, color=VERMILLION, linestyle="--")
-        ax.annotate(figure.mark_words, (figure.mark, 0.96), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points")
+        ax.annotate(
+            figure.mark_words,
+            (figure.mark, 0.96),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 0),
+            textcoords="offset points",
+        )
     ax.set_xlabel(_plain(figure.axis))
     ax.set_ylabel(_plain(figure.what))
 
@@ -213,7 +305,14 @@ def _(figure: Cactus, ax: Any) -> None:
         marker, colour = _MARKERS[SHAPES[k % len(SHAPES)]], SERIES[k % len(SERIES)]
         counts = range(1, len(row) + 1)
         label = _plain(f"{name}: {len(row)} of {figure.of}")
-        ax.plot(counts, sorted(row), color=colour, marker=marker, markevery=max(1, math.ceil(figure.of / 20)), label=label)
+        ax.plot(
+            counts,
+            sorted(row),
+            color=colour,
+            marker=marker,
+            markevery=max(1, math.ceil(figure.of / 20)),
+            label=label,
+        )
     ax.set_yscale("log")
     ax.set_xlim(0, max(1, figure.of))
     ax.set_xlabel(f"questions settled, of {figure.of}")

@@ -31,14 +31,21 @@ class PredictionView:
         if self.logits.shape[1] < 2:
             return np.zeros(len(self.logits))
         ordered = np.sort(self.logits, axis=1)
-        return np.where(self.tied, 0.0, ordered[:, -1] - ordered[:, -2])  # a tie is exact, the difference is rounded
+        return np.where(
+            self.tied, 0.0, ordered[:, -1] - ordered[:, -2]
+        )  # a tie is exact, the difference is rounded
 
     def data(self) -> dict[str, Any]:
         """All samples as JSON data."""
         names, margins = self.network.classes, self.margins
         rows = []
         for i, k in enumerate(self.classes.tolist()):
-            row: dict[str, Any] = {"sample": self.first + i, "class": k, "label": names[k], "scores": self.logits[i].tolist()}
+            row: dict[str, Any] = {
+                "sample": self.first + i,
+                "class": k,
+                "label": names[k],
+                "scores": self.logits[i].tolist(),
+            }
             row |= {"margin": float(margins[i]), "tie": bool(self.tied[i])}
             if self.truth is not None:
                 row["truth"] = int(self.truth[i])
@@ -51,7 +58,11 @@ class PredictionView:
     @property
     def accuracy(self) -> float | None:
         """Share of right classes, where the truth is known."""
-        return None if self.truth is None or not len(self.truth) else float(np.mean(self.classes == np.asarray(self.truth)))
+        return (
+            None
+            if self.truth is None or not len(self.truth)
+            else float(np.mean(self.classes == np.asarray(self.truth)))
+        )
 
     def table(self, limit: int | None = None) -> str:
         """One line a sample, up to a limit, and the accuracy where the truth is known."""
@@ -61,10 +72,17 @@ class PredictionView:
         width = max([len(name) for name in names] + [5])
         lines = [f"{'sample':>6}  {'class':<{width}}  {'score':>9}  {'margin':>9}"]
         for row in shown:
-            wrong = "" if self.truth is None or row["truth"] == row["class"] else f"  wrong: it is {names[row['truth']]}"
+            wrong = (
+                ""
+                if self.truth is None or row["truth"] == row["class"]
+                else f"  wrong: it is {names[row['truth']]}"
+            )
             tie = "  tie" if row["tie"] else ""
             score = row["scores"][row["class"]]
-            lines.append(f"{row['sample']:>6}  {row['label']:<{width}}  {score:>9.6g}  {row['margin']:>9.6g}{tie}{wrong}")
+            lines.append(
+                f"{row['sample']:>6}  {row['label']:<{width}}  {score:>9.6g}  "
+                f"{row['margin']:>9.6g}{tie}{wrong}"
+            )
         if len(shown) < len(rows):
             lines.append(f"... and {len(rows) - len(shown):,} more samples")
         if self.accuracy is not None:
@@ -77,7 +95,12 @@ class PredictionView:
 
 
 def view_predictions(
-    network: Network, X: Any, truth: Any = None, first: int = 0, engine: Any = "auto", threads: int | None = None
+    network: Network,
+    X: Any,
+    truth: Any = None,
+    first: int = 0,
+    engine: Any = "auto",
+    threads: int | None = None,
 ) -> PredictionView:
     """Predict a batch of raw samples."""
     counts = network.match_counts(X, engine=engine, threads=threads)
@@ -97,7 +120,12 @@ class TraceView:
         """Every layer's match counts, thresholds and activity as JSON data."""
         trace = self.trace
         layers = [
-            {"matches": seen.matches.tolist(), "tau": seen.tau.tolist(), "size": seen.sizes.tolist(), "active": seen.active.tolist()}
+            {
+                "matches": seen.matches.tolist(),
+                "tau": seen.tau.tolist(),
+                "size": seen.sizes.tolist(),
+                "active": seen.active.tolist(),
+            }
             for seen in trace.layers
         ]
         head = {
@@ -118,7 +146,10 @@ class TraceView:
             for j in order.tolist():
                 state = "active" if seen.active[j] else ""
                 lines.append(
-                    f"{j + 1:>6}  {seen.matches[j]:>5}  {seen.tau[j]:>5}  {seen.sizes[j]:>5}  {seen.slack[j]:>7}  {state}".rstrip()
+                    (
+                        f"{j + 1:>6}  {seen.matches[j]:>5}  {seen.tau[j]:>5}  {seen.sizes[j]:>5}  "
+                        f"{seen.slack[j]:>7}  {state}"
+                    ).rstrip()
                 )
             if len(seen.tau) > self.limit:
                 lines.append(f"... and {len(seen.tau) - self.limit} more neurons")

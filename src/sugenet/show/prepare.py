@@ -17,7 +17,22 @@ from sugenet.errors import NetworkError
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import Region
-from sugenet.show.figures import Bar, Bars, Cactus, Cell, Heat, Histogram, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes, percent
+from sugenet.show.figures import (
+    Bar,
+    Bars,
+    Cactus,
+    Cell,
+    Heat,
+    Histogram,
+    Meter,
+    Meters,
+    Pixels,
+    Strip,
+    StripRow,
+    Vote,
+    Votes,
+    percent,
+)
 from sugenet.show.pictures import grid_of, shades
 
 __all__ = [
@@ -42,7 +57,7 @@ _BAND_WORK = 1 << 26
 """Products of inputs and neurons up to which bands are worked out."""
 
 
-# -- words -----------------------------------------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------------------
 
 
 def value_words(coding: Coding, value: Any) -> str:
@@ -56,7 +71,11 @@ def value_words(coding: Coding, value: Any) -> str:
     if not isinstance(value, float | np.floating):
         return str(value)
     short = f"{value:.6g}"
-    return short if isinstance(coding, Steps) and coding.state(float(short)) == coding.state(value) else repr(float(value))
+    return (
+        short
+        if isinstance(coding, Steps) and coding.state(float(short)) == coding.state(value)
+        else repr(float(value))
+    )
 
 
 def state_words(network: Network, feature: int, value: Any) -> str:
@@ -77,7 +96,7 @@ def _kind(coding: Coding, before: Any, after: Any) -> str:
     return "up" if coding.state(after) > coding.state(before) else "down"
 
 
-# -- samples ---------------------------------------------------------------------------------------------------------------------
+# -- samples -------------------------------------------------------------------------------------------------
 
 
 def _shade_rows(network: Network, x: Any) -> tuple[tuple[float, ...], ...]:
@@ -101,33 +120,59 @@ def sample_drawn(network: Network, x: Any, title: str = "the sample", limit: int
     return Strip(title, *_limited(rows, limit))
 
 
-def kept_drawn(network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS) -> Pixels | Strip:
+def kept_drawn(
+    network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS
+) -> Pixels | Strip:
     """A reason: the sample with the features that must stay as they are."""
     values, chosen = network.encoder.values(x), sorted(features)
     if not chosen:
-        return replace(sample_drawn(network, values, title, limit), caption="nothing needs to stay: the class stays whatever changes")
+        return replace(
+            sample_drawn(network, values, title, limit),
+            caption="nothing needs to stay: the class stays whatever changes",
+        )
     grid = grid_of(network)
     if grid is not None:
         cells = tuple(Cell(*divmod(f, grid[1]), "kept", state_words(network, f, values[f])) for f in chosen)
-        return Pixels(title, _shade_rows(network, values), cells, "framed: must stay as it is; all others may change")
+        return Pixels(
+            title, _shade_rows(network, values), cells, "framed: must stay as it is; all others may change"
+        )
     encoder = network.encoder
     rows = [
-        StripRow(encoder.names[f], value_words(encoder.codings[f], values[f]), state_words(network, f, values[f]), "kept") for f in chosen
+        StripRow(
+            encoder.names[f],
+            value_words(encoder.codings[f], values[f]),
+            state_words(network, f, values[f]),
+            "kept",
+        )
+        for f in chosen
     ]
     return Strip(title, *_limited(rows, limit), caption="must stay; all other features may change")
 
 
 def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: int = ROWS) -> Pixels | Strip:
-    """A changed sample with what changed: as an image where it is one, else the changed features one by one."""
+    """A changed sample with what changed: as an image where it is one,
+    else the changed features one by one.
+    """
     old, new = (network.encoder.values(x) for x in (before, after))
     encoder, grid = network.encoder, grid_of(network)
-    moved = [f for f, (a, b) in enumerate(zip(old, new, strict=True)) if encoder.codings[f].state(a) != encoder.codings[f].state(b)]
+    moved = [
+        f
+        for f, (a, b) in enumerate(zip(old, new, strict=True))
+        if encoder.codings[f].state(a) != encoder.codings[f].state(b)
+    ]
     if grid is not None:
         cells = []
         for f in moved:
             was, becomes = change_words(network, f, old[f], new[f])
-            cells.append(Cell(*divmod(f, grid[1]), _kind(encoder.codings[f], old[f], new[f]), f"{becomes}, was {was}"))
-        return Pixels(title, _shade_rows(network, new), tuple(cells), "framed: changed; triangle up: darker, down: lighter")
+            cells.append(
+                Cell(*divmod(f, grid[1]), _kind(encoder.codings[f], old[f], new[f]), f"{becomes}, was {was}")
+            )
+        return Pixels(
+            title,
+            _shade_rows(network, new),
+            tuple(cells),
+            "framed: changed; triangle up: darker, down: lighter",
+        )
     rows = []
     for f in moved:
         was, becomes = change_words(network, f, old[f], new[f])
@@ -137,25 +182,37 @@ def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: 
 
 def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, exact: bool) -> Heat | Bars:
     """The share of reasons that each feature is in (FFA), on the image or as bars, largest first."""
-    caption = "share of all minimal reasons, exact" if exact else "share of the reasons found so far: an estimate"
+    caption = (
+        "share of all minimal reasons, exact" if exact else "share of the reasons found so far: an estimate"
+    )
     grid, names = grid_of(network), network.encoder.names
     if grid is not None:
         row = [attribution.get(name) for name in names]
-        return Heat(title, tuple(tuple(row[r * grid[1] : (r + 1) * grid[1]]) for r in range(grid[0])), caption)
-    ordered = sorted(((share, name) for name, share in attribution.items() if share), key=lambda pair: (-pair[0], pair[1]))
+        return Heat(
+            title, tuple(tuple(row[r * grid[1] : (r + 1) * grid[1]]) for r in range(grid[0])), caption
+        )
+    ordered = sorted(
+        ((share, name) for name, share in attribution.items() if share), key=lambda pair: (-pair[0], pair[1])
+    )
     bars = tuple(Bar(name, share, f"{percent(share)} %", strong=share == 1) for share, name in ordered[:ROWS])
     return Bars(title, caption, bars, Fraction(1), max(0, len(ordered) - ROWS), percent=True)
 
 
-# -- inside a network --------------------------------------------------------------------------------------------------------------
+# -- inside a network ----------------------------------------------------------------------------------------
 
 
-def votes_of(trace: Trace, truth: int | None = None, title: str = "votes of the classes", limit: int = ROWS) -> Votes:
-    """The race of the classes on one sample, best first; the predicted and the true class are always shown."""
+def votes_of(
+    trace: Trace, truth: int | None = None, title: str = "votes of the classes", limit: int = ROWS
+) -> Votes:
+    """The race of the classes on one sample, best first;
+    the predicted and the true class are always shown.
+    """
     head, network = trace.network.head, trace.network
     possibility = head.possibility(trace.matches[None, :])[0]
     order = sorted(range(head.outputs), key=lambda k: (-trace.scores[k], k))
-    shown = order if len(order) <= limit else [k for place, k in enumerate(order) if place < limit or k == truth]
+    shown = (
+        order if len(order) <= limit else [k for place, k in enumerate(order) if place < limit or k == truth]
+    )
     votes = tuple(
         Vote(
             network.classes[k],
@@ -171,8 +228,12 @@ def votes_of(trace: Trace, truth: int | None = None, title: str = "votes of the 
     return Votes(title, votes, len(order) - len(shown))
 
 
-def meters_of(trace: Trace, layer: int = 1, limit: int = ROWS, neurons: Iterable[int] | None = None) -> Meters:
-    """Match meters of a hidden layer on one sample, nearest to turning first; or of some neurons, numbered from 1."""
+def meters_of(
+    trace: Trace, layer: int = 1, limit: int = ROWS, neurons: Iterable[int] | None = None
+) -> Meters:
+    """Match meters of a hidden layer on one sample, nearest to turning first;
+    or of some neurons, numbered from 1.
+    """
     trace.network.layer(layer)
     seen = trace.layers[layer - 1]
     if neurons is None:
@@ -181,16 +242,25 @@ def meters_of(trace: Trace, layer: int = 1, limit: int = ROWS, neurons: Iterable
     else:
         order, title = [number - 1 for number in neurons], f"neurons of layer {layer}"
     chosen = order[:limit]
-    meters = tuple(Meter(f"neuron {j + 1}", int(seen.matches[j]), int(seen.tau[j]), int(seen.sizes[j])) for j in chosen)
+    meters = tuple(
+        Meter(f"neuron {j + 1}", int(seen.matches[j]), int(seen.tau[j]), int(seen.sizes[j])) for j in chosen
+    )
     return Meters(title, meters, len(order) - len(chosen))
 
 
 def match_meters(
-    network: Network, x: Any, layer: int = 1, *, region: Region | None = None, neurons: Iterable[int] | None = None, limit: int = ROWS
+    network: Network,
+    x: Any,
+    layer: int = 1,
+    *,
+    region: Region | None = None,
+    neurons: Iterable[int] | None = None,
+    limit: int = ROWS,
 ) -> Meters:
     """Match meters of a hidden layer, with the band of match counts that a region around the sample allows.
 
-    Bands are sound: what lies outside cannot happen. `Free([...])` as region: those inputs are free, all others fixed.
+    Bands are sound: what lies outside cannot happen. `Free([...])` as region:
+    those inputs are free, all others fixed.
 
     Examples
     --------
@@ -207,18 +277,29 @@ def match_meters(
         return plain
     low, high = _bands(network, values, layer, region)
     number = [int(meter.name.split()[1]) - 1 for meter in plain.meters]
-    meters = tuple(Meter(m.name, m.matches, m.tau, m.size, int(low[j]), int(high[j])) for m, j in zip(plain.meters, number, strict=True))
+    meters = tuple(
+        Meter(m.name, m.matches, m.tau, m.size, int(low[j]), int(high[j]))
+        for m, j in zip(plain.meters, number, strict=True)
+    )
     return Meters(plain.title, meters, plain.left_out, str(region))
 
 
 def _bands(network: Network, values: list[Any], layer: int, region: Region) -> tuple[Any, Any]:
-    """Bounds on the match counts of a layer within a region: sums over features in the first layer, unknown inputs behind it."""
+    """Bounds on the match counts of a layer within a region: sums over features in the first layer,
+    unknown inputs behind it.
+    """
     near = region.around(network, values)
-    if network.layers and isinstance(network.layers[0], ConvLayer) and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK:
+    if (
+        network.layers
+        and isinstance(network.layers[0], ConvLayer)
+        and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
+    ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
     first = first_layer(network)
     if len(near.moves) * first.outputs > _BAND_WORK:
-        raise NetworkError("there are too many changes to work out bands. Ask about a smaller region, or leave it out.")
+        raise NetworkError(
+            "there are too many changes to work out bands. Ask about a smaller region, or leave it out."
+        )
     gains = move_gains(near, first)
     matches = first.match_counts(near.inputs)[0]
     low, high = matches - reach(near, -gains), matches + reach(near, gains)
@@ -245,7 +326,9 @@ def margin_histogram(network: Network, X: Any, bins: int = 20) -> Histogram:
 
 
 def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) -> Histogram:
-    """How far the neurons of a layer are from turning, over samples: M - tau, one count for each neuron and sample."""
+    """How far the neurons of a layer are from turning, over samples: M - tau,
+    one count for each neuron and sample.
+    """
     chosen = network.layer(layer)
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
@@ -254,7 +337,9 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     far = max(1, int(np.abs(slack).max(initial=1)))
     step = max(1, -(-2 * far // bins))
     steps = -(-far // step)
-    edges = np.arange(-steps, steps + 2) * step - 0.5  # whole numbers lie inside, and 0 begins a bin: it is active
+    edges = (
+        np.arange(-steps, steps + 2) * step - 0.5
+    )  # whole numbers lie inside, and 0 begins a bin: it is active
     counts, _ = np.histogram(slack, bins=edges)
     title = f"slack of layer {layer} over {len(bits):,} samples"
     axis = "matches above the threshold (M - tau); 0 or more is active"
@@ -273,4 +358,6 @@ def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus
     title
         What they were.
     """
-    return Cactus(title, of, tuple((name, tuple(sorted(float(t) for t in row))) for name, row in series.items()))
+    return Cactus(
+        title, of, tuple((name, tuple(sorted(float(t) for t in row))) for name, row in series.items())
+    )

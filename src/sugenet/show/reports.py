@@ -1,4 +1,6 @@
-"""One decision on a few printed pages: a self-contained HTML file without scripts, for people who must sign for what a network does."""
+"""One decision on a few printed pages: a self-contained HTML file without scripts, for people who must sign
+for what a network does.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,52 @@ __all__ = ["report"]
 _GLOSSARY = (
     (
         "proved",
-        "Every input that the claim is about was covered by a complete argument in exact integers. It can be checked again from the "
-        "certificate, by a separate and simpler program, without trusting the one that found it.",
+        (
+            "Every input that the claim is about was covered by a complete argument in exact integers. It "
+            "can be checked again from the certificate, by a separate and simpler program, without trusting "
+            "the one that found it."
+        ),
     ),
     ("refuted", "An input against the claim is given. Anyone can run the network on it."),
-    ("undecided", "Neither was reached in the time. It says nothing about the network; more time may settle it."),
+    (
+        "undecided",
+        "Neither was reached in the time. It says nothing about the network; more time may settle it.",
+    ),
     (
         "feature",
-        "One value that the network reads, such as a pixel or a column of a table. It counts as changed when it enters another range.",
+        (
+            "One value that the network reads, such as a pixel or a column of a table. It counts as changed "
+            "when it enters another range."
+        ),
     ),
-    ("reason", "Features that decide: while they stay in their range, the class stays, whatever all others do inside the stated region."),
-    ("votes", "How many of a class's literals match. Scores follow from votes exactly; the class with the best score is the answer."),
-    ("possibility", "1 for the best class; for the others, how close their score comes. It is not a probability of being right."),
+    (
+        "reason",
+        (
+            "Features that decide: while they stay in their range, the class stays, whatever all others do "
+            "inside the stated region."
+        ),
+    ),
+    (
+        "votes",
+        (
+            "How many of a class's literals match. Scores follow from votes exactly; the class with the best "
+            "score is the answer."
+        ),
+    ),
+    (
+        "possibility",
+        (
+            "1 for the best class; for the others, how close their score comes. "
+            "It is not a probability of being right."
+        ),
+    ),
     (
         "limits",
-        "All claims are about this network, named by its fingerprint, and this sample. They do not say that the class is true, nor what "
-        "happens with inputs outside the stated regions, nor anything about how samples were measured.",
+        (
+            "All claims are about this network, named by its fingerprint, and this sample. They do not say "
+            "that the class is true, nor what happens with inputs outside the stated regions, nor anything "
+            "about how samples were measured."
+        ),
     ),
 )
 
@@ -52,7 +84,8 @@ def report(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> str:
-    """Write the report of one decision as HTML: what, why, what would change it, how robust, with certificates.
+    """Write the report of one decision as HTML: what, why, what would change it, how robust,
+    with certificates.
 
     Parameters
     ----------
@@ -83,7 +116,16 @@ def report(
     findings = find(network, x, time_limit=time_limit, seed=seed, threads=threads, notify=notify)
     page = Page(findings, known, str(title))
     head = page.head(index, time_limit, seed)
-    parts = [page.verdict(), page.rests(), page.changes(), page.robust(), page.chain(), page.model(), page.certificates(), _glossary()]
+    parts = [
+        page.verdict(),
+        page.rests(),
+        page.changes(),
+        page.robust(),
+        page.chain(),
+        page.model(),
+        page.certificates(),
+        _glossary(),
+    ]
     return _document(f"{title}: report on one decision", head + "".join(parts) + page.foot())
 
 

@@ -1,7 +1,8 @@
 """Figures as inline SVG: text that a notebook, a report and a printer show alike, without any library.
 
-Each picture brings its own white paper, so that it is legible on a dark page. It says what it shows in its `title` element, and nothing is
-told by colour alone: there are shapes, frames, hatching and words beside it. Only attributes are used, no styles, scripts or ids.
+Each picture brings its own white paper, so that it is legible on a dark page. It says what it shows in its
+`title` element, and nothing is told by colour alone: there are shapes, frames, hatching and words beside it.
+Only attributes are used, no styles, scripts or ids.
 """
 
 from __future__ import annotations
@@ -11,15 +12,42 @@ from functools import singledispatch
 from textwrap import wrap
 from typing import Any
 
-from sugenet.show.figures import Bars, Cactus, Figure, Heat, Histogram, Meters, Pixels, Strip, Votes, percent, plural
+from sugenet.show.figures import (
+    Bars,
+    Cactus,
+    Figure,
+    Heat,
+    Histogram,
+    Meters,
+    Pixels,
+    Strip,
+    Votes,
+    percent,
+    plural,
+)
 from sugenet.show.markup import safe
-from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SHAPES, SKY, TRACK, VERMILLION, blues, grey
+from sugenet.show.palette import (
+    BLUE,
+    INK,
+    MUTED,
+    PAPER,
+    RULE,
+    SERIES,
+    SHAPES,
+    SKY,
+    TRACK,
+    VERMILLION,
+    blues,
+    grey,
+)
 
 __all__ = ["nice_ticks", "svg"]
 
 _ROW = 22
 _LETTER = 0.63
-"""Width of a letter, as a share of its size: that of wide sans-serif fonts, since nobody knows which one the reader has."""
+"""Width of a letter, as a share of its size: that of wide sans-serif fonts,
+since nobody knows which one the reader has.
+"""
 
 
 def svg(figure: Figure) -> str:
@@ -39,7 +67,7 @@ def _draw(figure: Any) -> str:
     raise TypeError(f"{type(figure).__name__} is no figure.")
 
 
-# -- paper and pencil --------------------------------------------------------------------------------------------------------------
+# -- paper and pencil ----------------------------------------------------------------------------------------
 
 
 def _n(value: float) -> str:
@@ -69,17 +97,41 @@ class _Sheet:
         self.y += 6
 
     def text(
-        self, x: float, y: float, words: str, *, size: float = 12, anchor: str = "start", fill: str = INK, weight: str = "normal"
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: float = 12,
+        anchor: str = "start",
+        fill: str = INK,
+        weight: str = "normal",
     ) -> None:
-        extra = (f' text-anchor="{anchor}"' if anchor != "start" else "") + (f' font-weight="{weight}"' if weight != "normal" else "")
-        self.parts.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" fill="{fill}"{extra}>{safe(words)}</text>')
+        extra = (f' text-anchor="{anchor}"' if anchor != "start" else "") + (
+            f' font-weight="{weight}"' if weight != "normal" else ""
+        )
+        self.parts.append(
+            f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" fill="{fill}"{extra}>{safe(words)}</text>'
+        )
 
     def rect(self, x: float, y: float, width: float, height: float, fill: str, extra: str = "") -> None:
-        self.parts.append(f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{fill}"{extra}/>')
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = RULE, width: float = 1, extra: str = "") -> None:
         self.parts.append(
-            f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" stroke="{stroke}" stroke-width="{_n(width)}"{extra}/>'
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{fill}"{extra}/>'
+        )
+
+    def line(
+        self,
+        x1: float,
+        y1: float,
+        x2: float,
+        y2: float,
+        stroke: str = RULE,
+        width: float = 1,
+        extra: str = "",
+    ) -> None:
+        self.parts.append(
+            f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" '
+            f'stroke="{stroke}" stroke-width="{_n(width)}"{extra}/>'
         )
 
     def hatch(self, x: float, y: float, width: float, height: float, stroke: str) -> None:
@@ -92,7 +144,9 @@ class _Sheet:
             steps.append(f"M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}")
             start += d
         if steps:
-            self.parts.append(f'<path d="{"".join(steps)}" stroke="{stroke}" stroke-width="0.8" fill="none"/>')
+            self.parts.append(
+                f'<path d="{"".join(steps)}" stroke="{stroke}" stroke-width="0.8" fill="none"/>'
+            )
 
     def caption(self, words: str) -> None:
         if words:
@@ -104,9 +158,10 @@ class _Sheet:
         height = self.y + 10
         words = f"<desc>{safe(self.words)}</desc>" if self.words else ""
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{_n(self.width)}" height="{_n(height)}" '
-            f'viewBox="0 0 {_n(self.width)} {_n(height)}" font-family="system-ui, sans-serif"><title>{safe(self.title)}</title>{words}'
-            f'<rect width="{_n(self.width)}" height="{_n(height)}" rx="6" fill="{PAPER}"/>{"".join(self.parts)}</svg>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{_n(self.width)}" '
+            f'height="{_n(height)}" viewBox="0 0 {_n(self.width)} {_n(height)}" font-family="system-ui, '
+            f'sans-serif"><title>{safe(self.title)}</title>{words}<rect width="{_n(self.width)}" '
+            f'height="{_n(height)}" rx="6" fill="{PAPER}"/>{"".join(self.parts)}</svg>'
         )
 
 
@@ -127,7 +182,7 @@ def _shape(shape: str, x: float, y: float, r: float, fill: str, stroke: str = PA
 _MARKS = {"up": ("triangle", VERMILLION), "down": ("down", BLUE), "other": ("diamond", VERMILLION)}
 
 
-# -- images ------------------------------------------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------------------
 
 _IMAGE = 208.0
 _MANY = 100
@@ -145,7 +200,9 @@ def _(figure: Pixels) -> str:
         for c, share in enumerate(row):
             faint = kept and (r, c) not in kept  # what may change steps back
             colour = grey(round(share * 32) / 32 * (0.45 if faint else 1))
-            squares.setdefault(colour, []).append(f"M{_n(left + c * cell)} {_n(top + r * cell)}h{_n(cell)}v{_n(cell)}h{_n(-cell)}z")
+            squares.setdefault(colour, []).append(
+                f"M{_n(left + c * cell)} {_n(top + r * cell)}h{_n(cell)}v{_n(cell)}h{_n(-cell)}z"
+            )
     sheet.rect(left, top, cell * columns, cell * len(figure.shades), PAPER)
     for colour, paths in sorted(squares.items()):
         if colour != PAPER:
@@ -154,16 +211,26 @@ def _(figure: Pixels) -> str:
     inset, wide = max(1.0, cell / 14), max(1.4, min(2.4, cell / 9))
     if len(kept) > _MANY:  # so many frames say where, not what: one path, without a word for each
         side = cell - 2 * inset
-        path = (f"M{_n(left + c * cell + inset)} {_n(top + r * cell + inset)}h{_n(side)}v{_n(side)}h{_n(-side)}z" for r, c in sorted(kept))
-        sheet.parts.append(f'<path data-mark="kept" d="{"".join(path)}" fill="none" stroke="{BLUE}" stroke-width="{_n(wide / 2)}"/>')
+        path = (
+            f"M{_n(left + c * cell + inset)} {_n(top + r * cell + inset)}h{_n(side)}v{_n(side)}h{_n(-side)}z"
+            for r, c in sorted(kept)
+        )
+        sheet.parts.append(
+            f'<path data-mark="kept" d="{"".join(path)}" fill="none" '
+            f'stroke="{BLUE}" stroke-width="{_n(wide / 2)}"/>'
+        )
     for mark in figure.cells if len(kept) <= _MANY else ():
         x, y = left + mark.column * cell, top + mark.row * cell
-        frame = f'x="{_n(x + inset)}" y="{_n(y + inset)}" width="{_n(cell - 2 * inset)}" height="{_n(cell - 2 * inset)}" fill="none"'
+        frame = (
+            f'x="{_n(x + inset)}" y="{_n(y + inset)}" width="{_n(cell - 2 * inset)}" '
+            f'height="{_n(cell - 2 * inset)}" fill="none"'
+        )
         shape, colour = _MARKS.get(mark.kind, ("", BLUE))
         inner = _shape(shape, x + cell / 2, y + cell / 2, cell / 5, colour) if shape else ""
         sheet.parts.append(
-            f'<g data-mark="{mark.kind}"><title>{safe(mark.words)}</title><rect {frame} stroke="{PAPER}" stroke-width="{_n(2 * wide)}"/>'
-            f'<rect {frame} stroke="{colour}" stroke-width="{_n(wide)}"/>{inner}</g>'
+            f'<g data-mark="{mark.kind}"><title>{safe(mark.words)}</title><rect {frame} stroke="{PAPER}" '
+            f'stroke-width="{_n(2 * wide)}"/><rect {frame} stroke="{colour}" '
+            f'stroke-width="{_n(wide)}"/>{inner}</g>'
         )
     sheet.y = top + cell * len(figure.shades) + 4
     sheet.caption(figure.caption)
@@ -182,10 +249,18 @@ def _(figure: Heat) -> str:
                 continue
             x, y = left + c * cell, top + r * cell
             sheet.parts.append(
-                f'<g data-share="{share}"><rect x="{_n(x)}" y="{_n(y)}" width="{_n(cell)}" height="{_n(cell)}" fill="{blues(share)}"/>'
+                f'<g data-share="{share}"><rect x="{_n(x)}" y="{_n(y)}" width="{_n(cell)}" '
+                f'height="{_n(cell)}" fill="{blues(share)}"/>'
             )
             if cell >= 20:
-                sheet.text(x + cell / 2, y + cell / 2 + 4, percent(share), size=10, anchor="middle", fill=_over(share))
+                sheet.text(
+                    x + cell / 2,
+                    y + cell / 2 + 4,
+                    percent(share),
+                    size=10,
+                    anchor="middle",
+                    fill=_over(share),
+                )
             sheet.parts.append("</g>")
     for k in range(len(figure.shares) + 1):
         sheet.line(left, top + k * cell, left + columns * cell, top + k * cell, RULE, 0.6)
@@ -206,7 +281,7 @@ def _over(share: Any) -> str:
     return PAPER if share > 0.45 else INK
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------------------
 
 
 @_draw.register
@@ -241,7 +316,7 @@ def _left_out(sheet: _Sheet, count: int, what: str) -> None:
         sheet.caption(f"... and {count:,} more {plural(count, what)}")
 
 
-# -- neurons and classes -----------------------------------------------------------------------------------------------------------
+# -- neurons and classes -------------------------------------------------------------------------------------
 
 
 @_draw.register
@@ -249,7 +324,9 @@ def _(figure: Meters) -> str:
     meters, left, right = figure.meters, 96.0, 400.0
     ends = [m.slack for m in meters] + [e - m.tau for m in meters for e in (m.low, m.high) if e is not None]
     far = max([abs(e + 0.5) for e in ends] + [3.0]) + 0.6
-    sheet = _Sheet(600, figure.title, "; ".join(f"{m.name}: M {m.matches}, tau {m.tau}, {m.state}" for m in meters))
+    sheet = _Sheet(
+        600, figure.title, "; ".join(f"{m.name}: M {m.matches}, tau {m.tau}, {m.state}" for m in meters)
+    )
 
     def x(slack: float) -> float:
         return left + (right - left) * (slack + 0.5 + far) / (2 * far)
@@ -268,20 +345,33 @@ def _(figure: Meters) -> str:
         sheet.rect(left, middle - 6, right - left, 12, TRACK, ' rx="6"')
         if m.low is not None and m.high is not None:
             a, b = x(m.low - m.tau - 0.4), x(m.high - m.tau + 0.4)
-            sheet.rect(a, middle - 6, b - a, 12, "#cfe3f1", f' stroke="{BLUE}" stroke-width="0.8" data-band="{m.low} {m.high}"')
+            sheet.rect(
+                a,
+                middle - 6,
+                b - a,
+                12,
+                "#cfe3f1",
+                f' stroke="{BLUE}" stroke-width="0.8" data-band="{m.low} {m.high}"',
+            )
             sheet.hatch(a, middle - 6, b - a, 12, SKY)
         sheet.line(x(-0.5), middle, x(m.slack), middle, BLUE if m.active else MUTED, 3)
-        mark = _shape("circle", x(m.slack), middle, 5, BLUE if m.active else PAPER, PAPER if m.active else MUTED)
+        mark = _shape(
+            "circle", x(m.slack), middle, 5, BLUE if m.active else PAPER, PAPER if m.active else MUTED
+        )
         sheet.parts.append(f'<g data-slack="{m.slack}"><title>{safe(_meter_words(m))}</title>{mark}</g>')
         sheet.text(right + 14, middle + 4, str(m.matches))
         sheet.text(right + 54, middle + 4, str(m.tau))
-        sheet.text(right + 94, middle + 4, m.state, weight="bold" if m.state.startswith("locked") else "normal")
+        sheet.text(
+            right + 94, middle + 4, m.state, weight="bold" if m.state.startswith("locked") else "normal"
+        )
         sheet.y += _ROW
     sheet.line(x(-0.5), top - 2, x(-0.5), sheet.y + 2, INK, 1.6)
     for tick in nice_ticks(-far + 0.5, far - 0.5):
         if tick == int(tick):
             sheet.line(x(tick), sheet.y + 2, x(tick), sheet.y + 6, MUTED)
-            sheet.text(x(tick), sheet.y + 17, f"{tick:+g}" if tick else "0", size=11, anchor="middle", fill=MUTED)
+            sheet.text(
+                x(tick), sheet.y + 17, f"{tick:+g}" if tick else "0", size=11, anchor="middle", fill=MUTED
+            )
     sheet.y += 20
     band = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
     sheet.caption(f"matches above the threshold (M - tau); 0 or more is on: filled{band}")
@@ -301,7 +391,9 @@ def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
         return [low]
     power = math.floor(math.log10((high - low) / most))
     step = next(s for s in (10.0**power * k for k in (1, 2, 5, 10, 20)) if (high - low) / s <= most)
-    return [round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    return [
+        round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
 
 
 def _meter_words(m: Any) -> str:
@@ -316,7 +408,9 @@ def _(figure: Votes) -> str:
     gap = 22 + max([_width(f"{v.votes} of {v.size}", 12) for v in figure.votes] + [50.0])
     second = left + track + gap
     width = second + 60 + 56 + 62 + 92 * any(v.truth for v in figure.votes)
-    sheet = _Sheet(width, figure.title, "; ".join(f"{v.name}: {v.votes} of {v.size} votes" for v in figure.votes))
+    sheet = _Sheet(
+        width, figure.title, "; ".join(f"{v.name}: {v.votes} of {v.size} votes" for v in figure.votes)
+    )
     most = max([v.size for v in figure.votes] + [1])
     sheet.text(left, sheet.y + 12, "votes", size=11, fill=MUTED)
     sheet.text(second, sheet.y + 12, "possibility", size=11, fill=MUTED)
@@ -326,12 +420,26 @@ def _(figure: Votes) -> str:
         weight = "bold" if v.predicted else "normal"
         sheet.text(left - 10, middle + 4, _cut(v.name, names), anchor="end", weight=weight)
         sheet.rect(left, middle - 6, track * v.size / most, 12, TRACK)
-        sheet.rect(left, middle - 6, track * v.votes / most, 12, BLUE if v.predicted else SKY, f' data-votes="{v.votes}"')
+        sheet.rect(
+            left,
+            middle - 6,
+            track * v.votes / most,
+            12,
+            BLUE if v.predicted else SKY,
+            f' data-votes="{v.votes}"',
+        )
         if not v.predicted:
             sheet.hatch(left, middle - 6, track * v.votes / most, 12, PAPER)
         sheet.text(left + track + 8, middle + 4, f"{v.votes} of {v.size}", weight=weight)
         sheet.rect(second, middle - 6, 60, 12, TRACK)
-        sheet.rect(second, middle - 6, 60 * v.possibility, 12, INK if v.predicted else MUTED, f' data-possibility="{v.possibility:.6g}"')
+        sheet.rect(
+            second,
+            middle - 6,
+            60 * v.possibility,
+            12,
+            INK if v.predicted else MUTED,
+            f' data-possibility="{v.possibility:.6g}"',
+        )
         sheet.text(second + 68, middle + 4, _degree(v.possibility), weight=weight)
         said = ["predicted"] * v.predicted + ["true class"] * v.truth
         sheet.text(second + 112, middle + 4, ", ".join(said), size=11, weight="bold")
@@ -344,7 +452,7 @@ def _degree(value: float) -> str:
     return "1" if value == 1 else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-# -- charts ------------------------------------------------------------------------------------------------------------------------
+# -- charts --------------------------------------------------------------------------------------------------
 
 
 @_draw.register
@@ -352,7 +460,11 @@ def _(figure: Bars) -> str:
     names = min(max([_width(b.name, 12) for b in figure.bars] + [40.0]), 190.0)
     texts = min(max([_width(b.text, 12) for b in figure.bars] + [40.0]), 220.0)
     left, track = 12 + names + 10, 240.0
-    sheet = _Sheet(max(440.0, left + track + 10 + texts + 12), figure.title, "; ".join(f"{b.name}: {b.text}" for b in figure.bars))
+    sheet = _Sheet(
+        max(440.0, left + track + 10 + texts + 12),
+        figure.title,
+        "; ".join(f"{b.name}: {b.text}" for b in figure.bars),
+    )
     top = float(figure.top) or 1.0
     for b in figure.bars:
         middle = sheet.y + _ROW / 2
@@ -397,13 +509,29 @@ def _(figure: Histogram) -> str:
     for share in (0, 0.5, 1):
         y = top + tall * (1 - share)
         sheet.line(left, y, right, y)
-        sheet.text(left - 6, y + 4, f"{most * share:,.0f}" if most * share == int(most * share) else "", size=11, anchor="end", fill=MUTED)
+        sheet.text(
+            left - 6,
+            y + 4,
+            f"{most * share:,.0f}" if most * share == int(most * share) else "",
+            size=11,
+            anchor="end",
+            fill=MUTED,
+        )
     for a, b, count in zip(figure.edges, figure.edges[1:], figure.counts, strict=False):
         if count:
             high_bar = tall * count / most
-            sheet.rect(x(a) + 0.5, top + tall - high_bar, max(0.5, x(b) - x(a) - 1), high_bar, BLUE, f' data-count="{count}"')
+            sheet.rect(
+                x(a) + 0.5,
+                top + tall - high_bar,
+                max(0.5, x(b) - x(a) - 1),
+                high_bar,
+                BLUE,
+                f' data-count="{count}"',
+            )
     if figure.mark is not None:
-        sheet.line(x(figure.mark), top - 6, x(figure.mark), top + tall, VERMILLION, 1.6, ' stroke-dasharray="4 3"')
+        sheet.line(
+            x(figure.mark), top - 6, x(figure.mark), top + tall, VERMILLION, 1.6, ' stroke-dasharray="4 3"'
+        )
         sheet.text(x(figure.mark) + 4, top - 1, figure.mark_words, size=11, weight="bold")
     for value in nice_ticks(low, high):
         sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)

@@ -1,4 +1,6 @@
-"""The page people click: one self-contained HTML text, written to a file or answered by a server on this machine."""
+"""The page people click: one self-contained HTML text, written to a file or answered by a
+server on this machine.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,8 +1,9 @@
-"""One HTML text out of the page's sources: modules joined into one script, everything inlined, and a policy that allows nothing else.
+"""One HTML text out of the page's sources: modules joined into one script, everything inlined, and a policy
+that allows nothing else.
 
-The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports are its result, in the order
-in which they need each other. So the page opens from disk, where browsers refuse to load modules. Indentation, comments and
-most spaces stay behind, in the sources, where people read them.
+The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports
+are its result, in the order in which they need each other. So the page opens from disk, where browsers refuse
+to load modules. Indentation, comments and most spaces stay behind, in the sources, where people read them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
 _COMMENT = re.compile(r"^\s*//.*$|\s+// [^\"'`]*$")
 _HAS_TEXT = re.compile(r"[\"'`/]")
-_BESIDE_MARKS = re.compile(r" ?(=>|&&|\|\||[=,;:?(){}\[\]]) ?")  # not beside + and -: `a - -b` needs its space
+_BESIDE_MARKS = re.compile(
+    r" ?(=>|&&|\|\||[=,;:?(){}\[\]]) ?"
+)  # not beside + and -: `a - -b` needs its space
 _PLACE = re.compile(r"<!--(CSP|TITLE|STYLE|PAYLOAD|ENGINE|SCRIPT)-->")
 _ENDS_A_SCRIPT = re.compile(r"<!--|<(?=/?script)", re.IGNORECASE)
 
@@ -38,7 +41,8 @@ def source(name: str) -> str:
 
 @cache
 def bundled(entry: str, known: str | None = None) -> str:
-    """A module and all that it imports as one classic script; what the script of another entry holds already is left to that.
+    """A module and all that it imports as one classic script; what the script of another entry holds
+    already is left to that.
 
     Examples
     --------
@@ -51,7 +55,9 @@ def bundled(entry: str, known: str | None = None) -> str:
 
     def add(name: str, path: tuple[str, ...]) -> None:
         if name in path:
-            raise SugenetError(f"the page's modules import each other in a circle: {' -> '.join((*path, name))}.")
+            raise SugenetError(
+                f"the page's modules import each other in a circle: {' -> '.join((*path, name))}."
+            )
         if name in done:
             return
         body, imports, exports = _split(name)
@@ -59,12 +65,20 @@ def bundled(entry: str, known: str | None = None) -> str:
             add(other, (*path, name))
         done.append(name)
         taken = "".join(f"const {{ {', '.join(names)} }} = {_scope(other)};\n" for other, names in imports)
-        parts.append(f"// {name}\nconst {_scope(name)} = (() => {{\n{taken}{body}\nreturn {{ {', '.join(exports)} }};\n}})();\n")
+        parts.append(
+            f"// {name}\n"
+            f"const {_scope(name)} = (() => {{\n"
+            f"{taken}{body}\n"
+            f"return {{ {', '.join(exports)} }};\n"
+            f"}})();\n"
+        )
 
     add(entry, ())
     text = '"use strict";\n' + "\n".join(parts)
     if _ENDS_A_SCRIPT.search(text):
-        raise SugenetError(f"a module of {entry} holds text that would end its script element. Write it in two parts.")
+        raise SugenetError(
+            f"a module of {entry} holds text that would end its script element. Write it in two parts."
+        )
     return text
 
 
@@ -77,16 +91,23 @@ def _needed(entry: str) -> list[str]:
 
 
 def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
-    """The text of a module without import and export, what it imports from where, and the names that it exports."""
+    """The text of a module without import and export, what it imports from where,
+    and the names that it exports.
+    """
     imports, exports, lines = [], [], []
     for line in source(name).splitlines():
         if found := _IMPORT.match(line):
-            imports.append((normpath(join(dirname(name), found[2])), [word.strip() for word in found[1].split(",")]))
+            imports.append(
+                (normpath(join(dirname(name), found[2])), [word.strip() for word in found[1].split(",")])
+            )
         elif found := _EXPORT.match(line):
             exports.append(found[2])
             lines.append(line.removeprefix("export "))
         elif line.startswith(("import ", "import{", "export ", "export{")):
-            raise SugenetError(f'page/{name}: write `import {{ a, b }} from "./x.js";` on one line, `export` before a declaration: {line}')
+            raise SugenetError(
+                f'page/{name}: write `import {{ a, b }} from "./x.js";` on one line, `export` before a '
+                f"declaration: {line}"
+            )
         elif line.replace("\\`", "").count("`") % 2:
             raise SugenetError(f"page/{name}: text in backquotes ends on the line where it begins: {line}")
         else:
@@ -95,12 +116,15 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
 
 
 def _lean(lines: list[str]) -> str:
-    """Lines without indentation and comments; one behind code goes where no quote behind it could mean that it is text.
+    """Lines without indentation and comments; one behind code goes where no quote behind it could
+    mean that it is text.
 
     Spaces beside marks go as well, in lines that hold neither text nor a pattern nor a quotient.
     """
     kept = (_COMMENT.sub("", line).strip() for line in lines)
-    return "\n".join(line if _HAS_TEXT.search(line) else _BESIDE_MARKS.sub(r"\1", line) for line in kept if line)
+    return "\n".join(
+        line if _HAS_TEXT.search(line) else _BESIDE_MARKS.sub(r"\1", line) for line in kept if line
+    )
 
 
 def _scope(name: str) -> str:
@@ -108,7 +132,8 @@ def _scope(name: str) -> str:
 
 
 def content_policy(*, server: bool) -> str:
-    """The Content-Security-Policy of the page: its own script and style by their hashes, workers made of its own text, nothing else.
+    """The Content-Security-Policy of the page: its own script and style by their hashes, workers made of its
+    own text, nothing else.
 
     Examples
     --------
@@ -157,10 +182,15 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
     server
         Whether a server answers questions beside it; a file has to do without.
     """
-    data = json.dumps({**payload, "server": server}, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    data = json.dumps(
+        {**payload, "server": server}, allow_nan=False, separators=(",", ":"), ensure_ascii=False
+    )
     data = data.replace("<", "\\u003c")  # no name of a class or feature ends the script element
     parts = {
-        "CSP": f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(server=server), quote=False)}">',
+        "CSP": (
+            f'<meta http-equiv="Content-Security-Policy" '
+            f'content="{escape(content_policy(server=server), quote=False)}">'
+        ),
         "TITLE": escape(str(payload["title"])),
         "STYLE": f"<style>{_style()}</style>",
         "PAYLOAD": f'<script type="application/json" id="payload">{data}</script>',

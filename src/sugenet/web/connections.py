@@ -1,4 +1,6 @@
-"""Connections of the local server: bounded in number and time, so that nobody who asks nothing keeps others out."""
+"""Connections of the local server: bounded in number and time,
+so that nobody who asks nothing keeps others out.
+"""
 
 import asyncio
 from functools import cache
@@ -16,7 +18,9 @@ _CONNECTIONS = 400
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when one side of it takes too long or there are too many, and that says in JSON what is not HTTP."""
+    """A connection that is closed when one side of it takes too long or there are too many, and that says in
+    JSON what is not HTTP.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     """For the head of a request."""
@@ -25,8 +29,14 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > _most_connections():  # rather one that asks nothing than one that may be about to ask
-            idle = (other for other in self.connections if isinstance(other, Connection) and other is not self and other.is_idle)
+        if (
+            len(self.connections) > _most_connections()
+        ):  # rather one that asks nothing than one that may be about to ask
+            idle = (
+                other
+                for other in self.connections
+                if isinstance(other, Connection) and other is not self and other.is_idle
+            )
             left = next(idle, self)
             self.connections.discard(left)  # at once, so that it is not chosen again
             left.transport.abort()
@@ -62,7 +72,9 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def _watch(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(_REQUEST_SECONDS, self._look_again, self.transport.get_write_buffer_size())
+        return self.loop.call_later(
+            _REQUEST_SECONDS, self._look_again, self.transport.get_write_buffer_size()
+        )
 
     def _look_again(self, before: int) -> None:
         if self.transport.get_write_buffer_size() >= before:

@@ -1,7 +1,9 @@
-"""What stands between the browser and the server: only this machine's own page may ask, and nothing may be too large or too slow.
+"""What stands between the browser and the server: only this machine's own page may ask, and nothing may be
+too large or too slow.
 
-A page elsewhere can make a browser send requests to a server on this machine. It cannot choose `Host` (so a name that was bound to
-127.0.0.1 on purpose is refused), nor hide `Origin` and `Sec-Fetch-Site`, nor send `X-Sugenet` without asking first, which is never granted.
+A page elsewhere can make a browser send requests to a server on this machine. It cannot choose `Host` (so a
+name that was bound to 127.0.0.1 on purpose is refused), nor hide `Origin` and `Sec-Fetch-Site`, nor send
+`X-Sugenet` without asking first, which is never granted.
 """
 
 from __future__ import annotations
@@ -155,7 +157,11 @@ class Guard:
             await self._app(scope, receive, answer)
         except Exception as error:
             if not has_begun:  # here, since an answer made further out would lack the headers
-                await _refuse(answer, receive, _RefusedError(500, f"a bug in sugenet, please report it: {type(error).__name__}."))
+                await _refuse(
+                    answer,
+                    receive,
+                    _RefusedError(500, f"a bug in sugenet, please report it: {type(error).__name__}."),
+                )
             raise
 
     def _look(self, scope: Message) -> None:
@@ -163,17 +169,29 @@ class Guard:
         headers = _Headers(scope)
         host = headers.one("host")
         if host is None or not self._is_ours(host):
-            raise _RefusedError(421, f"this server answers for {self._shown()}, not for {host!r}. Use the address that it printed.")
+            raise _RefusedError(
+                421,
+                f"this server answers for {self._shown()}, not for {host!r}. "
+                f"Use the address that it printed.",
+            )
         origin = headers.one("origin")
         if origin is not None and origin.lower() != f"http://{host.lower()}":
-            raise _RefusedError(403, f"requests from {origin!r} are refused: only the page of this server may ask.")
+            raise _RefusedError(
+                403, f"requests from {origin!r} are refused: only the page of this server may ask."
+            )
         site = headers.one("sec-fetch-site")
-        is_link = scope["path"] == "/" and headers.one("sec-fetch-mode") == "navigate" and headers.one("sec-fetch-dest") == "document"
+        is_link = (
+            scope["path"] == "/"
+            and headers.one("sec-fetch-mode") == "navigate"
+            and headers.one("sec-fetch-dest") == "document"
+        )
         if site not in (None, "same-origin", "none") and not (is_link and scope["method"] == "GET"):
             raise _RefusedError(403, f"a {site} request is refused: only the page of this server may ask.")
         length = headers.one("content-length")
         if length is not None and length.isdecimal() and int(length[:20]) > _most(scope):
-            raise _RefusedError(413, f"the body has {length[:20]} bytes, but at most {_most(scope):,} are read.")
+            raise _RefusedError(
+                413, f"the body has {length[:20]} bytes, but at most {_most(scope):,} are read."
+            )
 
     def _is_ours(self, host: str) -> bool:
         name, colon, port = host.lower().rpartition(":")
@@ -181,7 +199,9 @@ class Guard:
             name, port = host.lower(), "80"
         if port != str(self._port):
             return False
-        return name in self._names or (self._everywhere and _address(name) is not None)  # a name can be bound to us; an address cannot
+        return name in self._names or (
+            self._everywhere and _address(name) is not None
+        )  # a name can be bound to us; an address cannot
 
     def _shown(self) -> str:
         return " and ".join(f"{name}:{self._port}" for name in sorted(self._names))
@@ -245,7 +265,9 @@ async def _refuse(send: Send, receive: Receive, refused: _RefusedError) -> None:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
-    if refused.status == 413:  # a client that is still sending would not see an answer on a connection that is closed at once
+    if (
+        refused.status == 413
+    ):  # a client that is still sending would not see an answer on a connection that is closed at once
         with suppress(TimeoutError):
             await asyncio.wait_for(_drain(receive), _DRAIN_SECONDS)
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,7 +1,7 @@
 """Questions answered by worker processes: one that hangs or dies fails its own question, and nothing else.
 
-A worker is a fresh Python (`worker.py`) that is told questions line by line. To stop one, its worker is interrupted; a worker that goes
-on regardless is killed and replaced.
+A worker is a fresh Python (`worker.py`) that is told questions line by line. To stop one, its worker is
+interrupted; a worker that goes on regardless is killed and replaced.
 """
 
 from __future__ import annotations
@@ -157,7 +157,10 @@ class Desk:
         return self._take({"do": "ask", "question": question}, float(question.get("time_limit", SECONDS)))
 
     def submit_check(self, body: bytes) -> Job | None:
-        """Take a certificate to check, as it came: a large one is read where that holds nobody up. None when too many are open."""
+        """Take a certificate to check, as it came: a large one is read where that holds nobody up.
+
+        None when too many are open.
+        """
         return self._take({"do": "check", "body": b64encode(body).decode()}, CHECK_SECONDS)
 
     def _take(self, request: dict[str, Any], limit: float) -> Job | None:
@@ -211,7 +214,9 @@ class Desk:
             return job
 
     def finish(self, job: Job, error: str | None) -> None:
-        """Note that a question is over, and what went wrong where something did; a cancelled one is never wrong."""
+        """Note that a question is over, and what went wrong where something did;
+        a cancelled one is never wrong.
+        """
         with self._change:  # it may be cancelled at this moment
             job.request = b""
             job.ended, job.error = time.monotonic(), None if job.cancelled else error
@@ -244,10 +249,15 @@ class _Worker:
     """A worker process, seen from the server; what it says comes to the inbox of its slot."""
 
     def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
-        code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sugenet.web.worker import work; work(sys.argv[2])"
+        code = (
+            "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+            "from sugenet.web.worker import work; work(sys.argv[2])"
+        )
         command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), folder]
         # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
         self.is_ready = False
         self._inbox, self._outbox = inbox, SimpleQueue[bytes | None]()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._write)]
@@ -364,13 +374,22 @@ class _Slot:
             now = time.monotonic()
             if now >= turn.kill_at:
                 self._replace()
-                late = "did not stop when it was told to" if job.cancelled else f"took longer than its time limit of {job.limit:g} s"
-                return f"the question {late}, so its worker was ended. Ask about a smaller region, or allow less time."
+                late = (
+                    "did not stop when it was told to"
+                    if job.cancelled
+                    else f"took longer than its time limit of {job.limit:g} s"
+                )
+                return (
+                    f"the question {late}, so its worker was ended. Ask about a smaller region, "
+                    f"or allow less time."
+                )
             if turn.stop_at is not None and now >= turn.stop_at:
                 turn.worker.send(_line({"do": "stop", "id": job.id}))
                 turn.stop_at = now + _AGAIN
             with suppress(Empty):
-                message = self.inbox.get(timeout=max(0.0, min(turn.kill_at, turn.stop_at or turn.kill_at) - now))
+                message = self.inbox.get(
+                    timeout=max(0.0, min(turn.kill_at, turn.stop_at or turn.kill_at) - now)
+                )
                 if self._hear(job, turn, message):
                     return turn.error
 
@@ -387,11 +406,16 @@ class _Slot:
             case "gone":
                 if turn.taken or turn.again:
                     turn.error = (
-                        "the worker process ended before it had an answer. The server goes on; ask again, or about a smaller region."
+                        "the worker process ended before it had an answer. The server goes on; ask again, or "
+                        "about a smaller region."
                     )
                     self._replace()
                     return True
-                turn.worker, turn.asked, turn.again = self._replace(), False, True  # it had died before it was asked
+                turn.worker, turn.asked, turn.again = (
+                    self._replace(),
+                    False,
+                    True,
+                )  # it had died before it was asked
                 turn.stop_at, turn.kill_at = None, time.monotonic() + _READY_SECONDS
             case said if message.get("id") == job.id:
                 turn.taken = True
@@ -416,7 +440,9 @@ class _Slot:
                 self.worker.is_ready = True
             elif message["said"] == "gone":
                 self._replace()
-        return self.worker if self.worker is not None and self.worker.process.poll() is None else self._replace()
+        return (
+            self.worker if self.worker is not None and self.worker.process.poll() is None else self._replace()
+        )
 
     def _replace(self) -> _Worker:
         if self.worker is not None:

@@ -1,4 +1,6 @@
-"""What the page knows: the network with packed weights, how raw values become bits, samples, and answers found beforehand, as JSON data."""
+"""What the page knows: the network with packed weights, how raw values become bits, samples, and answers
+found beforehand, as JSON data.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def payload(
     network
         The network.
     samples, truth
-        Raw samples, one row each, and the numbers of their classes where they are known. Without samples the page begins with the
-        lowest value of every feature.
+        Raw samples, one row each, and the numbers of their classes where they are known. Without samples the
+        page begins with the lowest value of every feature.
     title
         What the page is called.
     index
@@ -81,7 +83,9 @@ def payload(
         "sugenet": __version__,
         "classes": list(network.classes),
         "codings": [_coding(coding) for coding in codings],
-        "features": [[name, place[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)],
+        "features": [
+            [name, place[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)
+        ],
         "grid": _grid(network),
         "levels": network.reads_levels,
         "layers": [_layer(layer) for layer in network.layers],
@@ -92,7 +96,7 @@ def payload(
     }
 
 
-# -- features and samples --------------------------------------------------------------------------------------------------------
+# -- features and samples ------------------------------------------------------------------------------------
 
 
 def _grid(network: Network) -> dict[str, int] | None:
@@ -126,7 +130,10 @@ def _category(category: Any) -> Any:
     exact = isinstance(category, int | float) and isfinite(category) and abs(category) < 1 << 53
     if category is None or isinstance(category, str) or exact:
         return category
-    raise EncodingError(f"the page cannot hold the category {category!r}: it must be text, a number that JSON keeps exactly, or None.")
+    raise EncodingError(
+        f"the page cannot hold the category {category!r}: it must be text, "
+        f"a number that JSON keeps exactly, or None."
+    )
 
 
 def _state(coding: Coding, state: int) -> dict[str, Any] | None:
@@ -137,7 +144,9 @@ def _state(coding: Coding, state: int) -> dict[str, Any] | None:
 
 
 def _typical(coding: Steps, state: int) -> float | int:
-    """A value that stands for a state: the end of the domain where the state is the first or the last, else the middle."""
+    """A value that stands for a state: the end of the domain where the state is the first or the
+    last, else the middle.
+    """
     ends = coding.interval(state)
     assert ends is not None
     low, high = ends
@@ -161,12 +170,17 @@ def _value(value: Any) -> Any:
     """A raw value as JSON has it; a fraction, or a whole number too large for a float, as text."""
     plain = value.item() if isinstance(value, np.generic) else value
     large = isinstance(plain, int) and abs(plain) >= 1 << 53
-    return plain if plain is None or (isinstance(plain, str | int | float | bool) and not large) else str(plain)
+    return (
+        plain if plain is None or (isinstance(plain, str | int | float | bool) and not large) else str(plain)
+    )
 
 
 def _samples(network: Network, samples: Any, truth: Any, index: int) -> tuple[list[dict[str, Any]], int]:
     if samples is None:
-        lowest = [next(_state_value(c, s) for s in range(c.states) if c.reachable(s)) for c in network.encoder.codings]
+        lowest = [
+            next(_state_value(c, s) for s in range(c.states) if c.reachable(s))
+            for c in network.encoder.codings
+        ]
         return [{"index": None, "values": lowest, "truth": None}], 0
     rows = list(network.encoder.rows(samples))
     if not 0 <= index < len(rows):
@@ -191,15 +205,20 @@ def _state_value(coding: Coding, state: int) -> Any:
 
 def _row(network: Network, row: list[Any], number: int) -> list[Any]:
     if len(row) != network.encoder.features:
-        raise EncodingError(f"sample {number} has {len(row)} values, but the network reads {network.encoder.features} features.")
+        raise EncodingError(
+            f"sample {number} has {len(row)} values, but the network reads "
+            f"{network.encoder.features} features."
+        )
     for name, coding, value in zip(network.encoder.names, network.encoder.codings, row, strict=True):
         coding.state(value)  # says what is wrong with it
         if not isinstance(coding, OneHot) and not isinstance(value, Fraction) and float(value) in (inf, -inf):
-            raise EncodingError(f"{name} is infinite in sample {number}, which the page cannot show. Leave the sample out.")
+            raise EncodingError(
+                f"{name} is infinite in sample {number}, which the page cannot show. Leave the sample out."
+            )
     return [_value(value) for value in row]
 
 
-# -- layers ----------------------------------------------------------------------------------------------------------------------
+# -- layers --------------------------------------------------------------------------------------------------
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
@@ -208,10 +227,21 @@ def _layer(layer: Layer) -> dict[str, Any]:
         return {"kind": "pool", **size, "window": _window(layer.window), "every": layer.every.tolist()}
     tau = np.clip(layer.tau, -FAR, FAR).tolist()
     if isinstance(layer, ConvLayer):
-        kernel = {"channels": len(layer.weights), "weights": _words(layer.weights), "groups": layer.groups, "top": layer.top}
+        kernel = {
+            "channels": len(layer.weights),
+            "weights": _words(layer.weights),
+            "groups": layer.groups,
+            "top": layer.top,
+        }
         return {"kind": "conv", **size, "window": _window(layer.window), **kernel, "tau": tau}
     if isinstance(layer, LevelLayer):
-        return {"kind": "levels", **size, "weights": _words(layer.weights), "tops": layer.tops.tolist(), "tau": tau}
+        return {
+            "kind": "levels",
+            **size,
+            "weights": _words(layer.weights),
+            "tops": layer.tops.tolist(),
+            "tau": tau,
+        }
     return {**_rows(layer.weights), "tau": tau}
 
 

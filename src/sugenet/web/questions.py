@@ -72,7 +72,12 @@ Part = Callable[[dict[str, Any]], None]
 
 
 def ask(
-    network: Network, question: Mapping[str, Any], *, on_part: Part | None = None, notify: Tell | None = None, threads: int | None = None
+    network: Network,
+    question: Mapping[str, Any],
+    *,
+    on_part: Part | None = None,
+    notify: Tell | None = None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Answer a question that is given as JSON data, as JSON data.
 
@@ -118,15 +123,24 @@ def ask(
     return cleaned
 
 
-def _call(network: Network, fields: dict[str, Any], found: Callable[[Reason], None], options: dict[str, Any]) -> Any:
+def _call(
+    network: Network, fields: dict[str, Any], found: Callable[[Reason], None], options: dict[str, Any]
+) -> Any:
     """The one call that answers a checked question."""
     limit = fields["time_limit"]
     match fields["kind"]:
         case "verify":
-            return verify(network, Robust(fields["sample"], fields["region"], fields["target"]), time_limit=limit, **options)
+            return verify(
+                network,
+                Robust(fields["sample"], fields["region"], fields["target"]),
+                time_limit=limit,
+                **options,
+            )
         case "whatif":
             wanted = {name: fields[name] for name in ("target", "immutable", "n")}
-            return whatif(network, fields["sample"], _BALLS[fields["cost"]], **wanted, time_limit=limit, **options)
+            return whatif(
+                network, fields["sample"], _BALLS[fields["cost"]], **wanted, time_limit=limit, **options
+            )
         case "why":
             wanted = {name: fields[name] for name in ("region", "minimal", "n")}
             return why(network, fields["sample"], **wanted, each=found, time_limit=limit, **options)
@@ -145,10 +159,19 @@ class _Rule:
 
     def data(self) -> dict[str, Any]:
         found = None if self.figures is None else self.figures.data()
-        return {"outcome": self.verdict.data()["outcome"], "rule": str(self.rule), "verdict": self.verdict.data(), "figures": found}
+        return {
+            "outcome": self.verdict.data()["outcome"],
+            "rule": str(self.rule),
+            "verdict": self.verdict.data(),
+            "figures": found,
+        }
 
     def __str__(self) -> str:
-        return str(self.verdict) if self.figures is None else str(CheckedRule(self.rule, self.verdict, self.figures))
+        return (
+            str(self.verdict)
+            if self.figures is None
+            else str(CheckedRule(self.rule, self.verdict, self.figures))
+        )
 
 
 def _rule(network: Network, rule: NetworkRule, limit: float, options: dict[str, Any]) -> _Rule:
@@ -156,7 +179,9 @@ def _rule(network: Network, rule: NetworkRule, limit: float, options: dict[str, 
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
     verdict = verify(network, Always(rule.label, named), time_limit=limit, **options)
     try:
-        figures = coverage(network, rule, time_limit=limit, threads=options["threads"], notify=options["notify"])
+        figures = coverage(
+            network, rule, time_limit=limit, threads=options["threads"], notify=options["notify"]
+        )
     except KeyboardInterrupt:
         return _Rule(rule, verdict, None)
     return _Rule(rule, verdict, figures)
@@ -164,11 +189,19 @@ def _rule(network: Network, rule: NetworkRule, limit: float, options: dict[str, 
 
 def _stopped(kind: str, parts: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
     sentence = f"undecided: stopped after {seconds:.1f} s."
-    known: dict[str, Any] = {"kind": kind, "outcome": "undecided", "reason": "interrupted", "seconds": seconds, "certificate": None}
+    known: dict[str, Any] = {
+        "kind": kind,
+        "outcome": "undecided",
+        "reason": "interrupted",
+        "seconds": seconds,
+        "certificate": None,
+    }
     if kind == "why":
         known |= {"reasons": parts, "all_reasons": False, "outcome": "found" if parts else "undecided"}
         if parts:
-            sentence = f"stopped after {seconds:.1f} s with {len(parts)} reason{'' if len(parts) == 1 else 's'}."
+            sentence = (
+                f"stopped after {seconds:.1f} s with {len(parts)} reason{'' if len(parts) == 1 else 's'}."
+            )
     return known | {"sentence": sentence}
 
 
@@ -179,7 +212,9 @@ def _clean(data: Any, *, whole: bool = False) -> Any:
     """
     match data:
         case dict():
-            return {str(key): _clean(value, whole=whole or key == "certificate") for key, value in data.items()}
+            return {
+                str(key): _clean(value, whole=whole or key == "certificate") for key, value in data.items()
+            }
         case list() | tuple() | set() | frozenset():
             return [_clean(value, whole=whole) for value in data]
         case np.ndarray() | np.generic():
@@ -193,7 +228,7 @@ def _clean(data: Any, *, whole: bool = False) -> Any:
     return str(data)
 
 
-# -- what a question must be -----------------------------------------------------------------------------------------------------
+# -- what a question must be ---------------------------------------------------------------------------------
 
 
 def checked(network: Network, question: Any) -> dict[str, Any]:
@@ -216,7 +251,9 @@ def checked(network: Network, question: Any) -> dict[str, Any]:
     known = {"kind", *needed, *possible, "time_limit", "seed"}
     stray = next((name for name in question if name not in known), None)
     if stray is not None:
-        raise QuestionError(f"a {kind} question has no field {_shown(stray)}. It may have {', '.join(sorted(known))}.")
+        raise QuestionError(
+            f"a {kind} question has no field {_shown(stray)}. It may have {', '.join(sorted(known))}."
+        )
     fields: dict[str, Any] = {
         "kind": kind,
         "time_limit": _number(question.get("time_limit", SECONDS), "time_limit", 0, MOST_SECONDS),
@@ -239,7 +276,12 @@ def _number(value: Any, name: str, least: float, most: float) -> float:
 
 
 def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most or value != int(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not least <= value <= most
+        or value != int(value)
+    ):
         raise QuestionError(f"{name} is {_shown(value)}, but must be a whole number from {least} to {most}.")
     return int(value)
 
@@ -254,16 +296,23 @@ def _sample(network: Network, values: Any) -> list[Any]:
             f"sample is {given}, but must be a list of {encoder.features} values, one for each feature, "
             "or an object with a value for each name."
         )
-    return [_value(name, coding, value) for name, coding, value in zip(encoder.names, encoder.codings, values, strict=True)]
+    return [
+        _value(name, coding, value)
+        for name, coding, value in zip(encoder.names, encoder.codings, values, strict=True)
+    ]
 
 
 def _value(name: str, coding: Coding, value: Any) -> Any:
     if isinstance(coding, OneHot):
         for category in coding.categories:
-            if (plain := json_value(category)) == value and isinstance(plain, bool) == isinstance(value, bool):
+            if (plain := json_value(category)) == value and isinstance(plain, bool) == isinstance(
+                value, bool
+            ):
                 return category
         some = ", ".join(map(str, coding.categories[:12]))
-        raise QuestionError(f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}.")
+        raise QuestionError(
+            f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
+        )
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
         raise QuestionError(f"sample: {name} is {_shown(value)}, but must be a number.")
     coding.read(np.array([value], dtype=object), f"sample: {name}")
@@ -280,20 +329,29 @@ def json_value(value: Any) -> Any:
 
 def _region(network: Network, region: Any) -> Region:
     if not isinstance(region, Mapping):
-        raise QuestionError(f'region is {_shown(region)}, but must be an object such as {{"kind": "L0", "radius": "2"}}.')
+        raise QuestionError(
+            f'region is {_shown(region)}, but must be an object such as {{"kind": "L0", "radius": "2"}}.'
+        )
     kind = region.get("kind")
     if not isinstance(kind, str) or kind not in (*_BALLS, "Free", "Anything"):
-        raise QuestionError(f"region: kind is {_shown(kind)}, but must be one of {', '.join(_BALLS)}, Free, Anything.")
+        raise QuestionError(
+            f"region: kind is {_shown(kind)}, but must be one of {', '.join(_BALLS)}, Free, Anything."
+        )
     wanted = {"Anything": {"kind"}, "Free": {"kind", "features"}}.get(kind, {"kind", "radius"})
     if set(region) != wanted:
-        raise QuestionError(f"region: {kind} has the fields {', '.join(sorted(wanted))}, not {_shown(', '.join(map(str, region)))}.")
+        raise QuestionError(
+            f"region: {kind} has the fields {', '.join(sorted(wanted))}, "
+            f"not {_shown(', '.join(map(str, region)))}."
+        )
     if kind == "Anything":
         return Anything()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
     radius = region["radius"]
     if not isinstance(radius, str) or not re.fullmatch(_RADIUS, radius, re.ASCII):
-        raise QuestionError(f'region: radius is {_shown(radius)}, but must be a number as text, such as "2" or "0.5".')
+        raise QuestionError(
+            f'region: radius is {_shown(radius)}, but must be a number as text, such as "2" or "0.5".'
+        )
     exact = Fraction(radius)
     ball: Region = _BALLS[kind](int(exact) if exact.denominator == 1 else exact)
     return ball
@@ -305,14 +363,19 @@ def _names(network: Network, names: Any, field: str) -> list[str]:
     known = frozenset(network.encoder.names)
     for name in names:
         if not isinstance(name, str) or name not in known:
-            raise QuestionError(f"{field}: there is no feature {_shown(name)}. Names are {', '.join(network.encoder.names[:4])} and so on.")
+            raise QuestionError(
+                f"{field}: there is no feature {_shown(name)}. Names are "
+                f"{', '.join(network.encoder.names[:4])} and so on."
+            )
     return list(dict.fromkeys(names))
 
 
 def _target(network: Network, name: Any) -> str | None:
     if name is None or (isinstance(name, str) and name in network.classes):
         return name
-    raise QuestionError(f"target is {_shown(name)}, which is no class. The classes are {', '.join(network.classes)}.")
+    raise QuestionError(
+        f"target is {_shown(name)}, which is no class. The classes are {', '.join(network.classes)}."
+    )
 
 
 def _one_of(field: str, *words: str) -> Callable[[Network, Any], str]:
@@ -327,7 +390,8 @@ def _one_of(field: str, *words: str) -> Callable[[Network, Any], str]:
 def _text(network: Network, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= _RULE_LETTERS:
         raise QuestionError(
-            f"text is {_shown(text)}, but must be a rule such as 'size >= 14 -> large', of up to {_RULE_LETTERS:,} letters."
+            f"text is {_shown(text)}, but must be a rule such as 'size >= 14 -> large', of up to "
+            f"{_RULE_LETTERS:,} letters."
         )
     parse_rule(network, text)  # says what is wrong with it
     return text
@@ -346,7 +410,7 @@ _READERS: dict[str, Callable[[Network, Any], Any]] = {
 _DEFAULTS: dict[str, Any] = {"target": None, "cost": "L0", "minimal": "subset", "immutable": [], "n": 1}
 
 
-# -- the same, as a JSON schema ------------------------------------------------------------------------------------------------
+# -- the same, as a JSON schema ------------------------------------------------------------------------------
 
 
 def question_schema(network: Network) -> dict[str, Any]:
@@ -384,13 +448,20 @@ def question_schema(network: Network) -> dict[str, Any]:
     }
     kinds = []
     for kind, (needed, possible) in _FIELDS.items():
-        properties = {"kind": {"const": kind}} | {name: fields[name] for name in (*needed, *possible)} | limits
+        properties = (
+            {"kind": {"const": kind}} | {name: fields[name] for name in (*needed, *possible)} | limits
+        )
         kinds.append(_object(properties, "kind", *needed))
     return {"oneOf": kinds}
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def _sample_schema(network: Network) -> dict[str, Any]:
@@ -398,7 +469,11 @@ def _sample_schema(network: Network) -> dict[str, Any]:
     schemas = {coding: _value_schema(coding) for coding in codings}
     row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
     one = len(schemas) == 1
-    row |= {"items": schemas[codings[0]]} if one else {"prefixItems": [schemas[coding] for coding in codings], "items": False}
+    row |= (
+        {"items": schemas[codings[0]]}
+        if one
+        else {"prefixItems": [schemas[coding] for coding in codings], "items": False}
+    )
     names = network.encoder.names
     values = {name: schemas[coding] for name, coding in zip(names, codings, strict=True)}
     named = {"type": "object", "properties": values, "required": list(names), "additionalProperties": False}
@@ -415,7 +490,7 @@ def _value_schema(coding: Coding) -> dict[str, Any]:
     return {"type": "integer" if coding.whole else "number"} | bounds
 
 
-# -- answers found beforehand ----------------------------------------------------------------------------------------------------
+# -- answers found beforehand --------------------------------------------------------------------------------
 
 _TARGETS = 12
 """Classes to each of which a counterfactual is found; of more, the first."""
@@ -432,14 +507,16 @@ def precompute(
     seed: int = 0,
     notify: Tell | None = None,
 ) -> list[dict[str, Any]]:
-    """Answer what people ask first about a sample, for a page that has no server: a list of questions with their answers.
+    """Answer what people ask first about a sample, for a page that has no server:
+    a list of questions with their answers.
 
     Parameters
     ----------
     network, x
         The network and one raw sample.
     time_limit
-        Seconds for all of them; what is not begun by then is left out. None: as long as one question may take.
+        Seconds for all of them; what is not begun by then is left out. None:
+        as long as one question may take.
     threads, seed, notify
         As in `verify`.
 
@@ -490,7 +567,9 @@ def precompute(
 
 
 def _safe_radius(answer: dict[str, Any] | None) -> int | None:
-    """Up to how many changed features no counterfactual is, by the proof of an answer; None where nothing is known."""
+    """Up to how many changed features no counterfactual is, by the proof of an answer;
+    None where nothing is known.
+    """
     if answer is None or "lower" not in answer:
         return None
     return max(0, -(-Fraction(answer["lower"]) // 1) - 1)

@@ -1,4 +1,6 @@
-"""The explorer as a local server: the page, and an API that answers its questions (FastAPI over worker processes)."""
+"""The explorer as a local server: the page, and an API that answers its questions (FastAPI over
+worker processes).
+"""
 
 import asyncio
 import json
@@ -31,10 +33,22 @@ try:
     from sugenet.web.connections import Connection
 except ImportError as missing:
     raise SugenetError(
-        f'the explorer needs {missing.name}, which is not installed. Install it with: pip install "sugenet[web]"'
+        f"the explorer needs {missing.name}, which is not installed. Install it with: "
+        f'pip install "sugenet[web]"'
     ) from missing
 
-__all__ = ["PORT", "Accepted", "Answer", "Certificate", "Checked", "Error", "Sample", "Standing", "app", "serve"]
+__all__ = [
+    "PORT",
+    "Accepted",
+    "Answer",
+    "Certificate",
+    "Checked",
+    "Error",
+    "Sample",
+    "Standing",
+    "app",
+    "serve",
+]
 
 PORT = 8765
 MOST_WAIT = 25.0
@@ -45,7 +59,7 @@ _QUIET = 0.3
 """Seconds before news of progress alone are given."""
 
 
-# -- what the OpenAPI description says -----------------------------------------------------------------------------------------
+# -- what the OpenAPI description says -----------------------------------------------------------------------
 
 
 class Error(BaseModel):
@@ -72,7 +86,9 @@ class Accepted(BaseModel):
 
 
 class Answer(BaseModel):
-    """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""
+    """Everything that is known, with a certificate where something is claimed;
+    further fields depend on the kind.
+    """
 
     model_config = ConfigDict(extra="allow")
     kind: Literal["verify", "whatif", "why", "rule", "count"]
@@ -131,7 +147,12 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 Marked = Annotated[Literal["1"], Header(alias="X-Sugenet", description="Shows that no other site asks")]
 Id = Annotated[
-    str, Path(alias="id", pattern="^[0-9a-f]{32}$", description="Number of a question, as it was given when the question was taken")
+    str,
+    Path(
+        alias="id",
+        pattern="^[0-9a-f]{32}$",
+        description="Number of a question, as it was given when the question was taken",
+    ),
 ]
 
 
@@ -144,7 +165,7 @@ def _error(status: int, sentence: str, headers: dict[str, str] | None = None) ->
     return Response(error_body(sentence), status, headers, media_type="application/json")
 
 
-# -- the application -------------------------------------------------------------------------------------------------------------
+# -- the application -----------------------------------------------------------------------------------------
 
 
 def app(
@@ -175,7 +196,8 @@ def app(
     data = payload(network, samples, truth, title=title, index=index)
     page = page_html(data, server=True).encode()
     model = json.dumps(
-        {name: value for name, value in data.items() if name not in ("samples", "start", "answers")} | {"server": True}
+        {name: value for name, value in data.items() if name not in ("samples", "start", "answers")}
+        | {"server": True}
     ).encode()
     warm = data["samples"][data["start"]]["values"]
     desk = Desk(network, warm=warm, workers=workers)
@@ -201,7 +223,11 @@ def app(
     made.add_middleware(Guard, host=host, port=port, policy=content_policy(server=True))
     _answer_errors(made)
 
-    @made.get("/", response_class=Response, responses={200: {"content": {"text/html": {}}, "description": "The page"}, **_errors(*_READ)})
+    @made.get(
+        "/",
+        response_class=Response,
+        responses={200: {"content": {"text/html": {}}, "description": "The page"}, **_errors(*_READ)},
+    )
     async def explorer() -> Response:
         """The explorer: one page that asks for nothing elsewhere."""
         return Response(page, media_type="text/html; charset=utf-8")
@@ -212,19 +238,32 @@ def app(
         return Response(model, media_type="application/json")
 
     @made.get("/api/samples/{index}", response_model=Sample, responses=_errors(404, *_READ))
-    async def one_sample(index: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")]) -> Response:
+    async def one_sample(
+        index: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
+    ) -> Response:
         """One raw sample."""
         if index >= len(rows):
             raise HTTPException(404, f"there is no sample {index}: there are {len(rows)}, numbered from 0.")
         known = truth is not None and truth[index] is not None
-        return _json({"index": index, "values": [json_value(v) for v in rows[index]], "truth": int(truth[index]) if known else None})
+        return _json(
+            {
+                "index": index,
+                "values": [json_value(v) for v in rows[index]],
+                "truth": int(truth[index]) if known else None,
+            }
+        )
 
     @made.post(
         "/api/questions",
         status_code=202,
         response_model=Accepted,
         responses=_errors(*_ASK),
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": question_schema(network)}}}},
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": question_schema(network)}},
+            }
+        },
     )
     async def take(request: Request, _marked: Marked) -> Response:
         """Ask a question; its answer is fetched by the number that is given."""
@@ -246,7 +285,9 @@ def app(
     async def look(
         id_: Id,
         seen: Annotated[int, Query(ge=0, le=1_000_000, description="Parts that are known already")] = 0,
-        wait: Annotated[float, Query(ge=0, le=MOST_WAIT, allow_inf_nan=False, description="Seconds to wait for news")] = 0.0,
+        wait: Annotated[
+            float, Query(ge=0, le=MOST_WAIT, allow_inf_nan=False, description="Seconds to wait for news")
+        ] = 0.0,
     ) -> Response:
         """How a question stands, with the parts of its answer that are new."""
         job = _found(desk, id_)
@@ -264,7 +305,12 @@ def app(
         "/api/check",
         response_model=Checked,
         responses=_errors(*_ASK),
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": Certificate.model_json_schema()}}}},
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": Certificate.model_json_schema()}},
+            }
+        },
     )
     async def check(request: Request, _marked: Marked) -> Response:
         """Check a certificate by the definition alone."""
@@ -288,7 +334,9 @@ def _found(desk: Desk, id_: str) -> Job:
 
 
 async def _news(job: Job, seen: int, wait: float) -> None:
-    """Wait until there is a part that was not seen, the question is over, or there is other news for a while."""
+    """Wait until there is a part that was not seen, the question is over,
+    or there is other news for a while.
+    """
     loop, happened = asyncio.get_running_loop(), asyncio.Event()
 
     def listener() -> None:
@@ -321,7 +369,12 @@ async def _checked(desk: Desk, body: bytes) -> Response:
     finally:
         desk.drop(job)
     if job.answer is None:
-        return _json({"holds": None, "said": job.error or "not finished in time. Use `sugenet check`, which takes its time."})
+        return _json(
+            {
+                "holds": None,
+                "said": job.error or "not finished in time. Use `sugenet check`, which takes its time.",
+            }
+        )
     if "error" in job.answer:
         raise HTTPException(job.answer["status"], job.answer["error"])
     return _json(job.answer)
@@ -345,7 +398,9 @@ def _answer_errors(made: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         if tuple(first["loc"]) == ("header", "X-Sugenet"):
-            return _error(403, "the header X-Sugenet: 1 is missing, without which nothing is asked or cancelled.")
+            return _error(
+                403, "the header X-Sugenet: 1 is missing, without which nothing is asked or cancelled."
+            )
         return _error(422, f"{first['loc'][-1]}: {first['msg']}.")
 
 
@@ -358,7 +413,7 @@ def _allowed(made: FastAPI, request: Request) -> str:
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
 
 
-# -- running it ------------------------------------------------------------------------------------------------------------------
+# -- running it ----------------------------------------------------------------------------------------------
 
 
 class _Server(uvicorn.Server):
@@ -408,7 +463,10 @@ def serve(
         taken = listening.getsockname()[1]
         made = app(network, samples, truth, title=title, index=index, host=host, port=taken, workers=workers)
         if not is_loopback(host):
-            notify(f"warning: {host} is not this machine alone. Whoever reaches this address can see the model and its samples, and ask.")
+            notify(
+                f"warning: {host} is not this machine alone. Whoever reaches this address can see the model "
+                f"and its samples, and ask."
+            )
         address = f"http://{_reachable(host)}:{taken}/"
         config = uvicorn.Config(
             made,
@@ -437,9 +495,15 @@ def serve(
 
 @contextmanager
 def _hangup_terminates() -> Iterator[None]:
-    """A terminal that is closed ends the server in order; one that was started to outlive its terminal goes on."""
+    """A terminal that is closed ends the server in order; one that was started to outlive
+    its terminal goes on.
+    """
     hangup = getattr(signal, "SIGHUP", None)
-    if hangup is None or threading.current_thread() is not threading.main_thread() or signal.getsignal(hangup) != signal.SIG_DFL:
+    if (
+        hangup is None
+        or threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(hangup) != signal.SIG_DFL
+    ):
         yield
         return
     signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
@@ -475,7 +539,9 @@ def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.soc
         if isinstance(error, socket.gaierror):
             raise SugenetError(f"host={host!r} is no address of this machine: {error.strerror}.") from None
         if port != PORT:
-            raise SugenetError(f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one.") from None
+            raise SugenetError(
+                f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
+            ) from None
     try:
         found = _bound(host, 0)
     except OSError as error:
@@ -485,7 +551,9 @@ def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.soc
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, where = _first(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE))
+    family, kind, protocol, _, where = _first(
+        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    )
     made = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share a port

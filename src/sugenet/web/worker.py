@@ -1,7 +1,8 @@
-"""A worker process from inside: it loads the network, reads lines of JSON and writes lines of JSON, one question after another.
+"""A worker process from inside: it loads the network, reads lines of JSON and writes lines of JSON, one
+question after another.
 
-To stop a question it is interrupted as by Ctrl-C, so that the engines give what is known. A worker whose server is gone reads the end
-of its input, removes the copy of the network, and ends too.
+To stop a question it is interrupted as by Ctrl-C, so that the engines give what is known. A worker whose
+server is gone reads the end of its input, removes the copy of the network, and ends too.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _LEAST_MEMORY = 4 << 30
 
 
 def work(folder: str) -> None:
-    """Answer questions from standard input on standard output until the input ends; the main function of a worker process.
+    """Answer questions from standard input on standard output until the input ends;
+    the main function of a worker process.
 
     Parameters
     ----------
@@ -57,14 +59,18 @@ def work(folder: str) -> None:
 
 def _limit_memory() -> None:
     """Let a question that takes too much memory fail alone, where the system can see to that."""
-    with suppress(OSError):  # Linux: when memory is short, this process goes first, not the server or another program
+    with suppress(
+        OSError
+    ):  # Linux: when memory is short, this process goes first, not the server or another program
         Path("/proc/self/oom_score_adj").write_text("1000")
     with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
         import resource
 
         most = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
+        )
 
 
 class _Bench:
@@ -97,7 +103,9 @@ class _Bench:
         except SugenetError:
             if path.exists():
                 raise
-            os._exit(0)  # the server is gone, and who noticed first has cleared up; the other thread still reads
+            os._exit(
+                0
+            )  # the server is gone, and who noticed first has cleared up; the other thread still reads
         while True:
             request = self._requests.get()
             if request["do"] == "warm":
@@ -120,7 +128,9 @@ class _Bench:
         try:
             for line in sys.stdin.buffer:
                 self._take(json.loads(line))
-            for _ in range(20):  # the server is gone; workers that remove the folder together can stumble over each other
+            for _ in range(
+                20
+            ):  # the server is gone; workers that remove the folder together can stumble over each other
                 shutil.rmtree(self._folder, ignore_errors=True)
                 if not os.path.exists(self._folder):
                     break
@@ -152,7 +162,9 @@ class _Bench:
         raise KeyboardInterrupt
 
     def _lost(self, lost: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised where an object is being cleared away: an interrupt that came just then is given again."""
+        """Python drops what is raised where an object is being cleared away:
+        an interrupt that came just then is given again.
+        """
         if lost.exc_type is KeyboardInterrupt:
             threading.Timer(0.01, self._interrupt).start()  # not before this call is over
         else:
@@ -166,11 +178,17 @@ class _Bench:
         except SugenetError as error:
             return {"said": "failed", "error": str(error)}
         except MemoryError:
-            return {"said": "failed", "error": "there is not enough memory for this question. Ask about a smaller region."}
+            return {
+                "said": "failed",
+                "error": "there is not enough memory for this question. Ask about a smaller region.",
+            }
         except RecursionError:
             return {"said": "failed", "error": "the question is nested too deeply."}
         except Exception as error:
-            return {"said": "failed", "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}"}
+            return {
+                "said": "failed",
+                "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}",
+            }
         return {"said": "done", "answer": _small(answer, _MOST_BYTES)}
 
     def _part(self, part: dict[str, Any]) -> None:
@@ -201,25 +219,39 @@ class _Bench:
 
 
 def _check(network: Network, body: bytes) -> dict[str, Any]:
-    """Whether the certificate of a body holds; or a status of HTTP and a sentence, where there is none in it."""
+    """Whether the certificate of a body holds; or a status of HTTP and a sentence,
+    where there is none in it.
+    """
     try:
         data = parse_json(body)
     except SugenetError as error:
         return {"status": 400, "error": str(error)}
-    if not isinstance(data, dict) or set(data) != {"certificate"} or not isinstance(data["certificate"], dict):
+    if (
+        not isinstance(data, dict)
+        or set(data) != {"certificate"}
+        or not isinstance(data["certificate"], dict)
+    ):
         return {"status": 422, "error": 'the body must be {"certificate": {...}}.'}
     try:
-        return {"holds": True, "said": check(data["certificate"], network, time_limit=CHECK_SECONDS, memory_limit=CHECK_MEMORY)}
+        return {
+            "holds": True,
+            "said": check(data["certificate"], network, time_limit=CHECK_SECONDS, memory_limit=CHECK_MEMORY),
+        }
     except CheckLimitError as error:
         return {"holds": None, "said": f"{error} Use `sugenet check`, which takes other limits."}
     except CertificateError as error:
         return {"holds": False, "said": str(error)}
     except KeyboardInterrupt:
-        return {"holds": None, "said": f"not finished after {CHECK_SECONDS:g} s. Use `sugenet check`, which takes its time."}
+        return {
+            "holds": None,
+            "said": f"not finished after {CHECK_SECONDS:g} s. Use `sugenet check`, which takes its time.",
+        }
 
 
 def _small(answer: dict[str, Any], most: int) -> dict[str, Any]:
-    """An answer without its certificates where it has more than `most` bytes with them: too large to keep and to show."""
+    """An answer without its certificates where it has more than `most` bytes with them:
+    too large to keep and to show.
+    """
     if len(json.dumps(answer)) <= most:
         return answer
     note = f"certificates beyond {_MOST_BYTES >> 20} MB are left out: the command line writes them to a file."
@@ -229,7 +261,10 @@ def _small(answer: dict[str, Any], most: int) -> dict[str, Any]:
 
 def _without_certificates(data: Any) -> Any:
     if isinstance(data, dict):
-        return {name: None if name == "certificate" else _without_certificates(value) for name, value in data.items()}
+        return {
+            name: None if name == "certificate" else _without_certificates(value)
+            for name, value in data.items()
+        }
     return [_without_certificates(value) for value in data] if isinstance(data, list) else data
 
 

@@ -1,10 +1,11 @@
 """Compiled search with learning over clauses and *halves* of thresholds, for `cdcl`.
 
-A literal is ``2 * variable``, plus 1 where it says false. A half is ``literal -> load <= cap``: the load adds, for each true input with a
-positive weight, that weight, and for each false input with a negative weight, its size; ``slack = cap - load``. A reified threshold is two
-halves, a budget one half without a literal. The variables of a layer are the inputs of one block of halves, so an assignment updates the
-slacks of its block by one column. Every literal that is set remembers why: a clause, a half or its chain; a half is explained only when
-asked, by loads that were there before and as few others as its slack allows.
+A literal is ``2 * variable``, plus 1 where it says false. A half is ``literal -> load <= cap``: the load
+adds, for each true input with a positive weight, that weight, and for each false input with a negative
+weight, its size; ``slack = cap - load``. A reified threshold is two halves, a budget one half without a
+literal. The variables of a layer are the inputs of one block of halves, so an assignment updates the slacks
+of its block by one column. Every literal that is set remembers why: a clause, a half or its chain; a half is
+explained only when asked, by loads that were there before and as few others as its slack allows.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg,var-annotated"
 
@@ -75,12 +76,16 @@ GROWTH, FAST, SLOW = range(3)
 """Places in `Machine.reals`."""
 
 HEADER = 5
-"""Words of a clause in the arena before its literals: size, number, spread over levels, the next clauses that its two watches watch."""
+"""Words of a clause in the arena before its literals: size, number, spread over levels, the next clauses that
+its two watches watch.
+"""
 
 CHAIN = -(1 << 30)
 NOTHING = CHAIN - 1
 NONE = -1
-"""Why a literal is set: a clause (its place in the arena), NONE (chosen or given), CHAIN, or ``-2 - half``."""
+"""Why a literal is set: a clause (its place in the arena), NONE (chosen or given),
+CHAIN, or ``-2 - half``.
+"""
 
 _NEVER = -(1 << 62)
 
@@ -160,7 +165,9 @@ class Machine(NamedTuple):
 @intrinsic
 def _raw(_typing, arrays):
     """The same machine with plain pointers in place of arrays, which are cheaper to hand on."""
-    pointers = types.NamedTuple([types.CPointer(array.dtype) for array in arrays.types], arrays.instance_class)
+    pointers = types.NamedTuple(
+        [types.CPointer(array.dtype) for array in arrays.types], arrays.instance_class
+    )
 
     def emit(context, b, signature, arguments):
         found = []
@@ -172,7 +179,7 @@ def _raw(_typing, arrays):
     return pointers(arrays), emit
 
 
-# -- a heap of open variables, the most active first ---------------------------------------------------------------------------------
+# -- a heap of open variables, the most active first ---------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -248,7 +255,7 @@ def _bump(m, v):
         _up(m, m.heap_at[v])
 
 
-# -- setting and taking back -----------------------------------------------------------------------------------------------------
+# -- setting and taking back ---------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -308,7 +315,7 @@ def _back(m, level):
     numbers[LEVEL] = level
 
 
-# -- propagation -----------------------------------------------------------------------------------------------------------------
+# -- propagation ---------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -452,7 +459,7 @@ def _propagate(m):
     return conflict
 
 
-# -- explaining and learning -----------------------------------------------------------------------------------------------------
+# -- explaining and learning ---------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -467,7 +474,8 @@ def _half_of(m, h):
 def _explain(m, code, implied):
     """Write to `why` true literals that force `implied` (-1: that are in conflict); how many.
 
-    Of a half: the loads that are in the clause already or set for good, then the earliest others, as many as it takes.
+    Of a half: the loads that are in the clause already or set for good, then the earliest others,
+    as many as it takes.
     """
     why, arena = m.why, m.arena
     n = 0
@@ -540,7 +548,9 @@ def _explain(m, code, implied):
 
 @njit(nogil=True, cache=True)
 def _redundant(m, literal):
-    """Whether a true literal follows from others that are in the clause or set for good; `why` then holds those, `n` of them, else -1."""
+    """Whether a true literal follows from others that are in the clause or set for good; `why` then holds
+    those, `n` of them, else -1.
+    """
     code = m.reason[literal >> 1]
     if code == NONE:
         return -1
@@ -619,7 +629,9 @@ def _learn(m, code):
         code = m.reason[implied >> 1]
     clause[0] = implied ^ 1
     kept = 1
-    for k in range(1, size):  # literals that follow from the others, dropped; still marked, since they may stand for others
+    for k in range(
+        1, size
+    ):  # literals that follow from the others, dropped; still marked, since they may stand for others
         n = _redundant(m, clause[k] ^ 1)
         if n < 0:
             x = clause[k]
@@ -654,7 +666,9 @@ def _add(m, size, spread):
 
 @njit(nogil=True, cache=True)
 def _write(m, start, size):
-    """Complete the record of a clause whose sources stand in the log from `start + 2` on: sizes, then sources, then literals."""
+    """Complete the record of a clause whose sources stand in the log from `start + 2` on: sizes, then
+    sources, then literals.
+    """
     m.log[start] = size
     m.log[start + 1] = m.numbers[LOG_USED] - start - 2
     for k in range(size):
@@ -663,7 +677,9 @@ def _write(m, start, size):
 
 @njit(nogil=True, cache=True)
 def _failed(m, literal):
-    """The clause that says which assumptions cannot stand together with `literal`, an assumption that is false; its length."""
+    """The clause that says which assumptions cannot stand together with `literal`, an assumption that is
+    false; its length.
+    """
     mark, trail, why = m.mark, m.trail, m.why
     stamp = m.numbers[NEXT]
     m.clause[0] = literal ^ 1
@@ -693,7 +709,7 @@ def _failed(m, literal):
     return size
 
 
-# -- forgetting ------------------------------------------------------------------------------------------------------------------
+# -- forgetting ----------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -753,7 +769,7 @@ def _reduce(m, given):
         m.reason[m.trail[t] >> 1] = NONE
 
 
-# -- the search ------------------------------------------------------------------------------------------------------------------
+# -- the search ----------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)

@@ -1,8 +1,10 @@
-"""Search with learning for a cascade of thresholds: decides a problem exactly, and proves it where nothing is found.
+"""Search with learning for a cascade of thresholds: decides a problem exactly,
+and proves it where nothing is found.
 
-Clauses are learned from conflicts as in any such solver; what differs is that the thresholds are never written as clauses. A threshold
-explains itself by a focal set: as few of the assigned inputs as suffice. With a budget, each first-layer threshold is joined by its *cut*,
-the threshold plus a multiple of the budget, which sees that a neuron far from turning needs more moves than are left.
+Clauses are learned from conflicts as in any such solver; what differs is that the thresholds are never
+written as clauses. A threshold explains itself by a focal set: as few of the assigned inputs as suffice. With
+a budget, each first-layer threshold is joined by its *cut*, the threshold plus a multiple of the budget,
+which sees that a neuron far from turning needs more moves than are left.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class Solver:
         if not self.over:
             self._build(seed)
 
-    # -- writing the cascade as halves ---------------------------------------------------------------------------------------------
+    # -- writing the cascade as halves -----------------------------------------------------------------------
 
     def _halves(self) -> list[list[_Half]]:
         cascade, blocks = self.cascade, []
@@ -137,12 +139,20 @@ class Solver:
                 no = _Half(2 * (first + row) + 1, layer.weights[row], least - 1)
                 halves += [yes] if goal else [yes, no]
             if any(half.size >= _FITS for half in halves):
-                raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 60 bits.")
+                raise TooLargeError(
+                    "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
+                )
             if number == 0 and cascade.budget is not None:
                 budget = _Half(-1, cascade.budget[0], cascade.budget[1])
                 if budget.size >= _FITS:
-                    raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
-                halves = [_reduced(budget), *(_reduced(half) for half in halves), *self._cuts(halves, cascade.budget)]
+                    raise TooLargeError(
+                        "the costs are too finely divided: as whole numbers they leave 60 bits."
+                    )
+                halves = [
+                    _reduced(budget),
+                    *(_reduced(half) for half in halves),
+                    *self._cuts(halves, cascade.budget),
+                ]
             else:
                 halves = [_reduced(half) for half in halves]
             blocks.append(halves)
@@ -154,7 +164,9 @@ class Solver:
             share = _multiplier(half.weights, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
-                cut = _Half(half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit)
+                cut = _Half(
+                    half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit
+                )
                 if cut.size < _FITS:
                     self.cuts.append((half.literal >> 1, half.literal & 1, q, p))
                     yield _reduced(cut)
@@ -168,7 +180,9 @@ class Solver:
         inputs = np.array(cascade.starts[: len(blocks) + 1], np.int64)
         columns, rows, offset = [], [], [0]
         for first, last, block in zip(inputs, inputs[1:], blocks, strict=False):
-            weights = np.array([half.weights for half in block], dtype=np.int64).reshape(len(block), last - first)
+            weights = np.array([half.weights for half in block], dtype=np.int64).reshape(
+                len(block), last - first
+            )
             rows.append(weights.ravel())
             columns.append(np.ascontiguousarray(weights.T).ravel())
             offset.append(offset[-1] + weights.size)
@@ -248,7 +262,9 @@ class Solver:
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _rank(self) -> npt.NDArray[np.int8]:
-        """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else follows from either."""
+        """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else
+        follows from either.
+        """
         cascade = self.cascade
         rank = np.ones(self.variables, np.int8)
         rank[: cascade.steps] = 0
@@ -257,7 +273,9 @@ class Solver:
         return rank
 
     def _phase(self) -> npt.NDArray[np.int8]:
-        """Variables are first tried away from their value at the sample; inequalities and cases of the goal as true."""
+        """Variables are first tried away from their value at the sample;
+        inequalities and cases of the goal as true.
+        """
         cascade = self.cascade
         phase = np.zeros(self.variables, np.int8)
         values = np.zeros(cascade.steps, np.int64)
@@ -276,7 +294,7 @@ class Solver:
     def _sign(code: int) -> int:
         return -(code >> 1) - 1 if code & 1 else (code >> 1) + 1
 
-    # -- searching -----------------------------------------------------------------------------------------------------------------
+    # -- searching -------------------------------------------------------------------------------------------
 
     @property
     def conflicts(self) -> int:
@@ -298,7 +316,9 @@ class Solver:
 
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
         if any(not 1 <= abs(literal) <= self.own for literal in assumed):
-            raise QuestionError(f"assumptions are signed variable numbers from 1 to {self.own}, unlike {assumed}.")
+            raise QuestionError(
+                f"assumptions are signed variable numbers from 1 to {self.own}, unlike {assumed}."
+            )
         if self.over:
             return Core(())
         machine = self.machine
@@ -315,9 +335,13 @@ class Solver:
             if code in (kernels.UNSATISFIABLE, kernels.FAILED):
                 self.over = code == kernels.UNSATISFIABLE
                 self.last = int(machine.numbers[kernels.NEXT]) - (not self.over)
-                return Core(tuple(-self._sign(int(x)) for x in machine.clause[: machine.numbers[kernels.SIZE]]))
+                return Core(
+                    tuple(-self._sign(int(x)) for x in machine.clause[: machine.numbers[kernels.SIZE]])
+                )
             if code == kernels.ARENA_FULL:
-                self.machine = machine = machine._replace(arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)]))
+                self.machine = machine = machine._replace(
+                    arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
+                )
             if stop():
                 return Stopped("stopped")
             if until is not None and monotonic() >= until:
@@ -335,10 +359,11 @@ class Solver:
             self.log.append(self.machine.log[:used].copy())
             self.machine.numbers[kernels.LOG_USED] = 0
 
-    # -- the proof -----------------------------------------------------------------------------------------------------------------
+    # -- the proof -------------------------------------------------------------------------------------------
 
     def proof(self) -> dict[str, Any]:
-        """Why there was no assignment the last time: clauses that follow one after the other, the empty one last, only those needed.
+        """Why there was no assignment the last time: clauses that follow one after the other, the empty one
+        last, only those needed.
 
         Under assumptions the empty clause follows from these together with the assumptions.
         """
@@ -394,9 +419,15 @@ def solve(
         case Found(values=values):
             moves = cascade.moves(values)
             if not problem.near.admits(moves):
-                return Open("cdcl", "a violation was found whose exact cost is beyond the limit by less than rounding", {})
+                return Open(
+                    "cdcl",
+                    "a violation was found whose exact cost is beyond the limit by less than rounding",
+                    {},
+                )
             if not problem.replays(moves):
-                raise SoundnessError(f"the search found {moves}, which is no violation. Please report this problem.")
+                raise SoundnessError(
+                    f"the search found {moves}, which is no violation. Please report this problem."
+                )
             return Fails("cdcl", problem.near.moved(moves))
         case Core():
             return Holds("cdcl", solver.proof())

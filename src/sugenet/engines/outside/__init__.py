@@ -1,4 +1,6 @@
-"""Third-party solvers behind one function each, ``solve(problem, time_limit=, threads=, seed=, stop=)``; loaded when first used."""
+"""Third-party solvers behind one function each, ``solve(problem, time_limit=, threads=, seed=, stop=)``;
+loaded when first used.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,8 @@ def solver_named(name: str) -> Solver:
         raise QuestionError(f"there is no solver {name!r}. Choose one of {', '.join(SOLVERS)}.")
     package, how = SOLVERS[name]
     if find_spec(package) is None:
-        raise QuestionError(f"the solver {name!r} needs the package {package!r}, which is not installed: {how}")
+        raise QuestionError(
+            f"the solver {name!r} needs the package {package!r}, which is not installed: {how}"
+        )
     solve: Solver = import_module(f"sugenet.engines.outside.{name}").solve
     return solve

@@ -1,23 +1,29 @@
-"""A problem in clauses alone: every threshold is a diagram of partial sums. For small cases; thresholds of size belong into sums.
+"""A problem in clauses alone: every threshold is a diagram of partial sums.
 
-The clauses are canonical, so that a checker can write down the same ones by its own code (`sugenet.checker.drup`):
+For small cases; thresholds of size belong into sums.
 
-1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several and some has more than one
-   inequality; then the nodes of the diagrams.
+The clauses are canonical, so that a checker can write down the same ones by its own
+code (`sugenet.checker.drup`):
+
+1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several
+   and some has more than one inequality; then the nodes of the diagrams.
 2. Every step of a feature implies the one before it.
-3. If there is a budget: a diagram over the features, starting at the budget, each option taking away its weight; its root is a new
-   variable and must be true.
-4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The first layer has one group a
-   feature, in order, that starts at ``M - tau`` of the sample and whose options add what that move adds; the others one group for each
-   neuron before them that is not constant, in order, with the options off (adds nothing) and on.
+3. If there is a budget: a diagram over the features, starting at the budget, each option taking away its
+   weight; its root is a new variable and must be true.
+4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The
+   first layer has one group a feature, in order, that starts at ``M - tau`` of the sample and whose options
+   add what that move adds; the others one group for each neuron before them that is not constant, in order,
+   with the options off (adds nothing) and on.
 5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
 
-In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or more. ``up`` is the most that the
-groups from i on can add: the sum of their largest gains, at most as many of them as there can be features moved together within the budget
-in the first layer; ``down`` likewise for losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true, and a root that is
-one or the other is a single literal and counts as constant. Groups that add nothing by any option are left out. Nodes are numbered level by
-level, in rising order of s, and give these clauses: for each option, unless it is not taken, the node is as its target is; the target with
-the least sum implies the node, the node the target with the largest sum; and a node implies the next one of its level.
+In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or
+more. ``up`` is the most that the groups from i on can add: the sum of their largest gains, at most as many of
+them as there can be features moved together within the budget in the first layer; ``down`` likewise for
+losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true, and a root that is one or the
+other is a single literal and counts as constant. Groups that add nothing by any option are left out. Nodes
+are numbered level by level, in rising order of s, and give these clauses: for each option, unless it is not
+taken, the node is as its target is; the target with the least sum implies the node, the node the target with
+the largest sum; and a node implies the next one of its level.
 """
 
 from __future__ import annotations
@@ -100,7 +106,9 @@ class _Writer:
     def is_hopeless(self) -> bool:
         return self.count > _GIVE_UP * self.limit
 
-    def diagram(self, root: int, start: int, groups: Iterable[_Group], most: int | None = None) -> bool | None:
+    def diagram(
+        self, root: int, start: int, groups: Iterable[_Group], most: int | None = None
+    ) -> bool | None:
         """Make `root` true iff the sum ends at 0 or more; say so where it is constant."""
         used = [group for group in groups if any(group.gains)]
         up = _reach([max(group.gains) for group in used], most)
@@ -119,7 +127,10 @@ class _Writer:
         for level, group in enumerate(used, start=1):
             if self.is_hopeless:
                 break
-            fates = {total: decided(level, total) for total in sorted({s + gain for s in nodes for gain in group.gains})}
+            fates = {
+                total: decided(level, total)
+                for total in sorted({s + gain for s in nodes for gain in group.gains})
+            }
             open_ = [total for total, fate in fates.items() if fate is None]
             after = {total: self.variables + number for number, total in enumerate(open_, start=1)}
             self.variables += len(after)
@@ -130,7 +141,9 @@ class _Writer:
         return None
 
 
-def _node(node: int, s: int, group: _Group, after: dict[int, int], fates: dict[int, bool | None]) -> Iterator[tuple[int, ...]]:
+def _node(
+    node: int, s: int, group: _Group, after: dict[int, int], fates: dict[int, bool | None]
+) -> Iterator[tuple[int, ...]]:
     for gain, unless in zip(group.gains, group.unless, strict=True):
         target = after.get(s + gain)
         if target is None:
@@ -166,7 +179,10 @@ def _feature_groups(cascade: Cascade) -> list[tuple[tuple[int, ...], ...]]:
     for chain in cascade.chains:
         steps = [step + 1 for step in chain.steps]
         groups.append(
-            tuple((*((-steps[k - 1],) if k else ()), *((steps[k],) if k < len(steps) else ())) for k in range(len(chain.options)))
+            tuple(
+                (*((-steps[k - 1],) if k else ()), *((steps[k],) if k < len(steps) else ()))
+                for k in range(len(chain.options))
+            )
         )
     return groups
 
@@ -176,7 +192,9 @@ def _write_budget(writer: _Writer, problem: Problem) -> None:
     if budget is None:
         return
     cascade = problem.cascade
-    weights = [tuple(0 if option is None else -option.weight for option in chain.options) for chain in cascade.chains]
+    weights = [
+        tuple(0 if option is None else -option.weight for option in chain.options) for chain in cascade.chains
+    ]
     groups = [_Group(gains, unless) for gains, unless in zip(weights, _feature_groups(cascade), strict=True)]
     writer.variables += 1
     root = writer.variables
@@ -215,5 +233,8 @@ def _most(problem: Problem) -> int | None:
     """How many features can move together within the budget."""
     if problem.near.budget is None:
         return None
-    lightest = sorted(min(option.weight for option in chain.options if option is not None) for chain in problem.cascade.chains)
+    lightest = sorted(
+        min(option.weight for option in chain.options if option is not None)
+        for chain in problem.cascade.chains
+    )
     return sum(1 for used in accumulate(lightest) if used <= problem.near.budget)

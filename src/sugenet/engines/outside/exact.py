@@ -1,4 +1,7 @@
-"""Exact, a pseudo-Boolean solver by cutting planes: the optional package ``exact`` (AGPL-3.0). Its word is taken on trust."""
+"""Exact, a pseudo-Boolean solver by cutting planes: the optional package ``exact`` (AGPL-3.0).
+
+Its word is taken on trust.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _SLICE = 0.25  # seconds between two looks at the clock
 
 
 def _take_signals_back() -> None:
-    """Exact catches Ctrl-C for itself and refuses to work afterwards: put back what was there before. Only the main thread can."""
+    """Exact catches Ctrl-C for itself and refuses to work afterwards: put back what was there before.
+
+    Only the main thread can.
+    """
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
@@ -49,7 +55,12 @@ def solve(
         solver.addVariable(name)
     for gate in formula.gates:
         weights, numbers, least = gate.sum.signed()
-        solver.addReification(names[gate.variable - 1], True, [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)], least)
+        solver.addReification(
+            names[gate.variable - 1],
+            True,
+            [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)],
+            least,
+        )
     for row in (*formula.sums, *(Linear((1,) * len(clause), clause, 1) for clause in formula.clauses)):
         weights, numbers, least = row.signed()
         solver.addConstraint([(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)], True, least)

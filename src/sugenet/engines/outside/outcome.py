@@ -1,4 +1,6 @@
-"""What every solver's answer goes through: a witness is replayed by the definition, a bare word is marked as such."""
+"""What every solver's answer goes through: a witness is replayed by the definition,
+a bare word is marked as such.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +52,13 @@ def replayed(problem: Problem, engine: str, values: Sequence[Any]) -> Fails | Op
     moves = problem.cascade.moves(values)
     witness = problem.near.moved(moves)
     if not problem.near.admits(moves):
-        return Open(engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {})
+        return Open(
+            engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {}
+        )
     if not problem.replays(moves):
-        raise SoundnessError(f"{engine} answered {witness}, which does not reach the goal. Please report this question.")
+        raise SoundnessError(
+            f"{engine} answered {witness}, which does not reach the goal. Please report this question."
+        )
     return Fails(engine, witness)
 
 

@@ -1,4 +1,7 @@
-"""Glucose of python-sat on clauses alone, for small cases. What it says of no solution comes with a proof that `check_drup` re-checks."""
+"""Glucose of python-sat on clauses alone, for small cases.
+
+What it says of no solution comes with a proof that `check_drup` re-checks.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
     for number, clause in enumerate(cnf.clauses):
         known.setdefault(tuple(sorted(clause)), []).append(number)
     for line in lines:
-        dropped, literals = line.startswith("d"), tuple(int(word) for word in line.removeprefix("d").split()[:-1])
+        dropped, literals = (
+            line.startswith("d"),
+            tuple(int(word) for word in line.removeprefix("d").split()[:-1]),
+        )
         key = tuple(sorted(literals))
         if not dropped:
             known.setdefault(key, []).append(len(cnf.clauses) + len(lemmas))
@@ -86,8 +92,15 @@ def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
         elif known.get(key):
             steps.append(-1 - known[key].pop())
     given = len(cnf.clauses)
-    _, used, uses = propagate_all(*flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables, True)
-    return {"kind": "drup", "clauses": given, "variables": cnf.variables, **_packed(cnf, lemmas, given, used, uses)}
+    _, used, uses = propagate_all(
+        *flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables, True
+    )
+    return {
+        "kind": "drup",
+        "clauses": given,
+        "variables": cnf.variables,
+        **_packed(cnf, lemmas, given, used, uses),
+    }
 
 
 def _packed(cnf: Cnf, lemmas: list[tuple[int, ...]], given: int, used: Any, uses: Any) -> dict[str, Any]:
@@ -103,5 +116,13 @@ def _packed(cnf: Cnf, lemmas: list[tuple[int, ...]], given: int, used: Any, uses
             stream += [len(lemma), *lemma]
             for gone in last.get(given + clause, ()):
                 stream += [-1, numbers[gone]]
-    digest = sha256(np.concatenate([*(np.array([*clause, 0], "<i4") for clause in cnf.clauses), np.zeros(0, "<i4")]).tobytes()).hexdigest()
-    return {"cnf": digest, "lemmas": len(numbers), "data": b64encode(compress(np.array(stream, "<i4").tobytes(), 9)).decode()}
+    digest = sha256(
+        np.concatenate(
+            [*(np.array([*clause, 0], "<i4") for clause in cnf.clauses), np.zeros(0, "<i4")]
+        ).tobytes()
+    ).hexdigest()
+    return {
+        "cnf": digest,
+        "lemmas": len(numbers),
+        "data": b64encode(compress(np.array(stream, "<i4").tobytes(), 9)).decode(),
+    }

@@ -1,4 +1,5 @@
-"""Which lemmas of a solver's proof are needed: unit propagation with a record of what each conclusion rests on.
+"""Which lemmas of a solver's proof are needed: unit propagation with a record of what each
+conclusion rests on.
 
 `sugenet.checker.drup` follows the lemmas that are left by code of its own.
 """
@@ -19,13 +20,17 @@ def flat(clauses: Sequence[tuple[int, ...]]) -> tuple[npt.NDArray[np.int32], npt
     """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; and where each begins."""
     starts = np.zeros(len(clauses) + 1, np.int64)
     np.cumsum([len(clause) for clause in clauses], out=starts[1:])
-    literals = np.fromiter((2 * abs(v) - 2 + (v < 0) for clause in clauses for v in clause), np.int32, int(starts[-1]))
+    literals = np.fromiter(
+        (2 * abs(v) - 2 + (v < 0) for clause in clauses for v in clause), np.int32, int(starts[-1])
+    )
     return literals, starts
 
 
 @njit(nogil=True, cache=True)
 def _propagate(done, trail, count, value, reason, heads, following, dead, literals, starts):
-    """Propagate units from the trail's place `done`; give the new length of the trail and a clause that is false, or -1."""
+    """Propagate units from the trail's place `done`; give the new length of the trail and a clause
+    that is false, or -1.
+    """
     while done < count:
         false = trail[done] ^ 1
         done += 1
@@ -87,10 +92,11 @@ def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, lo
 
 @njit(nogil=True, cache=True)
 def propagate_all(literals, starts, given, steps, variables, keep):
-    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation, one that goes is forgotten.
+    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation,
+    one that goes is forgotten.
 
-    Returns -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow; with `keep` also which clauses
-    the contradiction needs, and for each the last clause that needs it.
+    Returns -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow;
+    with `keep` also which clauses the contradiction needs, and for each the last clause that needs it.
     """
     total = len(starts) - 1
     value = np.zeros(2 * variables, np.int8)
@@ -122,12 +128,16 @@ def propagate_all(literals, starts, given, steps, variables, keep):
                     trail[count] = literal ^ 1
                     count += 1
             if met < 0:
-                count, conflict = _propagate(root, trail, count, value, reason, heads, following, dead, literals, starts)
+                count, conflict = _propagate(
+                    root, trail, count, value, reason, heads, following, dead, literals, starts
+                )
             if met < 0 and conflict < 0:
                 state = clause
                 break
             if keep:
-                log, logged = _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged)
+                log, logged = _needed(
+                    conflict, met, trail, count, reason, seen, literals, starts, log, logged
+                )
             for place in range(root, count):
                 value[trail[place]], value[trail[place] ^ 1] = 0, 0
             count = root
@@ -150,7 +160,9 @@ def propagate_all(literals, starts, given, steps, variables, keep):
             if value[literal] == 0:
                 value[literal], value[literal ^ 1], reason[literal >> 1] = 1, -1, clause
                 trail[root] = literal
-                root, conflict = _propagate(root, trail, root + 1, value, reason, heads, following, dead, literals, starts)
+                root, conflict = _propagate(
+                    root, trail, root + 1, value, reason, heads, following, dead, literals, starts
+                )
         if conflict >= 0:
             state, last = -1, clause
             break

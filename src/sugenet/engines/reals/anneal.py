@@ -1,7 +1,8 @@
-"""Local search for an input that meets a conjunction: one value at a time, by simulated annealing on whole numbers; it proves nothing.
+"""Local search for an input that meets a conjunction: one value at a time, by simulated annealing on whole
+numbers; it proves nothing.
 
-A changed value moves the sums of the first layer that read it; neurons that turn move the sums of the next layer, and so on. Nothing
-else is computed again, so a step takes about a microsecond.
+A changed value moves the sums of the first layer that read it; neurons that turn move the sums of the next
+layer, and so on. Nothing else is computed again, so a step takes about a microsecond.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,call-arg"
 
@@ -26,7 +27,25 @@ _BYTES = 1 << 28  # for the weights by which all neurons are read
 
 
 @njit(nogil=True, cache=True)
-def _move(i, delta, ptr, where, target, weight, depth, sums, least, first_of_last, worth, slack, queue, spare, stamp, old, tick):
+def _move(
+    i,
+    delta,
+    ptr,
+    where,
+    target,
+    weight,
+    depth,
+    sums,
+    least,
+    first_of_last,
+    worth,
+    slack,
+    queue,
+    spare,
+    stamp,
+    old,
+    tick,
+):
     """Add `delta` to input i; returns the tick. Neurons are numbered behind the inputs, layer by layer."""
     n = 0
     shift = where[i] - ptr[i]
@@ -68,9 +87,29 @@ def _move(i, delta, ptr, where, target, weight, depth, sums, least, first_of_las
 
 @njit(nogil=True, cache=True)
 def _anneal(
-    x, places, first, step, count, ptr, where, target, weight, depth, sums, least, first_of_last, worth, slack, steps, hot, cold, seed
+    x,
+    places,
+    first,
+    step,
+    count,
+    ptr,
+    where,
+    target,
+    weight,
+    depth,
+    sums,
+    least,
+    first_of_last,
+    worth,
+    slack,
+    steps,
+    hot,
+    cold,
+    seed,
 ):
-    """Walk from x, which is changed in place; returns the best of the least slack, and leaves x there once it is 0 or more."""
+    """Walk from x, which is changed in place; returns the best of the least slack,
+    and leaves x there once it is 0 or more.
+    """
     np.random.seed(seed)
     size = len(sums)
     queue, spare = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -94,7 +133,23 @@ def _anneal(
             continue
         before[:] = slack
         tick = _move(
-            i, new - x[i], ptr, where, target, weight, depth, sums, least, first_of_last, worth, slack, queue, spare, stamp, old, tick
+            i,
+            new - x[i],
+            ptr,
+            where,
+            target,
+            weight,
+            depth,
+            sums,
+            least,
+            first_of_last,
+            worth,
+            slack,
+            queue,
+            spare,
+            stamp,
+            old,
+            tick,
         )
         now = slack.min()
         if now >= value or np.random.random() < np.exp((now - value) / heat):
@@ -103,7 +158,23 @@ def _anneal(
             best = max(best, value)
         else:
             tick = _move(
-                i, x[i] - new, ptr, where, target, weight, depth, sums, least, first_of_last, worth, slack, queue, spare, stamp, old, tick
+                i,
+                x[i] - new,
+                ptr,
+                where,
+                target,
+                weight,
+                depth,
+                sums,
+                least,
+                first_of_last,
+                worth,
+                slack,
+                queue,
+                spare,
+                stamp,
+                old,
+                tick,
             )
             slack[:] = before
     return best
@@ -111,7 +182,9 @@ def _anneal(
 
 @dataclass(frozen=True, eq=False)
 class _Fan:
-    """For each input of a layer how many neurons read it, where their list begins, and the weights by which they do."""
+    """For each input of a layer how many neurons read it, where their list begins,
+    and the weights by which they do.
+    """
 
     counts: Ints
     where: Ints
@@ -129,23 +202,38 @@ def _fan_bytes(layer: Layer) -> int:
 def _fan(layer: Layer) -> _Fan:
     if not isinstance(layer, ConvLayer | PoolLayer):
         counts = np.full(layer.inputs, layer.outputs)
-        return _Fan(counts, np.zeros(layer.inputs, np.int64), np.arange(layer.outputs), _short(layer.weights.T).reshape(-1))
+        return _Fan(
+            counts,
+            np.zeros(layer.inputs, np.int64),
+            np.arange(layer.outputs),
+            _short(layer.weights.T).reshape(-1),
+        )
     channels, height, width = layer.window.shape
     taps = layer.window.taps
     positions, taps_of = np.nonzero(taps >= 0)
     pixels = taps[positions, taps_of]
     order = np.argsort(pixels, kind="stable")
     positions, taps_of = positions[order], taps_of[order]
-    kernel = np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
+    kernel = (
+        np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
+    )
     kernel = _short(kernel.reshape(*kernel.shape[:2], -1))
     groups = channels if isinstance(layer, PoolLayer) else layer.groups
     per_in, per_out = channels // groups, len(kernel) // groups
     readers = np.bincount(pixels, minlength=height * width) * per_out
     begins = np.cumsum(readers) - readers
-    target = [(positions[:, None] + (g * per_out + np.arange(per_out)) * len(taps)).reshape(-1) for g in range(groups)]
+    target = [
+        (positions[:, None] + (g * per_out + np.arange(per_out)) * len(taps)).reshape(-1)
+        for g in range(groups)
+    ]
     where = [begins + c // per_in * len(target[0]) for c in range(channels)]
-    weight = [kernel[c // per_in * per_out :][:per_out, c % per_in][:, taps_of].T.reshape(-1) for c in range(channels)]
-    return _Fan(np.tile(readers, channels), np.concatenate(where), np.concatenate(target), np.concatenate(weight))
+    weight = [
+        kernel[c // per_in * per_out :][:per_out, c % per_in][:, taps_of].T.reshape(-1)
+        for c in range(channels)
+    ]
+    return _Fan(
+        np.tile(readers, channels), np.concatenate(where), np.concatenate(target), np.concatenate(weight)
+    )
 
 
 def _short(weights: Ints) -> npt.NDArray[Any]:
@@ -191,9 +279,17 @@ class Search:
         last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
         ptr = np.concatenate([[0], np.cumsum(np.concatenate([*counts, last]))])
         least = [np.zeros(layers[0].inputs, np.int64), front.high]
-        least += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]  # no other tau decides otherwise
+        least += [
+            2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]
+        ]  # no other tau decides otherwise
         return cls(
-            front, inside, ptr, np.concatenate([*where, last]), np.concatenate(targets), np.concatenate(weights), np.concatenate(least)
+            front,
+            inside,
+            ptr,
+            np.concatenate([*where, last]),
+            np.concatenate(targets),
+            np.concatenate(weights),
+            np.concatenate(least),
         )
 
     @property
@@ -223,7 +319,9 @@ class Search:
         return np.concatenate(out)
 
     def worth(self, slack: Slack) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Rows and constants of a conjunction, in units of what a neuron of the last layer is worth on average."""
+        """Rows and constants of a conjunction, in units of what a neuron of the last layer
+        is worth on average.
+        """
         rows = slack.rows.astype(np.float64)
         unit = 2 * np.abs(rows).sum(axis=1) / np.maximum((rows != 0).sum(axis=1), 1)
         unit[unit == 0] = 1.0
@@ -239,7 +337,9 @@ class Search:
         return np.where(sums[-last:] >= self.least[-last:], 1.0, -1.0)
 
     def walk(self, slack: Slack, steps: int, seed: int, *, whole: bool) -> tuple[float, Ints | None]:
-        """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole` keeps to whole numbers."""
+        """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole`
+        keeps to whole numbers.
+        """
         grid, (low, high) = self.front.grid, self.inside
         first, last = -(-low // grid) * grid, high // grid * grid
         no = (first > last) | (not whole)

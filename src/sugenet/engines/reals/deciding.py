@@ -1,7 +1,9 @@
-"""Deciding a query over real inputs: a search for a counterexample, then bounds, sign patterns of patches, and cases.
+"""Deciding a query over real inputs: a search for a counterexample, then bounds,
+sign patterns of patches, and cases.
 
-For networks whose first layer reads numbers and keeps its thresholds on real values (`theta`). What is proved is proved for all real inputs
-of the box, not only for whole numbers; a counterexample is made of whole numbers where it can be. `check_patches` checks either again.
+For networks whose first layer reads numbers and keeps its thresholds on real values (`theta`). What is proved
+is proved for all real inputs of the box, not only for whole numbers; a counterexample is made of whole
+numbers where it can be. `check_patches` checks either again.
 """
 
 from __future__ import annotations
@@ -100,7 +102,9 @@ class _Boxed:
         return cls(case, front, Patches(front, stop), level_box(network, case.box), slacks)
 
     def inside(self) -> tuple[Ints, Ints]:
-        """The box on the grid, rounded inwards; where that leaves nothing of a feature, the point of the grid below."""
+        """The box on the grid, rounded inwards; where that leaves nothing of a feature,
+        the point of the grid below.
+        """
         lower, upper = self.levels
         high = np.array([floor(value * self.front.grid) for value in upper], np.int64)
         low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
@@ -136,7 +140,8 @@ class _Run:
         return self.end is not None and self.now() >= self.end
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
-        """Search a little, prove what can be proved, and search on where something is open; of two ways the cheaper first.
+        """Search a little, prove what can be proved, and search on where something is open;
+        of two ways the cheaper first.
 
         A box has its share of the time, and what all of them leave over goes to the search.
         """
@@ -150,7 +155,9 @@ class _Run:
             for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
                 end = self.part(1 / (len(boxes) - number), self.end)
                 still = self._bounded(boxed, row)
-                self.notify(f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open")
+                self.notify(
+                    f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open"
+                )
                 cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
                 if not cheap:
                     self._search(boxed, search, still, _LONG, 1, end)
@@ -159,8 +166,12 @@ class _Run:
                     still = self._split(boxed, row, still, _NODES, [], self.part(0.3, end))
                 if not still:
                     continue
-                self.notify(f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on")
-                turns = self._search(boxed, search, still, _LONG, _WALKS if end is None else _EVER, self.part(0.5, end))
+                self.notify(
+                    f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
+                )
+                turns = self._search(
+                    boxed, search, still, _LONG, _WALKS if end is None else _EVER, self.part(0.5, end)
+                )
                 still = self._split(boxed, row, still, _NODES if end is None else _EVER, [], end)
                 if still and search is not None and search.moves:
                     rest.append((boxed, search, still, turns))
@@ -173,13 +184,23 @@ class _Run:
             return Fails(_ENGINE, self._witness(found.levels))
         return self._outcome(boxes, closures, facts)
 
-    def _outcome(self, boxes: Sequence[_Boxed], closures: list[list[Closure | None]], reached: list[dict[str, Any]]) -> Holds | Open:
+    def _outcome(
+        self, boxes: Sequence[_Boxed], closures: list[list[Closure | None]], reached: list[dict[str, Any]]
+    ) -> Holds | Open:
         still = sum(closure is None for row in closures for closure in row)
         if still:
             why = (
-                "time is up" if self.over() else "the search found no counterexample, and no bound or case of the work allowed closes them"
+                "time is up"
+                if self.over()
+                else (
+                    "the search found no counterexample, and no bound or case of the work allowed closes them"
+                )
             )
-            return Open(_ENGINE, f"{still} of {sum(map(len, closures))} ways to violate the property are open: {why}.", {"open": reached})
+            return Open(
+                _ENGINE,
+                f"{still} of {sum(map(len, closures))} ways to violate the property are open: {why}.",
+                {"open": reached},
+            )
         cases = [
             {
                 "grid": boxed.front.grid,
@@ -190,7 +211,7 @@ class _Run:
         ]
         return Holds(_ENGINE, {"kind": "patches", "cases": cases})
 
-    # -- proofs ----------------------------------------------------------------------------------------------------------------
+    # -- proofs ----------------------------------------------------------------------------------------------
 
     def _bounded(self, boxed: _Boxed, row: list[Closure | None]) -> list[int]:
         """Close what bounds close, or patterns without multipliers; what is left open, hardest first."""
@@ -224,11 +245,13 @@ class _Run:
             try:
                 row[k] = splitter.close({})
             except OutOfBudget:
-                facts.append({"condition": " ".join(map(str, boxed.case.condition[k])), "bound": splitter.best})
+                facts.append(
+                    {"condition": " ".join(map(str, boxed.case.condition[k])), "bound": splitter.best}
+                )
                 return list(still[place:])
         return []
 
-    # -- counterexamples -------------------------------------------------------------------------------------------------------
+    # -- counterexamples -------------------------------------------------------------------------------------
 
     def _search(
         self,
@@ -240,9 +263,11 @@ class _Run:
         end: float | None,
         first: int = 0,
     ) -> int:
-        """Walk towards the conjunctions nearest to being met, in turn; on whole numbers, now and then on all of the grid.
+        """Walk towards the conjunctions nearest to being met, in turn; on whole numbers,
+        now and then on all of the grid.
 
-        The number of the round after the last one, where a later search goes on. Raises `Witness` where the judge accepts a point.
+        The number of the round after the last one, where a later search goes on. Raises `Witness` where the
+        judge accepts a point.
         """
         if search is None or not len(numbers):
             return first
@@ -272,13 +297,21 @@ class _Run:
         for coding, level in zip(self.network.encoder.codings, levels, strict=True):
             assert isinstance(coding, Steps)
             value = level + Fraction(coding.low)
-            out.append(int(value) if value.denominator == 1 else float(value) if Fraction(float(value)) == value else value)
+            out.append(
+                int(value)
+                if value.denominator == 1
+                else float(value)
+                if Fraction(float(value)) == value
+                else value
+            )
         return tuple(out)
 
     def _witness(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
         """The raw values of a counterexample; floats near them where these are one too."""
         exact = self._raw(levels)
-        near = tuple(round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact)
+        near = tuple(
+            round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact
+        )
         return near if near != exact and self._accepted(near) else exact
 
     def _violates(self, levels: Sequence[Fraction]) -> bool:

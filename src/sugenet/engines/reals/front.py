@@ -1,7 +1,9 @@
-"""A network over a box of real values: what its first layer reads, in whole numbers, and which neurons the box leaves open.
+"""A network over a box of real values: what its first layer reads, in whole numbers,
+and which neurons the box leaves open.
 
-The box and the thresholds are put on a grid of 1 / `grid`, as fine as sums of 64 bits allow where it must be. What does not fit on it is
-rounded outwards, by less than a step, so that what is shown of the rounded box is true of the exact one.
+The box and the thresholds are put on a grid of 1 / `grid`, as fine as sums of 64 bits allow where it must be.
+What does not fit on it is rounded outwards, by less than a step, so that what is shown of the rounded box is
+true of the exact one.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from sugenet.errors import QuestionError
 
 __all__ = ["Block", "Front", "blocks_of", "common_denominator", "finest_grid", "level_box"]
 
-_LARGEST = 1 << 58  # beyond every sum of the first layer, in units of the grid: three of them and their thresholds add up in 64 bits
+# beyond every sum of the first layer, in units of the grid:
+# three of them and their thresholds add up in 64 bits
+_LARGEST = 1 << 58
 _LONGEST = 1 << 14  # bits of a common denominator: room for any decimal of 4000 digits
 
 
@@ -41,11 +45,15 @@ class Block:
     def sums(self) -> Ints:
         """Least bipolar sum that activates each neuron."""
         sizes = np.abs(self.weights).sum(axis=1)
-        return np.asarray(2 * np.clip(self.tau, 0, sizes + 1) - sizes)  # no other tau decides otherwise, and none overflows
+        return np.asarray(
+            2 * np.clip(self.tau, 0, sizes + 1) - sizes
+        )  # no other tau decides otherwise, and none overflows
 
 
 def blocks_of(layer: Layer) -> list[Block]:
-    """A layer cut into blocks: a dense one is one block, a convolution has one a position, pooling one a channel and position."""
+    """A layer cut into blocks: a dense one is one block, a convolution has one a position, pooling one a
+    channel and position.
+    """
     if isinstance(layer, ConvLayer | PoolLayer):
         return list(_window_blocks(layer))
     return [Block(np.arange(layer.inputs), np.arange(layer.outputs), layer.weights, layer.tau)]
@@ -56,7 +64,9 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
     taps, tau = layer.window.taps, layer.tau
     pools = isinstance(layer, PoolLayer)
     groups = channels if isinstance(layer, PoolLayer) else layer.groups
-    kernel = np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
+    kernel = (
+        np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
+    )
     kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
     assert not pools or per_in == per_out == 1
@@ -65,28 +75,42 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
         inside = pixels >= 0
         key = inside.tobytes()
         if key not in cut:
-            cut[key] = [kernel[g * per_out : (g + 1) * per_out, :, inside].reshape(per_out, -1) for g in range(groups)]
+            cut[key] = [
+                kernel[g * per_out : (g + 1) * per_out, :, inside].reshape(per_out, -1) for g in range(groups)
+            ]
         for group, rows in enumerate(cut[key]):
-            into = np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
+            into = (
+                np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
+            )
             outs = np.arange(group * per_out, (group + 1) * per_out) * len(taps) + position
             yield Block(into.reshape(-1), outs, rows, tau[outs])
 
 
 def level_box(network: Network, box: Box) -> tuple[list[Fraction], list[Fraction]]:
-    """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box leaves their domain."""
+    """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box
+    leaves their domain.
+    """
     lower, upper = [], []
-    for name, coding, low, high in zip(network.encoder.names, network.encoder.codings, box.lower, box.upper, strict=True):
+    for name, coding, low, high in zip(
+        network.encoder.names, network.encoder.codings, box.lower, box.upper, strict=True
+    ):
         if not isinstance(coding, Steps) or not coding.every_step:
-            raise QuestionError(f"{name} is not a whole number that enters the network step by step, so its real values have no levels.")
+            raise QuestionError(
+                f"{name} is not a whole number that enters the network step by step, "
+                f"so its real values have no levels."
+            )
         if low < coding.low or high > coding.high:
-            raise QuestionError(f"the box reaches from {low} to {high} in {name}, beyond {coding.low:g} to {coding.high:g}.")
+            raise QuestionError(
+                f"the box reaches from {low} to {high} in {name}, beyond {coding.low:g} to {coding.high:g}."
+            )
         lower.append(low - Fraction(coding.low))
         upper.append(high - Fraction(coding.low))
     return lower, upper
 
 
 def finest_grid(denominators: Iterable[int], size: int) -> int:
-    """The grid that holds fractions with these denominators, where sums up to `size` fit on it; else as many of them as do, refined.
+    """The grid that holds fractions with these denominators, where sums up to `size` fit on it; else as many
+    of them as do, refined.
 
     Examples
     --------
@@ -103,7 +127,9 @@ def finest_grid(denominators: Iterable[int], size: int) -> int:
     for denominator in sorted(denominators):
         both = lcm(grid, denominator)
         grid, exact = (both, exact) if both <= most else (grid, False)
-    return grid if exact else grid << (most // grid).bit_length() - 1  # by a power of two: points of the grid stay short floats
+    return (
+        grid if exact else grid << (most // grid).bit_length() - 1
+    )  # by a power of two: points of the grid stay short floats
 
 
 def common_denominator(values: Iterable[Fraction]) -> int | None:
@@ -135,17 +161,30 @@ class Front:
 
     @classmethod
     def of(cls, network: Network, box: Box) -> Front:
-        """Bounds through all layers. `QuestionError` where the network does not know its thresholds on real values."""
+        """Bounds through all layers.
+
+        `QuestionError` where the network does not know its thresholds on real values.
+        """
         first = network.layers[0] if network.layers else None
         if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
-            raise QuestionError("the first layer keeps no thresholds on real values (theta): import the network from its own file.")
+            raise QuestionError(
+                "the first layer keeps no thresholds on real values (theta): "
+                "import the network from its own file."
+            )
         lower, upper = level_box(network, box)
         thetas = {id(ends): ends for ends in first.theta}  # many neurons share the same pair
         rational = {low.denominator for low, high in thetas.values() if low == high}
-        grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0)))
+        grid = finest_grid(
+            rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0))
+        )
         known = {key: (floor(ends[0] * grid), ceil(ends[1] * grid)) for key, ends in thetas.items()}
-        widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)  # a threshold beyond every sum may be anywhere beyond
-        low, high = (np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64) for k in (0, 1))
+        widest = (
+            2 * grid * (int(first.sizes.max(initial=0)) + 1)
+        )  # a threshold beyond every sum may be anywhere beyond
+        low, high = (
+            np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64)
+            for k in (0, 1)
+        )
         floors = np.array([floor(value * grid) for value in lower], np.int64)
         ceils = np.array([ceil(value * grid) for value in upper], np.int64)
         blocks = tuple(tuple(blocks_of(layer)) for layer in network.layers)
@@ -171,14 +210,18 @@ class Front:
     def rows(self, neurons: Sequence[int]) -> tuple[Ints, npt.NDArray[np.intp]]:
         """Weights of first-layer neurons over the inputs that any of them reads, and these inputs."""
         parts = [self.home[j] for j in neurons]
-        inputs = np.unique(np.concatenate([block.ins for block, _ in parts])) if parts else np.zeros(0, np.intp)
+        inputs = (
+            np.unique(np.concatenate([block.ins for block, _ in parts])) if parts else np.zeros(0, np.intp)
+        )
         rows = np.zeros((len(neurons), len(inputs)), np.int64)
         for row, (block, k) in zip(rows, parts, strict=True):
             row[np.searchsorted(inputs, block.ins)] = block.weights[k]
         return rows, inputs
 
 
-def _first_states(blocks: Iterable[Block], lower: Ints, upper: Ints, low: Ints, high: Ints) -> npt.NDArray[np.int8]:
+def _first_states(
+    blocks: Iterable[Block], lower: Ints, upper: Ints, low: Ints, high: Ints
+) -> npt.NDArray[np.int8]:
     found = np.zeros(len(low), np.int8)
     for block in blocks:
         up, down = np.maximum(block.weights, 0), np.minimum(block.weights, 0)
@@ -193,5 +236,7 @@ def _next_states(blocks: Iterable[Block], before: npt.NDArray[np.int8], outputs:
     for block in blocks:
         bits = before[block.ins].astype(np.int64)
         middle, reach = block.weights @ bits, np.abs(block.weights) @ (bits == 0)
-        found[block.outs] = np.where(middle - reach >= block.sums, 1, np.where(middle + reach < block.sums, -1, 0))
+        found[block.outs] = np.where(
+            middle - reach >= block.sums, 1, np.where(middle + reach < block.sums, -1, 0)
+        )
     return found

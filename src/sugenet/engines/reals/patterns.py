@@ -1,7 +1,9 @@
-"""Patches: last-layer neurons that hang on the same few open first-layer neurons, with all sign patterns that these can take together.
+"""Patches: last-layer neurons that hang on the same few open first-layer neurons, with all sign patterns that
+these can take together.
 
-A pattern is ruled out where two or three of its signs contradict each other over the box: then the sum of their margins cannot reach zero.
-What is left holds all patterns that occur, and few others, so a bound over it is a bound over the box.
+A pattern is ruled out where two or three of its signs contradict each other over the box: then the sum of
+their margins cannot reach zero. What is left holds all patterns that occur, and few others, so a bound over
+it is a bound over the box.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ _DENSE = 10  # neurons of a patch cut out of a wide first layer
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Neurons of the last layer, and what they are in each pattern of the open first-layer neurons that they hang on."""
+    """Neurons of the last layer, and what they are in each pattern of the open first-layer neurons
+    that they hang on.
+    """
 
     cone: tuple[int, ...]
     patterns: Bits
@@ -101,7 +105,15 @@ class Patches:
             if self.stop():
                 return None
             rows = patterns[start : start + step]
-            parts.append(_signs_of(self.front, len(self.front.blocks) - 1, outs, {j: rows[:, k] for k, j in enumerate(cone)}, len(rows)))
+            parts.append(
+                _signs_of(
+                    self.front,
+                    len(self.front.blocks) - 1,
+                    outs,
+                    {j: rows[:, k] for k, j in enumerate(cone)},
+                    len(rows),
+                )
+            )
         signs = np.concatenate(parts) if parts else np.zeros((0, len(outs)), np.int8)
         return Patch(cone, patterns, outs, signs)
 
@@ -145,8 +157,12 @@ def conflicts(front: Front, cone: Sequence[int]) -> Iterator[Conflict]:
 
 
 def _cones(front: Front) -> list[tuple[int, ...] | None]:
-    """For every block of the last layer the open first-layer neurons behind its inputs; None where they are too many."""
-    reach: list[frozenset[int] | None] = [frozenset({j} if state == 0 else ()) for j, state in enumerate(front.states[0].tolist())]
+    """For every block of the last layer the open first-layer neurons behind its inputs;
+    None where they are too many.
+    """
+    reach: list[frozenset[int] | None] = [
+        frozenset({j} if state == 0 else ()) for j, state in enumerate(front.states[0].tolist())
+    ]
     found: list[tuple[int, ...] | None] = []
     before = front.states[0]
     for blocks, states in zip(front.blocks[1:], front.states[1:], strict=True):
@@ -172,7 +188,9 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
     return frozenset(out)
 
 
-def _signs_of(front: Front, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int) -> npt.NDArray[np.int8]:
+def _signs_of(
+    front: Front, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+) -> npt.NDArray[np.int8]:
     """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
     states = front.states[layer][places]
     out = np.repeat(states[None, :], count, axis=0)
@@ -190,7 +208,9 @@ def _signs_of(front: Front, layer: int, places: npt.NDArray[np.intp], pattern: d
         inputs = _signs_of(front, layer - 1, block.ins, pattern, count).astype(np.float32)
         rows = np.searchsorted(block.outs, places[members])
         weights = block.weights[rows]
-        exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64  # whole numbers, so exact
+        exact = (
+            np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
+        )  # whole numbers, so exact
         sums = inputs.astype(exact) @ weights.T.astype(exact)
         out[:, members] = np.where(sums >= block.sums[rows], 1, -1)
     return out

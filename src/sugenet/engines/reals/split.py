@@ -1,7 +1,9 @@
-"""Closing a conjunction by cases: where a bound is not enough, a first-layer neuron is taken as on, then as off.
+"""Closing a conjunction by cases: where a bound is not enough,
+a first-layer neuron is taken as on, then as off.
 
-A case is closed by its bound, or because the box has no point with the signs that were taken: then some sum of their margins cannot reach
-zero. An input of a case that is found on the way is a candidate for a counterexample.
+A case is closed by its bound, or because the box has no point with the signs that were taken: then some sum
+of their margins cannot reach zero. An input of a case that is found on the way is a candidate
+for a counterexample.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -38,7 +40,9 @@ _ROUNDINGS: tuple[Rounding, ...] = (
     lambda value: Fraction(value).limit_denominator(_SIMPLE),
     Fraction,
 )
-"""Points near a solution: of whole numbers, of short floats, of simple fractions, of ends of the box where they are near."""
+"""Points near a solution: of whole numbers, of short floats, of simple fractions,
+of ends of the box where they are near.
+"""
 
 
 class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
@@ -113,7 +117,9 @@ class Splitter:
         raise OutOfBudget  # free neurons of the last layer stand between the bound and the box
 
     def _realize(self, signs: Mapping[int, bool], roundings: Sequence[Rounding]) -> Closure | None:
-        """A closure that shows the signs impossible, or None; raises `Witness` where a point with these signs is one."""
+        """A closure that shows the signs impossible, or None; raises `Witness` where a point with
+        these signs is one.
+        """
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
@@ -134,25 +140,36 @@ class Splitter:
         if -found.fun >= -_NEAR:
             self._try(inputs, found.x[:-1], roundings)
         if -found.fun <= _NEAR:
-            most = (np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower) - edge
-            alone = [[(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()]  # floats cannot tell which of these it is
+            most = (
+                np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
+            ) - edge
+            alone = [
+                [(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()
+            ]  # floats cannot tell which of these it is
             for kept in [_whole(neurons, (-found.ineqlin.marginals).tolist()), *alone]:
                 if self._impossible(kept, signs):
                     return {"by": "impossible", "shares": [list(pair) for pair in kept]}
         return None
 
     def _impossible(self, shares: list[tuple[int, int]], signs: Mapping[int, bool]) -> bool:
-        """Whether the weighted sum of margins cannot reach zero over the box: on the grid, or else with exact ends."""
+        """Whether the weighted sum of margins cannot reach zero over the box: on the grid,
+        or else with exact ends.
+        """
         front = self.reach.front
         rows, inputs = front.rows([j for j, _ in shares])
         weights = np.array([share if signs[j] else -share for j, share in shares], dtype=object)
         total = (weights @ rows.astype(object)).tolist() if shares else []
 
         def never(lower: Sequence[int], upper: Sequence[int], needed: Fraction | int) -> bool:
-            most = sum(value * (high if value > 0 else low) for value, low, high in zip(total, lower, upper, strict=True))
+            most = sum(
+                value * (high if value > 0 else low)
+                for value, low, high in zip(total, lower, upper, strict=True)
+            )
             return most < needed or (most == needed and any(not signs[j] for j, _ in shares))
 
-        needed = sum(share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares)
+        needed = sum(
+            share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares
+        )
         if never(front.lower[inputs].tolist(), front.upper[inputs].tolist(), needed):
             return True
         theta = front.network.layers[0].theta  # type: ignore[union-attr]
@@ -161,20 +178,29 @@ class Splitter:
         unit = common_denominator(chain(*ends))
         if unit is None:
             return False
-        exact = sum((share * theta[j][0] if signs[j] else -share * theta[j][1] for j, share in shares), Fraction(0))
+        exact = sum(
+            (share * theta[j][0] if signs[j] else -share * theta[j][1] for j, share in shares), Fraction(0)
+        )
         lower, upper = ([int(value * unit) for value in side] for side in ends)
         return never(lower, upper, exact * unit)
 
-    def _try(self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Rounding]) -> None:
+    def _try(
+        self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Rounding]
+    ) -> None:
         """Give points near a solution to the judge."""
         lower, upper = self.box
         for exact in roundings:
             self._left()
-            point = [min(max(Fraction((low + high) // 2), low), high) for low, high in zip(lower, upper, strict=True)]
+            point = [
+                min(max(Fraction((low + high) // 2), low), high)
+                for low, high in zip(lower, upper, strict=True)
+            ]
             for i, value in zip(inputs.tolist(), values.tolist(), strict=True):
                 point[i] = min(max(exact(value), lower[i]), upper[i])
                 if exact is Fraction:
-                    point[i] = next((end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i])
+                    point[i] = next(
+                        (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
+                    )
             if self.judge(point):
                 raise Witness(point)
 

@@ -1,4 +1,7 @@
-"""Local search: simulated annealing over sets of moves. Finds most violations in milliseconds; proves nothing."""
+"""Local search: simulated annealing over sets of moves.
+
+Finds most violations in milliseconds; proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,16 @@ _NEVER = 1 << 60
 
 
 def search(
-    front: Front, goal: Goal, *, seed: int = 0, restarts: int = 16, light: bool = True, stop: Callable[[], bool] = lambda: False
+    front: Front,
+    goal: Goal,
+    *,
+    seed: int = 0,
+    restarts: int = 16,
+    light: bool = True,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Move, ...] | None:
-    """A set of moves inside the neighbourhood that reaches the goal, made as light as the search can; or None.
+    """A set of moves inside the neighbourhood that reaches the goal,
+    made as light as the search can; or None.
 
     Parameters
     ----------
@@ -71,25 +81,41 @@ class _Annealer:
         near = front.neighbourhood
         weights = near.columns.weights.tolist()
         if sum(weights) >= _NEVER:
-            raise TooLargeError("the costs are too finely divided to search: as whole numbers they leave 60 bits.")
+            raise TooLargeError(
+                "the costs are too finely divided to search: as whole numbers they leave 60 bits."
+            )
         start, rows = lanes_for(front)
-        self.options = {feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()}
+        self.options = {
+            feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()
+        }
         self.places = {feature: place for place, feature in enumerate(self.options)}
         self.most = sum(max(weights[k] for k in numbers) for numbers in self.options.values())
         self.lanes, self.rows = start, rows
         kind = np.int16 if start.dtype != np.int32 else np.int32
         none = [np.zeros_like(start)]
-        stacked = np.array([row for numbers in self.options.values() for row in (*none, *rows[numbers])], kind)
+        stacked = np.array(
+            [row for numbers in self.options.values() for row in (*none, *rows[numbers])], kind
+        )
         self.start, self.stacked = start.astype(kind).reshape(-1, 64), stacked.reshape(len(stacked), -1, 64)
         self.first = np.cumsum([0, *(len(numbers) + 1 for numbers in self.options.values())]).astype(np.int64)
-        self.weight = np.array([w for numbers in self.options.values() for w in (0, *(weights[k] for k in numbers))], np.int64)
-        self.later = None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
+        self.weight = np.array(
+            [w for numbers in self.options.values() for w in (0, *(weights[k] for k in numbers))], np.int64
+        )
+        self.later = (
+            None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
+        )
         work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
-        self.unit = float(max((abs(factor) for vote in goal.votes for factor in vote.factors if factor), default=1))
+        self.unit = float(
+            max((abs(factor) for vote in goal.votes for factor in vote.factors if factor), default=1)
+        )
 
-    def attempt(self, rng: np.random.Generator, budget: int, before: list[int], stop: Callable[[], bool]) -> list[int] | None:
-        """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left of moves found before."""
+    def attempt(
+        self, rng: np.random.Generator, budget: int, before: list[int], stop: Callable[[], bool]
+    ) -> list[int] | None:
+        """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left
+        of moves found before.
+        """
         from sugenet.engines.walk.anneal_kernels import anneal
 
         if self.later is None:
@@ -104,9 +130,24 @@ class _Annealer:
                 chosen[place] = 1 + numbers.index(number)
         fixed = (self.start, self.stacked, self.first, self.weight)
         seed = np.uint64(rng.integers(1, 1 << 63))
-        if anneal(chosen, *fixed, budget, self.steps, _HOT * self.unit, _COLD * self.unit, seed, self.later, self.judge.votes) > 0:
+        if (
+            anneal(
+                chosen,
+                *fixed,
+                budget,
+                self.steps,
+                _HOT * self.unit,
+                _COLD * self.unit,
+                seed,
+                self.later,
+                self.judge.votes,
+            )
+            > 0
+        ):
             return None
-        return [numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k]
+        return [
+            numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k
+        ]
 
     def _descend(self, rng: np.random.Generator, budget: int, stop: Callable[[], bool]) -> list[int] | None:
         """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
@@ -122,7 +163,11 @@ class _Annealer:
             for k in range(0, len(free), self.judge.batch):
                 if stop():
                     return None
-                parts.append(self.judge.shortfall(self.judge.pack(lanes + self.rows[free[k : k + self.judge.batch]] >= 0)))
+                parts.append(
+                    self.judge.shortfall(
+                        self.judge.pack(lanes + self.rows[free[k : k + self.judge.batch]] >= 0)
+                    )
+                )
             short = np.concatenate(parts)
             if least is not None and short.min() > least:
                 return None
@@ -144,7 +189,9 @@ class _Annealer:
 
 
 def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
-    """Layers as words of literals, one row for each layer, binary digit of the weights and input word; as `anneal` reads them."""
+    """Layers as words of literals, one row for each layer, binary digit of the weights and input word; as
+    `anneal` reads them.
+    """
     sizes = np.array([len(tau) for tau in taus], np.int64)
     widest = int(sizes.max()) + 63
     tau = np.full((len(taus), widest), _NEVER)
@@ -155,6 +202,15 @@ def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
             has = (np.abs(signed) >> digit & 1).astype(bool)
             both = np.stack([pack(has & (signed > 0)), pack(has & (signed < 0))])
             places += [(number, word, digit) for word in range(both.shape[2])]
-            rows += [np.pad(both[:, :, word], ((0, 0), (0, widest - len(least)))) for word in range(both.shape[2])]
+            rows += [
+                np.pad(both[:, :, word], ((0, 0), (0, widest - len(least)))) for word in range(both.shape[2])
+            ]
     positive, negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
-    return np.array(places, np.int64).reshape(-1, 3), positive, negative, tau, sizes, np.asarray(shift, np.int64)
+    return (
+        np.array(places, np.int64).reshape(-1, 3),
+        positive,
+        negative,
+        tau,
+        sizes,
+        np.asarray(shift, np.int64),
+    )

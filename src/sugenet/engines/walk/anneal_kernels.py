@@ -12,17 +12,35 @@ __all__ = ["anneal"]
 
 @njit(nogil=True, cache=True)
 def _ones(x):
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))  # the compiler knows this as one instruction
+    x = x - (
+        (x >> nb.uint64(1)) & nb.uint64(0x5555555555555555)
+    )  # the compiler knows this as one instruction
     x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
     x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
     return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
 
 
 @njit(nogil=True, cache=True)
-def _missing(words, places, positive, negative, tau, sizes, shift, starts, classes, factors, least, cases, members, count):
+def _missing(
+    words,
+    places,
+    positive,
+    negative,
+    tau,
+    sizes,
+    shift,
+    starts,
+    classes,
+    factors,
+    least,
+    cases,
+    members,
+    count,
+):
     """What the pattern in `words`, which is overwritten, misses of the goal.
 
-    Row r of `places`: the layer, the input word and the binary digit of the weights that row r of `positive` and `negative` is for.
+    Row r of `places`: the layer, the input word and the binary digit of the weights that row r of `positive`
+    and `negative` is for.
     """
     r = 0
     for layer in range(len(sizes)):
@@ -65,11 +83,12 @@ def _random(state):
 
 @njit(nogil=True, cache=True)
 def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, later, votes):
-    """Anneal from the options `chosen` of each feature, in place; the least that was missing, 0 or less as soon as the goal is reached.
+    """Anneal from the options `chosen` of each feature, in place; the least that was missing, 0 or less as
+    soon as the goal is reached.
 
-    Options of feature f are rows first[f]..first[f+1]-1; the first of them is to stay. Changes that cost nothing are always made. Where a
-    change would break the budget, a feature that has moved goes back, one at random. Worse states are taken with a chance that falls with
-    the temperature, from `hot` to `cold`.
+    Options of feature f are rows first[f]..first[f+1]-1; the first of them is to stay. Changes that cost
+    nothing are always made. Where a change would break the budget, a feature that has moved goes back, one at
+    random. Worse states are taken with a chance that falls with the temperature, from `hot` to `cold`.
     """
     places, positive, negative, tau, sizes, shift = later
     starts, classes, factors, least, cases, members = votes
@@ -79,7 +98,10 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
     pattern, fresh = np.zeros(parts, np.uint64), np.zeros(parts, np.uint64)
     words = np.zeros(max(parts, (sizes.max() + 63) // 64), np.uint64)
     count = np.zeros(sizes.max() + 63, np.uint64)
-    moved, where = np.zeros(features, np.int64), np.full(features, -1, np.int64)  # features that have moved, and their places in that list
+    moved, where = (
+        np.zeros(features, np.int64),
+        np.full(features, -1, np.int64),
+    )  # features that have moved, and their places in that list
     used = many = 0
     for f in range(features):
         if chosen[f] > 0:
@@ -127,8 +149,25 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
             same &= key == pattern[w]
         missing = now
         if not same:
-            missing = _missing(words, places, positive, negative, tau, sizes, shift, starts, classes, factors, least, cases, members, count)
-            if missing > now and (_random(state) % nb.uint64(1 << 30)) / (1 << 30) >= np.exp((now - missing) / heat):
+            missing = _missing(
+                words,
+                places,
+                positive,
+                negative,
+                tau,
+                sizes,
+                shift,
+                starts,
+                classes,
+                factors,
+                least,
+                cases,
+                members,
+                count,
+            )
+            if missing > now and (_random(state) % nb.uint64(1 << 30)) / (1 << 30) >= np.exp(
+                (now - missing) / heat
+            ):
                 continue
         now = missing
         used = spent

@@ -1,7 +1,8 @@
 """Exhaustion: every combination of moves of a neighbourhood that allows them all (DESIGN section 4).
 
-Features are fixed one after another, those that matter most first. Where no fragile neuron can turn or turn back any more, whatever the
-rest does, one combination stands for all; the last few features are gone through as one table of what they add together.
+Features are fixed one after another, those that matter most first. Where no fragile neuron can turn or turn
+back any more, whatever the rest does, one combination stands for all; the last few features are gone through
+as one table of what they add together.
 """
 
 from __future__ import annotations
@@ -42,12 +43,17 @@ class Exhausted:
 
 def combinations(near: Neighbourhood) -> int | None:
     """Number of combinations of moves, none included; None where the budget does not allow them all."""
-    if near.budget is not None and sum(int(near.columns.weights[moves].max()) for moves in near.places.values()) > near.budget:
+    if (
+        near.budget is not None
+        and sum(int(near.columns.weights[moves].max()) for moves in near.places.values()) > near.budget
+    ):
         return None
     return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
 
 
-def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], bool] = lambda: False) -> Exhausted | None:
+def exhaust(
+    problem: Problem, *, threads: int | None = None, stop: Callable[[], bool] = lambda: False
+) -> Exhausted | None:
     """Go through all combinations of moves until one reaches the goal; None when stopped.
 
     Parameters
@@ -62,7 +68,10 @@ def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], 
     near = problem.near
     sets = combinations(near)
     if sets is None:
-        raise QuestionError(f"a budget of {near.budget} does not allow all combinations of moves; walk the sets within it by flip_level.")
+        raise QuestionError(
+            f"a budget of {near.budget} does not allow all combinations of moves; "
+            f"walk the sets within it by flip_level."
+        )
     if sets > _MOST:
         raise TooLargeError(f"{sets:,} combinations are too many to go through.")
     judge = Judge(problem.front, problem.goal)
@@ -73,7 +82,9 @@ def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], 
     tail = len(features)  # the features from here on make up the table
     while tail and prod(len(options) for options in features[tail - 1 :]) <= _BLOCK:
         tail -= 1
-    gains = [np.array([np.zeros_like(start) if k is None else rows[k] for k in options]) for options in features]
+    gains = [
+        np.array([np.zeros_like(start) if k is None else rows[k] for k in options]) for options in features
+    ]
     block = _sums(gains[tail:], start)
     least, most = (_bounds(gains, tail, pick) for pick in (np.min, np.max))
     first = np.cumsum([0, *(len(options) for options in gains[:tail])])
@@ -92,16 +103,24 @@ def exhaust(problem: Problem, *, threads: int | None = None, stop: Callable[[], 
     if swept.state is None:
         return Exhausted(swept.sets, swept.patterns, swept.digest, None)
     depth = int(swept.state[SETS])
-    chosen = [options[k] for options, k in zip(features, swept.state[HEAD : HEAD + depth].tolist(), strict=False)]
+    chosen = [
+        options[k] for options, k in zip(features, swept.state[HEAD : HEAD + depth].tolist(), strict=False)
+    ]
     if depth == tail:
         chosen += next(c for n, c in enumerate(product(*features[tail:])) if n == swept.state[LEAF])
     return Exhausted(swept.sets, swept.patterns, "", tuple(near.moves[k] for k in chosen if k is not None))
 
 
 def _features(near: Neighbourhood, rows: Any) -> list[list[int | None]]:
-    """The options of every feature that may move, to stay (None) first; features that change the lanes most come first."""
-    found: list[list[int | None]] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
-    return sorted(found, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum()))
+    """The options of every feature that may move, to stay (None) first;
+    features that change the lanes most come first.
+    """
+    found: list[list[int | None]] = [
+        [None, *range(moves.start, moves.stop)] for moves in near.places.values()
+    ]
+    return sorted(
+        found, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum())
+    )
 
 
 def _sums(gains: list[Any], start: Any) -> Any:
@@ -116,4 +135,6 @@ def _bounds(gains: list[Any], tail: int, pick: Any) -> Any:
     """The least or most that the features from each of the first ones on can add."""
     rows = [pick(options, axis=0) for options in gains]
     width = gains[0].shape[1] if gains else 64
-    return np.array([sum(rows[d:], np.zeros(width, np.int64)) for d in range(tail + 1)]).astype(gains[0].dtype if gains else np.int8)
+    return np.array([sum(rows[d:], np.zeros(width, np.int64)) for d in range(tail + 1)]).astype(
+        gains[0].dtype if gains else np.int8
+    )

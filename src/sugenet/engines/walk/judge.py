@@ -1,8 +1,9 @@
-"""The judge of patterns: what the network says once some fragile neurons have turned, and how far that is from a goal.
+"""The judge of patterns: what the network says once some fragile neurons have turned,
+and how far that is from a goal.
 
-A *pattern* holds one bit for each fragile neuron, set where it has turned against the sample. The layer behind the first reads patterns
-as they are: its columns are the fragile neurons, with the sign reversed where one is active at the sample, and what all the other
-neurons contribute is part of its tau.
+A *pattern* holds one bit for each fragile neuron, set where it has turned against the sample. The layer
+behind the first reads patterns as they are: its columns are the fragile neurons, with the sign reversed where
+one is active at the sample, and what all the other neurons contribute is part of its tau.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ Patterns = npt.NDArray[np.uint64]
 
 
 def lanes_of(front: Front) -> tuple[Ints, Ints]:
-    """How far each fragile neuron is past its turn (0 or more: it has turned), and what each move adds to that."""
+    """How far each fragile neuron is past its turn (0 or more: it has turned),
+    and what each move adds to that.
+    """
     active = front.margins >= 0
     return np.where(active, -1 - front.margins, front.margins), np.where(active, -front.deltas, front.deltas)
 
@@ -53,7 +56,10 @@ class Judge:
         self.batch = 1 << 13 if self._rows is not None else 1 << 9
 
     def shortfall(self, patterns: Patterns) -> npt.NDArray[Any]:
-        """What each pattern misses of the goal; 0 or less: it is reached. Safe to call from several threads."""
+        """What each pattern misses of the goal; 0 or less: it is reached.
+
+        Safe to call from several threads.
+        """
         parts = [self._shortfall(patterns[k : k + self.batch]) for k in range(0, len(patterns), self.batch)]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
@@ -69,7 +75,9 @@ class Judge:
 
     def _shortfall(self, patterns: Patterns) -> npt.NDArray[Any]:
         if self._rows is None or self.later is None:
-            return self.goal.shortfall(self.front.scores(self.turned(patterns) ^ self.front.active[self.front.fragile]))
+            return self.goal.shortfall(
+                self.front.scores(self.turned(patterns) ^ self.front.active[self.front.fragile])
+            )
         rows, shift = self._rows, self.later[2]
         words = patterns if rows.inputs is None else rows.words(self.turned(patterns))
         counts = rows.network.match_counts(words, threads=1)
@@ -83,19 +91,27 @@ class Judge:
 
     @cached_property
     def later(self) -> tuple[list[Ints], list[Ints], Ints] | None:
-        """Weights and tau of the later layers over patterns, the head last, and what to add to its match counts.
+        """Weights and tau of the later layers over patterns, the head last,
+        and what to add to its match counts.
 
         None where a layer that is not dense would be too large as a dense one.
         """
         network = self.front.neighbourhood.network
-        sizes = [layer.outputs * layer.inputs for layer in network.layers[1:] if not isinstance(layer, DenseLayer)]
+        sizes = [
+            layer.outputs * layer.inputs for layer in network.layers[1:] if not isinstance(layer, DenseLayer)
+        ]
         if sum(sizes) > _UNROLLED or not len(self.front.fragile):
             return None
         layers = [dense_of(layer) for layer in network.layers[1:]]
         none = np.zeros(network.head.outputs, np.int64)
-        weights, taus = [*(layer.weights for layer in layers), network.head.weights], [*(layer.tau for layer in layers), none]
+        weights, taus = (
+            [*(layer.weights for layer in layers), network.head.weights],
+            [*(layer.tau for layer in layers), none],
+        )
         active, fragile = self.front.active, self.front.fragile
-        held = np.where(active, np.maximum(weights[0], 0), np.maximum(-weights[0], 0))  # literals that hold at the sample
+        held = np.where(
+            active, np.maximum(weights[0], 0), np.maximum(-weights[0], 0)
+        )  # literals that hold at the sample
         held[:, fragile] = 0
         weights[0] = np.where(active, -weights[0], weights[0])[:, fragile]
         if not layers:
@@ -121,4 +137,11 @@ class Judge:
         rows, classes = np.nonzero(factors)
         cases = np.cumsum([0, *map(len, self.goal.members)])
         members = np.array([number for case in self.goal.members for number in case], np.int64)
-        return ends.astype(np.int64), classes.astype(np.int64), factors[rows, classes], self.goal.least, cases.astype(np.int64), members
+        return (
+            ends.astype(np.int64),
+            classes.astype(np.int64),
+            factors[rows, classes],
+            self.goal.least,
+            cases.astype(np.int64),
+            members,
+        )

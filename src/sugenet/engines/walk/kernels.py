@@ -1,10 +1,12 @@
-"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill (DESIGN section 4).
+"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill
+(DESIGN section 4).
 
-A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold how far each neuron is past its
-turn, so that adding a move and comparing with zero gives 64 bits of pattern in a few instructions. Patterns repeat a great deal: a small
-memory of recent ones drops most repeats without a branch, the rest go into *parts* by their hash, and each part has a table of its own
-that stays in the cache. What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this*
-file changes.
+A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold
+how far each neuron is past its turn, so that adding a move and comparing with zero gives 64 bits of pattern
+in a few instructions. Patterns repeat a great deal: a small memory of recent ones drops most repeats without
+a branch, the rest go into *parts* by their hash, and each part has a table of its own that stays in the
+cache. What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed
+when *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -42,7 +44,13 @@ __all__ = [
 CHUNK = 256  # sets between two looks at whether there is room
 RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
 AHEAD = 16  # patterns between asking for a place of a table and looking at it
-DEPTH, LEAF, SETS, WALKER, HEAD = 0, 1, 2, 3, 4  # a walk's state: moves chosen, next last move, sets walked, its number; then the moves
+DEPTH, LEAF, SETS, WALKER, HEAD = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # a walk's state: moves chosen, next last move, sets walked, its number; then the moves
 _FOUND, _DONE = -2, -1
 
 
@@ -65,7 +73,8 @@ def _folded(keys, row):
 
 @njit(nogil=True, cache=True)
 def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
-    """Patterns of the sets that add one of the rows first..end-1, without most repeats; how many, and how many sets.
+    """Patterns of the sets that add one of the rows first..end-1, without most repeats; how many,
+    and how many sets.
 
     Both steps go without a branch that depends on a pattern: such a one costs more than all the rest.
     """
@@ -122,13 +131,32 @@ def _is_wanted(acc, depth, rows, k, want):
 
 
 @njit(nogil=True, cache=True)
-def walk_sets(state, quota, want, rows, start, weight, after, lightest, heaviest, low, budget, walkers, recent, found, counts):
-    """Walk sets of moves of different features whose weights sum to more than `low` and at most `budget`, from `state` on.
+def walk_sets(
+    state,
+    quota,
+    want,
+    rows,
+    start,
+    weight,
+    after,
+    lightest,
+    heaviest,
+    low,
+    budget,
+    walkers,
+    recent,
+    found,
+    counts,
+):
+    """Walk sets of moves of different features whose weights sum to more than `low` and at most
+    `budget`, from `state` on.
 
-    A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before those that it begins; walk number
-    w has those whose first move is w modulo `walkers`. ``after[k]`` is the first move of the next feature, ``lightest[k]`` and
-    ``heaviest[k]`` bound the weights from move k on. Stops after about `quota` sets or when a part is full, True when all are walked. With
-    a pattern to `want`, stops at the first set that has it: the prefix is in the state, the last move in its `LEAF`, and `DEPTH` is -2.
+    A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before
+    those that it begins; walk number w has those whose first move is w modulo `walkers`. ``after[k]`` is the
+    first move of the next feature, ``lightest[k]`` and ``heaviest[k]`` bound the weights from move k on.
+    Stops after about `quota` sets or when a part is full, True when all are walked. With a pattern to `want`,
+    stops at the first set that has it: the prefix is in the state, the last move in its `LEAF`,
+    and `DEPTH` is -2.
     """
     count, lanes = rows.shape
     most = state.shape[0] - HEAD
@@ -196,13 +224,17 @@ def walk_sets(state, quota, want, rows, start, weight, after, lightest, heaviest
 
 
 @njit(nogil=True, cache=True)
-def walk_choices(state, quota, want, options, first, block, least, most, sizes, split, walkers, recent, found, counts):
+def walk_choices(
+    state, quota, want, options, first, block, least, most, sizes, split, walkers, recent, found, counts
+):
     """Walk all combinations of one option a feature, from `state` on.
 
-    Rows first[f]..first[f+1]-1 of `options` are those of feature f; the rows of `block` are all combinations of the features behind them.
-    ``least[d]`` and ``most[d]`` bound what features d and later add; where both give one pattern, so do all ``sizes[d]`` combinations,
-    and one of them stands for all. Walk number w has the combinations of the first `split` features whose number is w modulo `walkers`.
-    Otherwise as `walk_sets`; behind the head of the state are the options chosen, and at the end of `options` the lanes at the sample.
+    Rows first[f]..first[f+1]-1 of `options` are those of feature f; the rows of `block` are all combinations
+    of the features behind them. ``least[d]`` and ``most[d]`` bound what features d and later add; where both
+    give one pattern, so do all ``sizes[d]`` combinations, and one of them stands for all. Walk number w has
+    the combinations of the first `split` features whose number is w modulo `walkers`. Otherwise as
+    `walk_sets`; behind the head of the state are the options chosen,
+    and at the end of `options` the lanes at the sample.
     """
     features, lanes = first.shape[0] - 1, block.shape[1]
     words, room = found.shape[2], found.shape[1]
@@ -310,9 +342,11 @@ def _settle_words(own, keys, count, zero, fresh):
 
 @njit(nogil=True, cache=True)
 def settle(part, stop, table, sizes, zero, found, counts, fresh):
-    """Take what the walks found for the parts from `part` on into their tables, as long as `fresh` has room for what is new.
+    """Take what the walks found for the parts from `part` on into their tables,
+    as long as `fresh` has room for what is new.
 
-    A place of 0 is empty; the pattern 0 itself is marked in `zero`. Returns the next part and the number of new patterns.
+    A place of 0 is empty; the pattern 0 itself is marked in `zero`.
+    Returns the next part and the number of new patterns.
     """
     words, mask = table.shape[2], nb.uint64(table.shape[1] - 1)
     n = 0
@@ -382,7 +416,9 @@ def _splitmix(value):
 
 @njit(nogil=True, cache=True)
 def digest(part, stop, table, numbers):
-    """Sum over the patterns of some parts of splitmix64 of the XOR over their neurons j (`numbers`, from 0) of splitmix64(j + 1)."""
+    """Sum over the patterns of some parts of splitmix64 of the XOR over their neurons j (`numbers`, from 0)
+    of splitmix64(j + 1).
+    """
     octets = np.zeros((8 * table.shape[2], 256), np.uint64)  # what each byte of a pattern adds to the XOR
     for bit in range(numbers.shape[0]):
         value = _splitmix(nb.uint64(numbers[bit] + 1))
@@ -407,8 +443,8 @@ def digest(part, stop, table, numbers):
 def shortfalls(counts, shift, votes, out):
     """What the nearest case of a goal misses at its worst inequality, for each row of match counts.
 
-    Inequality q sums ``factors[i]`` times the match count of ``classes[i]`` for i in starts[q]..starts[q+1]-1; case c needs those numbered
-    ``members[cases[c]:cases[c+1]]``.
+    Inequality q sums ``factors[i]`` times the match count of ``classes[i]`` for i in
+    starts[q]..starts[q+1]-1; case c needs those numbered ``members[cases[c]:cases[c+1]]``.
     """
     starts, classes, factors, least, cases, members = votes
     block = 512
@@ -431,7 +467,11 @@ def shortfalls(counts, shift, votes, out):
             worst[:] = 0
             for m in range(cases[c], cases[c + 1]):
                 for row in range(size):
-                    worst[row] = missing[members[m], row] if m == cases[c] else max(worst[row], missing[members[m], row])
+                    worst[row] = (
+                        missing[members[m], row]
+                        if m == cases[c]
+                        else max(worst[row], missing[members[m], row])
+                    )
             for row in range(size):
                 best[row] = worst[row] if c == 0 else min(best[row], worst[row])
 
@@ -452,6 +492,8 @@ class _Telling(event.Listener):
 
 
 def prepare(notify: Callable[[str], None] | None, run: Callable[[], object]) -> None:
-    """Load or compile the kernels by running something small; `notify` is told first where something has to be compiled."""
+    """Load or compile the kernels by running something small; `notify` is told first where something
+    has to be compiled.
+    """
     with event.install_listener("numba:compile", _Telling(notify)):
         run()

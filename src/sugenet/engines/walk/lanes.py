@@ -1,7 +1,8 @@
-"""What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier for hashes (DESIGN section 4).
+"""What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier
+for hashes (DESIGN section 4).
 
-Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew that of the walks: touch
-`flip_kernels.py` and `count_kernels.py` too.
+Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
+that of the walks: touch `flip_kernels.py` and `count_kernels.py` too.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -47,7 +48,9 @@ def fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
     def emit(context, b, signature, arguments):
         data = context.make_array(signature.args[0])(context, b, arguments[0]).data
         kinds = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
-        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8")
+        function = cgutils.get_or_insert_function(
+            b.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0i8"
+        )
         where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
         b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))])
         return context.get_dummy_value()

@@ -1,6 +1,7 @@
 """All violations of small cost in which no change can be left out, listed by going through all sets of moves.
 
-Sets grow one move at a time, in arrays; a set that is a violation is not grown further, since every larger one could leave a change out.
+Sets grow one move at a time, in arrays; a set that is a violation is not grown further, since every larger
+one could leave a change out.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ MOST_SETS = 3e7
 _CHUNK = 1 << 16
 
 
-def needed_changes(problem: Problem, budget: int, stop: Callable[[], bool] = lambda: False) -> list[tuple[Move, ...]] | None:
-    """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when there are too many sets.
+def needed_changes(
+    problem: Problem, budget: int, stop: Callable[[], bool] = lambda: False
+) -> list[tuple[Move, ...]] | None:
+    """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when
+    there are too many sets.
 
     Examples
     --------
@@ -89,7 +93,9 @@ def _extended(
         last = np.arange(ends[-1]) - np.repeat(ends - repeats, repeats) + np.repeat(starts[part], repeats)
         used = np.repeat(sums[part], repeats) + weight[last]
         fits = used <= budget
-        rows = np.concatenate([np.repeat(sets[part], repeats, axis=0), last[:, None].astype(np.int32)], axis=1)
+        rows = np.concatenate(
+            [np.repeat(sets[part], repeats, axis=0), last[:, None].astype(np.int32)], axis=1
+        )
         yield rows[fits], used[fits]
 
 
@@ -105,5 +111,9 @@ def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.
     words[:, : octets.shape[1]] = octets
     keys = words.view(np.uint64)
     patterns, back = np.unique(keys[:, 0] if keys.shape[1] == 1 else keys, axis=0, return_inverse=True)
-    bits = np.unpackbits(np.ascontiguousarray(patterns).reshape(len(patterns), -1).view(np.uint8), axis=1, count=len(front.fragile))
+    bits = np.unpackbits(
+        np.ascontiguousarray(patterns).reshape(len(patterns), -1).view(np.uint8),
+        axis=1,
+        count=len(front.fragile),
+    )
     return np.asarray(problem.goal.violates(front.scores(bits.astype(bool)))[back.reshape(-1)])

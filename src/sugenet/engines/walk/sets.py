@@ -1,8 +1,10 @@
-"""Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns (DESIGN section 4).
+"""Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns
+(DESIGN section 4).
 
-Sets with one pattern share one judgement, so the network behind the first layer runs once for each different pattern. Where no two
-features fit into the budget together, `singles` does it without a table of what every move does to every neuron. A level that is
-walked through without a violation is proved; a violation is of least cost when all levels below have been.
+Sets with one pattern share one judgement, so the network behind the first layer runs once for each different
+pattern. Where no two features fit into the budget together, `singles` does it without a table of what every
+move does to every neuron. A level that is walked through without a violation is proved; a violation is of
+least cost when all levels below have been.
 """
 
 from __future__ import annotations
@@ -43,23 +45,31 @@ class FlipLevel:
     patterns: int
     """Different sets of first-layer neurons that they turn."""
     digest: str
-    """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of splitmix64(j + 1) over the neurons j,
-    counted from 0, that are turned. Empty when there is a violation."""
+    """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of
+    splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation.
+    """
     violation: tuple[Move, ...] | None
     """A set of moves of this level that reaches the goal, or None: then none of this level does."""
 
 
 def flip_level(
-    problem: Problem, floor: int, budget: int, *, threads: int | None = None, stop: Callable[[], bool] = lambda: False
+    problem: Problem,
+    floor: int,
+    budget: int,
+    *,
+    threads: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> FlipLevel | None:
-    """Walk all sets of moves whose weights sum to more than `floor` and at most `budget`, until one reaches the goal.
+    """Walk all sets of moves whose weights sum to more than `floor` and at most `budget`,
+    until one reaches the goal.
 
     Parameters
     ----------
     problem
         What is asked; the budget of its neighbourhood must allow `budget`.
     floor, budget
-        The level, in units of the neighbourhood. A floor of 0 takes in everything up to the budget, no move at all included.
+        The level, in units of the neighbourhood. A floor of 0 takes in everything up to the budget,
+        no move at all included.
     threads
         How many threads may work at once; one per core when not given. The answer does not depend on it.
     stop
@@ -68,20 +78,32 @@ def flip_level(
     from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_sets
 
     near = problem.near
-    assert near.budget is None or budget <= near.budget, "other moves could be needed, and other neurons fragile"
+    assert near.budget is None or budget <= near.budget, (
+        "other moves could be needed, and other neurons fragile"
+    )
     if sum(near.columns.weights.tolist()) >= _HEAVY:
-        raise TooLargeError("the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits.")
+        raise TooLargeError(
+            "the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits."
+        )
     if features_that_fit(replace(near, budget=budget)) <= 1:
         if floor == 0 and problem.replays(()):
             return FlipLevel(floor, budget, 1, 1, "", ())
-        found = walk_singles(problem, floor if floor > 0 else -1, budget, empty=floor == 0, threads=threads, stop=stop)
-        return None if found is None else FlipLevel(floor, budget, found.sets, found.patterns, found.digest, found.violation)
+        found = walk_singles(
+            problem, floor if floor > 0 else -1, budget, empty=floor == 0, threads=threads, stop=stop
+        )
+        return (
+            None
+            if found is None
+            else FlipLevel(floor, budget, found.sets, found.patterns, found.digest, found.violation)
+        )
     judge = Judge(problem.front, problem.goal)
     if floor == 0 and judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return FlipLevel(floor, budget, 1, 1, "", ())
     start, rows = lanes_for(problem.front)
     quick = judge.later is not None or len(rows) <= judge.batch  # it is only for a good order
-    order = _order(near, judge.shortfall(judge.pack(start + rows >= 0)) if quick else np.zeros(len(rows), np.int64))
+    order = _order(
+        near, judge.shortfall(judge.pack(start + rows >= 0)) if quick else np.zeros(len(rows), np.int64)
+    )
     weight = np.array([near.moves[k].weight for k in order], np.int64)
     runs = np.cumsum(np.diff([near.moves[k].feature for k in order], prepend=-1) != 0)
     after = np.searchsorted(runs, runs, side="right")
@@ -109,11 +131,16 @@ def flip_level(
 
 
 def _order(near: Neighbourhood, short: Any) -> list[int]:
-    """Numbers of the moves, feature by feature: light features first, among equals those with a move that misses least of the goal."""
+    """Numbers of the moves, feature by feature: light features first, among equals those with a move that
+    misses least of the goal.
+    """
     best: dict[int, tuple[int, Any]] = {}
     for move, missing in zip(near.moves, short.tolist(), strict=True):
         best[move.feature] = min(best.get(move.feature, (move.weight, missing)), (move.weight, missing))
-    return sorted(range(len(near.moves)), key=lambda k: (best[near.moves[k].feature], near.moves[k].feature, near.moves[k].weight))
+    return sorted(
+        range(len(near.moves)),
+        key=lambda k: (best[near.moves[k].feature], near.moves[k].feature, near.moves[k].weight),
+    )
 
 
 def _sizes(near: Neighbourhood, budget: int) -> tuple[int, int]:
@@ -133,4 +160,11 @@ def prepare_flips(notify: Callable[[str], None] | None = None) -> None:
 
     network = Network.of_bits([DenseLayer([[1, 1]], [2])], Head([[1], [-1]]))
     problem = Problem(L0(2).around(network, [1, -1]), Goal(()))
-    prepare(notify, lambda: (flip_level(problem, 0, 2), exhaust(problem), search(problem.front, problem.goal, restarts=1)))
+    prepare(
+        notify,
+        lambda: (
+            flip_level(problem, 0, 2),
+            exhaust(problem),
+            search(problem.front, problem.goal, restarts=1),
+        ),
+    )

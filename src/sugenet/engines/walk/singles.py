@@ -1,7 +1,9 @@
-"""Single moves: where no two features can move together, every input of the neighbourhood is put to the network itself.
+"""Single moves: where no two features can move together, every input of the neighbourhood is put to
+the network itself.
 
-The first layer is looked at feature by feature, so that a convolution is never unrolled; moves that turn the same neurons share one
-judgement, by packed inference in blocks. A ball of radius 1 over a whole image is settled so.
+The first layer is looked at feature by feature, so that a convolution is never unrolled; moves that turn the
+same neurons share one judgement, by packed inference in blocks.
+A ball of radius 1 over a whole image is settled so.
 """
 
 from __future__ import annotations
@@ -35,9 +37,16 @@ class Singles:
 
 
 def walk_singles(
-    problem: Problem, low: int, high: int, *, empty: bool, threads: int | None = None, stop: Callable[[], bool] = lambda: False
+    problem: Problem,
+    low: int,
+    high: int,
+    *,
+    empty: bool,
+    threads: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Singles | None:
-    """Go through all moves that weigh more than `low` and at most `high`, until one reaches the goal; None when stopped.
+    """Go through all moves that weigh more than `low` and at most `high`, until one reaches the goal;
+    None when stopped.
 
     With `empty`, no move at all is one of the sets; that it does not reach the goal is known.
     """
@@ -62,7 +71,9 @@ def walk_singles(
 
 
 def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Iterator[Move]:
-    """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they turn; until stopped."""
+    """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they
+    turn; until stopped.
+    """
     near, active = problem.near, problem.front.margins >= 0
     packed = near.network.packed("auto")
     block = rows_at_once(near)
@@ -141,7 +152,9 @@ class _Walk:
 
 
 def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:
-    """What the first layer reads after each of some moves, one row each; from the sample, or from what it reads after others."""
+    """What the first layer reads after each of some moves, one row each; from the sample, or from what it
+    reads after others.
+    """
     rows = np.repeat(near.inputs if start is None else start, len(moves), axis=0)
     encoder, columns = near.network.encoder, near.columns
     features, states = columns.features[list(moves)], columns.states[list(moves)]

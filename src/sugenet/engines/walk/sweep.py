@@ -1,7 +1,9 @@
-"""Walks shared between threads, and the store of all patterns that they find; each pattern is judged once, when it is new.
+"""Walks shared between threads, and the store of all patterns that they find;
+each pattern is judged once, when it is new.
 
-Work goes in rounds. First every walk goes on for a while and puts what it finds into parts by hash; then every part takes what is new
-into its table and has it judged. Neither step needs a lock, and what is found does not depend on the number of threads.
+Work goes in rounds. First every walk goes on for a while and puts what it finds into parts by hash; then
+every part takes what is new into its table and has it judged. Neither step needs a lock, and what is found
+does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _TABLES = 1 << 31  # bytes of all tables
 _FULL = (1 << 64) - 1
 
 Walk: TypeAlias = Callable[..., bool]
-"""From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on; True when at the end."""
+"""From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on;
+True when at the end.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ class Swept:
 
 
 def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The lanes at the sample and of every move, in as few bytes as hold all sums; behind the last, neurons that never turn."""
+    """The lanes at the sample and of every move, in as few bytes as hold all sums; behind the last,
+    neurons that never turn.
+    """
     near = front.neighbourhood
     start, moves = lanes_of(front)
     far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
@@ -61,7 +67,14 @@ def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def sweep(
-    judge: Judge, walk: Walk, states: Ints, sets: int, *, everything: bool, threads: int | None, stop: Callable[[], bool]
+    judge: Judge,
+    walk: Walk,
+    states: Ints,
+    sets: int,
+    *,
+    everything: bool,
+    threads: int | None,
+    stop: Callable[[], bool],
 ) -> Swept | None:
     """Take all walks to their ends, or to the first round with a violation; None when stopped.
 
@@ -84,7 +97,9 @@ def sweep(
 
 
 class _Sweep:
-    def __init__(self, judge: Judge, walk: Walk, states: Ints, sets: int, threads: int | None, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, judge: Judge, walk: Walk, states: Ints, sets: int, threads: int | None, stop: Callable[[], bool]
+    ) -> None:
         from sugenet.engines.walk.kernels import RECENT
 
         self.judge, self.walk, self.states, self.threads, self.stop = judge, walk, states, threads, stop
@@ -151,7 +166,9 @@ class _Sweep:
         room = len(self.table) * size * 8 * self.judge.words
         make_sure(room, "the patterns of a walk", "Use another engine, or ask about a smaller region.")
         if room > _TABLES:
-            raise TooLargeError(f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine.")
+            raise TooLargeError(
+                f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine."
+            )
         from sugenet.engines.walk.kernels import rehash
 
         old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
@@ -177,7 +194,10 @@ class _Sweep:
         """Walk the last round once more to the first set with this pattern."""
         for w in range(len(before)):
             state: Ints = before[w]
-            met = any((self.found[w, p, :n] == pattern).all(axis=1).any() for p, n in enumerate(self.counts[w].tolist()))
+            met = any(
+                (self.found[w, p, :n] == pattern).all(axis=1).any()
+                for p, n in enumerate(self.counts[w].tolist())
+            )
             if met:
                 self.walk(state, 0, pattern, self.recent[w], self.found[w], self.counts[w])
                 return state
@@ -190,6 +210,11 @@ class _Sweep:
         sums = [0xE220A8397B1DCDAF * zero]  # splitmix64(0), of the sample's own pattern
         numbers = self.judge.front.fragile.astype(np.int64)
         if state is None:
-            share(lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))), len(self.table), 1, self.threads)
+            share(
+                lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))),
+                len(self.table),
+                1,
+                self.threads,
+            )
         known = f"{sum(sums) & _FULL:016x}" if state is None else ""
         return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + zero, known, state)

@@ -40,7 +40,10 @@ def mapped(bits: BitSignal, op: Affine | Clip | Sign) -> BitSignal:
         if isinstance(op, Sign)
         else [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
     )
-    low, high = (np.array([values[place // per](value) for place, value in enumerate(row)], dtype=object) for row in (bits.low, bits.high))
+    low, high = (
+        np.array([values[place // per](value) for place, value in enumerate(row)], dtype=object)
+        for row in (bits.low, bits.high)
+    )
     return replace(bits, low=low, high=high, pad=padding_past(bits.pad, op))
 
 
@@ -56,7 +59,9 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign) -> P
     if pad is None:
         return None
     if isinstance(op, BatchNorm):
-        raise FileError(f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it.")
+        raise FileError(
+            f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it."
+        )
     if isinstance(op, Sign):
         at = {1: Fraction(op.high), -1: Fraction(op.low), 0: (Fraction(op.low) + Fraction(op.high)) / 2}
         fill = [at[sign_of(value) or op.zero] for value in pad.fill]
@@ -73,25 +78,37 @@ def values_by_channel(values: npt.NDArray[Any], bits: BitSignal) -> list[set[Any
 def linear_of_bits(bits: BitSignal, op: Linear) -> SumSignal:
     """A linear layer on flat bits."""
     if bits.pad is not None or len(bits.shape) != 1 or op.weights.shape[1] != len(bits.order):
-        raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {bits.shape}. Is a flatten missing?")
+        raise FileError(
+            f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {bits.shape}. Is a "
+            f"flatten missing?"
+        )
     return _dense(op.where, op.weights, bias_of(op), bits)
 
 
 def _dense(where: str, weights: Any, bias: Sequence[Fraction], bits: BitSignal) -> SumSignal:
-    """Weights over bits with any two values: half their difference goes into the weights, their mean into the offset."""
+    """Weights over bits with any two values: half their difference goes into the weights,
+    their mean into the offset.
+    """
     half, middle = (bits.high - bits.low) / 2, (bits.high + bits.low) / 2
     pulls: Any
     if len({abs(h) for h in half.tolist()}) == 1:  # whole numbers all the way: one size, signs may differ
         signed, unit = in_units(weights, where)
         means = middle.tolist()
-        sums = [(mean, signed[:, [m == mean for m in means]].sum(axis=1)) for mean in set(means) - {Fraction(0)}]
-        pulls = [u * sum((mean * int(total[k]) for mean, total in sums), Fraction(0)) for k, u in enumerate(unit)]
+        sums = [
+            (mean, signed[:, [m == mean for m in means]].sum(axis=1)) for mean in set(means) - {Fraction(0)}
+        ]
+        pulls = [
+            u * sum((mean * int(total[k]) for mean, total in sums), Fraction(0)) for k, u in enumerate(unit)
+        ]
         signed = signed * np.array([sign_of(h) for h in half.tolist()])
         unit = [u * abs(half[0]) for u in unit]
     else:
         exact = exact_weights(weights, where)
         signed, unit = in_units(exact * half, where)
-        pulls = [sum((w * m for w, m in zip(row, middle.tolist(), strict=True)), Fraction(0)) for row in exact.tolist()]
+        pulls = [
+            sum((w * m for w, m in zip(row, middle.tolist(), strict=True)), Fraction(0))
+            for row in exact.tolist()
+        ]
     offset = [b + pull for b, pull in zip(bias, pulls, strict=True)]
     rows = np.zeros((len(signed), len(bits.order)), np.int64)
     rows[:, bits.order] = signed
@@ -104,8 +121,12 @@ def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
     return np.asarray((np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in))
 
 
-def pad_pulls(op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]) -> npt.NDArray[Any]:
-    """What taps on padding add, in units of the weights: one row an output, one column a kind of position (True: a tap inside)."""
+def pad_pulls(
+    op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]
+) -> npt.NDArray[Any]:
+    """What taps on padding add, in units of the weights: one row an output, one column a kind of position
+    (True: a tap inside).
+    """
     outs, per_in = weights.shape[:2]
     if not any(fill):
         return np.full((outs, len(kinds)), Fraction(0), dtype=object)
@@ -134,7 +155,9 @@ def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
         signed = plain * np.array([sign_of(h) for h in half.tolist()])[channel_of][:, :, None, None]
         unit = [u * abs(half[0]) for u in worth]
     else:
-        scaled = np.array([plain[o] * worth[o] * half[channel_of[o]][:, None, None] for o in range(outs)], dtype=object)
+        scaled = np.array(
+            [plain[o] * worth[o] * half[channel_of[o]][:, None, None] for o in range(outs)], dtype=object
+        )
         signed, unit = in_units(scaled, op.where)
     kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
     taps = plain.reshape(outs, per_in, -1)
@@ -143,14 +166,18 @@ def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
     for number, kind in enumerate(kinds):
         there = taps[:, :, kind].sum(axis=2)
         for o, bias in enumerate(bias_of(op)):
-            pull = sum((middle[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0))
+            pull = sum(
+                (middle[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0)
+            )
             constants[o, number] = bias + worth[o] * (pull + outer[o, number])
     offset = constants[:, kind_of.reshape(-1)].reshape(-1)
     return SumSignal(op.where, signed, unit, offset, (outs, *window.positions), window, op.groups)
 
 
 def averaged_bits(bits: BitSignal, op: AveragePool) -> SumSignal:
-    """Average pooling of bits: a depthwise convolution with equal weights, unrolled where windows differ in how many values they count."""
+    """Average pooling of bits: a depthwise convolution with equal weights, unrolled where windows differ in
+    how many values they count.
+    """
     if len(bits.shape) != 3:
         raise FileError(f"{op.where}: average pooling of flat values.")
     channels, height, width = bits.shape
@@ -158,7 +185,9 @@ def averaged_bits(bits: BitSignal, op: AveragePool) -> SumSignal:
     window, counts = averaged_window((channels, height + top + bottom, width + left + right), op)
     regular = len(set(counts)) == 1
     ones = np.full((channels, 1, *window.kernel), Fraction(1, counts[0] if regular else 1), dtype=object)
-    sums = convolution_of_bits(bits, Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels))
+    sums = convolution_of_bits(
+        bits, Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels)
+    )
     if not regular:
         dense = unrolled(sums)
         divisors = counts * channels

@@ -1,4 +1,7 @@
-"""What raw samples of an imported network may be: whole numbers, real numbers, or bits. The file does not say; the user does."""
+"""What raw samples of an imported network may be: whole numbers, real numbers, or bits.
+
+The file does not say; the user does.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ __all__ = ["BitInputs", "Inputs", "Integers", "Reals"]
 
 @dataclass(frozen=True)
 class Integers:
-    """Whole numbers ``low..high``, of which x enters the network as ``start + step * x``: uint8 pixels divided by 255 have step 1/255.
+    """Whole numbers ``low..high``, of which x enters the network as ``start + step * x``: uint8 pixels
+    divided by 255 have step 1/255.
 
     Examples
     --------
@@ -35,7 +39,8 @@ class Integers:
             raise FileError(f"Integers({self.low}, {self.high}): give whole numbers, the least first.")
         if self.high - self.low > 1 << 16:
             raise FileError(
-                f"Integers({self.low}, {self.high}) has more than 65,536 steps. Use Reals for inputs that are binarized at once."
+                f"Integers({self.low}, {self.high}) has more than 65,536 steps. Use Reals for inputs that "
+                f"are binarized at once."
             )
         if not self.step:
             raise FileError("Integers with step 0 have all the same value.")
@@ -48,7 +53,9 @@ class Integers:
 
 @dataclass(frozen=True)
 class Reals:
-    """Floats between two bounds; for networks that binarize their input at once, each input at a threshold."""
+    """Floats between two bounds; for networks that binarize their input at once,
+    each input at a threshold.
+    """
 
     low: float = -inf
     high: float = inf
@@ -60,7 +67,10 @@ class Reals:
 
 @dataclass(frozen=True)
 class BitInputs:
-    """Bits that enter the network as `low` and `high`: -1 and +1 unless said. Raw samples may be written with 0 or -1 for off."""
+    """Bits that enter the network as `low` and `high`: -1 and +1 unless said.
+
+    Raw samples may be written with 0 or -1 for off.
+    """
 
     low: Any = -1
     high: Any = 1

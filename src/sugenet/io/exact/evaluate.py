@@ -1,4 +1,6 @@
-"""A chain of operations computed in float64, as its file's authors would: what readers are checked against, and no part of any proof."""
+"""A chain of operations computed in float64, as its file's authors would: what readers are checked against,
+and no part of any proof.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Op,
+    Pad,
+    Sign,
+)
 
 __all__ = ["apply", "evaluate"]
 
@@ -54,7 +69,9 @@ def apply(op: Op, x: _Array) -> _Array:
             middle = {1: op.high, -1: op.low, 0: (op.low + op.high) / 2}[op.zero]
             return np.where(x > 0, op.high, np.where(x < 0, op.low, middle))
         case MaxPool():
-            return np.asarray(_windows(_padded(x, op.pads, -np.inf), op.kernel, op.stride, op.dilation).max(axis=(4, 5)))
+            return np.asarray(
+                _windows(_padded(x, op.pads, -np.inf), op.kernel, op.stride, op.dilation).max(axis=(4, 5))
+            )
         case AveragePool():
             return _averaged(op, x)
         case Pad():
@@ -83,7 +100,9 @@ def _padded(x: _Array, pads: tuple[int, int, int, int], value: float) -> _Array:
     return np.pad(x, around, constant_values=value)
 
 
-def _windows(x: _Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> _Array:
+def _windows(
+    x: _Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)
+) -> _Array:
     """Shape (samples, channels, out height, out width, kernel height, kernel width)."""
     spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(2, 3))
@@ -95,7 +114,11 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     windows = _windows(_padded(x, op.pads, 0.0), (weights.shape[2], weights.shape[3]), op.stride, op.dilation)
     into, out = x.shape[1] // op.groups, len(weights) // op.groups
     parts = [
-        np.tensordot(windows[:, g * into : (g + 1) * into], weights[g * out : (g + 1) * out], axes=((1, 4, 5), (1, 2, 3)))
+        np.tensordot(
+            windows[:, g * into : (g + 1) * into],
+            weights[g * out : (g + 1) * out],
+            axes=((1, 4, 5), (1, 2, 3)),
+        )
         for g in range(op.groups)
     ]
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
@@ -106,6 +129,10 @@ def _averaged(op: AveragePool, x: _Array) -> _Array:
         return np.asarray(x.mean(axis=(2, 3), keepdims=True))
     sums = _windows(_padded(x, op.pads, 0.0), op.kernel, op.stride).sum(axis=(4, 5))
     top, left, bottom, right = op.pads
-    inside = _padded(np.ones_like(x[:1, :1]), (top, left, bottom - op.beyond[0], right - op.beyond[1]), float(op.count_pads))
+    inside = _padded(
+        np.ones_like(x[:1, :1]),
+        (top, left, bottom - op.beyond[0], right - op.beyond[1]),
+        float(op.count_pads),
+    )
     inside = _padded(inside, (0, 0, *op.beyond), 0.0)
     return np.asarray(sums / _windows(inside, op.kernel, op.stride).sum(axis=(4, 5)))

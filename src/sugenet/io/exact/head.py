@@ -1,4 +1,6 @@
-"""Class scores: exact where they are rational; where a batch norm has square roots, rounded only after proof that no decision changes."""
+"""Class scores: exact where they are rational; where a batch norm has square roots, rounded only after proof
+that no decision changes.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,37 @@ _PAIRS = 1 << 22
 
 
 def head_of(
-    weights: Ints, units: Sequence[Fraction], offsets: Sequence[Fraction], lines: Sequence[Pipeline], where: str
+    weights: Ints,
+    units: Sequence[Fraction],
+    offsets: Sequence[Fraction],
+    lines: Sequence[Pipeline],
+    where: str,
 ) -> tuple[Head, str | None]:
-    """The head whose score of class k is ``lines[k](units[k] * s + offsets[k])``, and a remark where scores had to be rounded."""
+    """The head whose score of class k is ``lines[k](units[k] * s + offsets[k])``, and a remark where scores
+    had to be rounded.
+    """
     if not all(line.is_affine for line in lines):
-        raise FileError(f"{where}: class scores are clipped, so classes can tie that the network keeps apart.")
+        raise FileError(
+            f"{where}: class scores are clipped, so classes can tie that the network keeps apart."
+        )
     rational = [line.line() for line in lines]
     if all(pair is not None for pair in rational):
         pairs = [pair for pair in rational if pair is not None]
-        return _signed(weights, [(a * u, a * o + b) for (a, b), u, o in zip(pairs, units, offsets, strict=True)]), None
+        return _signed(
+            weights, [(a * u, a * o + b) for (a, b), u, o in zip(pairs, units, offsets, strict=True)]
+        ), None
     near = [_near(line) for line in lines]
     scores = [(a * u, a * o + b) for (a, b), u, o in zip(near, units, offsets, strict=True)]
     head = _signed(weights, scores)
     if len(set(lines)) > 1:
         _prove_order(weights, units, offsets, lines, scores, where)
-    return head, "scores are rounded to about 16 digits (a batch norm has a square root); the order of classes is proved unchanged"
+    return (
+        head,
+        (
+            "scores are rounded to about 16 digits (a batch norm has a square root); the order of classes is "
+            "proved unchanged"
+        ),
+    )
 
 
 def _signed(weights: Ints, scores: Sequence[tuple[Fraction, Fraction]]) -> Head:
@@ -51,7 +69,9 @@ def _near(line: Pipeline) -> tuple[Fraction, Fraction]:
 
 def _decimal(value: Surd) -> Fraction:
     """A surd to 60 digits."""
-    root = Fraction(isqrt(value.v.numerator * value.v.denominator * _DIGITS**2), value.v.denominator * _DIGITS)
+    root = Fraction(
+        isqrt(value.v.numerator * value.v.denominator * _DIGITS**2), value.v.denominator * _DIGITS
+    )
     total = value.p + value.q * root
     return total / root if value.divided else total
 
@@ -64,12 +84,16 @@ def _prove_order(
     scores: Sequence[tuple[Fraction, Fraction]],
     where: str,
 ) -> None:
-    """Every two scores of different classes, over all sums that can occur, compare the same before and after rounding."""
+    """Every two scores of different classes, over all sums that can occur,
+    compare the same before and after rounding.
+    """
     values = []
     for k, row in enumerate(weights):
         size = int(np.abs(row).sum())
         if size * len(weights) > _PAIRS:
-            raise FileError(f"{where}: too many possible scores to prove that rounding them changes no decision.")
+            raise FileError(
+                f"{where}: too many possible scores to prove that rounding them changes no decision."
+            )
         for s in range(-size, size + 1, 2):
             values.append((_decimal(lines[k](units[k] * s + offsets[k])), scores[k][0] * s + scores[k][1], k))
     values.sort()
@@ -78,7 +102,8 @@ def _prove_order(
         for other, most in largest.items():
             if other != k and most >= rounded:
                 raise FileError(
-                    f"{where}: classes {other} and {k} can have scores so close (about {float(exact):.17g}) that rounding their batch "
-                    "norm could swap them. Fold the batch norm of the scores in exact numbers first."
+                    f"{where}: classes {other} and {k} can have scores so close (about {float(exact):.17g}) "
+                    "that rounding their batch norm could swap them. Fold the batch norm of the scores in "
+                    "exact numbers first."
                 )
         largest[k] = max(rounded, largest.get(k, rounded))

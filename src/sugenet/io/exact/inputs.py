@@ -24,13 +24,18 @@ _MOST = 1.7976931348623157e308
 def cut_inputs(
     lines: Sequence[Pipeline], domain: Integers | Reals, zero: Literal[1, -1, 0]
 ) -> tuple[Encoder, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Encoder with one threshold a feature; where the sign rises with the feature; where exactly zero can occur."""
+    """Encoder with one threshold a feature; where the sign rises with the feature;
+    where exactly zero can occur.
+    """
     known: dict[Pipeline, tuple[float, bool, bool]] = {}
     for feature, line in enumerate(lines):
         if line not in known:
             known[line] = _cut(line, domain)
         if known[line][2] and zero == 0:
-            raise FileError(f"input {feature} can be exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.")
+            raise FileError(
+                f"input {feature} can be exactly zero, where sign is 0 and not -1 or +1. "
+                f"Declare zero=1 or zero=-1."
+            )
     picked = [known[line] if zero != -1 else _cut(line, domain, strict=True) for line in lines]
     ends = {"low": float(domain.low), "high": float(domain.high), "whole": isinstance(domain, Integers)}
     encoder = Encoder([threshold(cut, **ends) for cut, _, _ in picked])  # type: ignore[arg-type]
@@ -43,11 +48,17 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
     def sign(x: Fraction) -> int:
         return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
 
-    direction = line.direction() * ((domain.step > 0) - (domain.step < 0) if isinstance(domain, Integers) else 1)
+    direction = line.direction() * (
+        (domain.step > 0) - (domain.step < 0) if isinstance(domain, Integers) else 1
+    )
     rises = direction >= 0
     least = 1 if strict else 0
 
-    def on(x: Fraction) -> bool:  # whether the bit that goes on with x is on: the sign's own bit, or its opposite where it falls
+    def on(
+        x: Fraction,
+    ) -> (
+        bool
+    ):  # whether the bit that goes on with x is on: the sign's own bit, or its opposite where it falls
         return (sign(x) >= least) == rises
 
     if isinstance(domain, Integers):

@@ -1,7 +1,8 @@
-"""What a trained file says, operation by operation and in the file's own numbers: every reader makes a `Chain`, `lower` makes it exact.
+"""What a trained file says, operation by operation and in the file's own numbers: every reader makes a
+`Chain`, `lower` makes it exact.
 
-Values flow as arrays (samples, channels, height, width) or (samples, features). Channel-last files are turned to channel-first by
-their reader; only `Flatten` remembers in which order the pixels are laid out.
+Values flow as arrays (samples, channels, height, width) or (samples, features). Channel-last files are turned
+to channel-first by their reader; only `Flatten` remembers in which order the pixels are laid out.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Clip:
 
 @dataclass(frozen=True, eq=False)
 class Sign:
-    """Two values: `high` where x > 0, `low` where x < 0, and at 0 as `zero` says (+1: high, -1: low, 0: neither, as torch.sign)."""
+    """Two values: `high` where x > 0, `low` where x < 0, and at 0 as `zero` says (+1: high, -1: low, 0:
+    neither, as torch.sign).
+    """
 
     where: str
     zero: Literal[1, -1, 0] = 1
@@ -122,7 +125,9 @@ class AveragePool:
     count_pads: bool = False
     """Whether padding counts as zeros in the mean."""
     beyond: tuple[int, int] = (0, 0)
-    """How many of the pads at the bottom and right never count: what a ceil mode adds to those that were asked for."""
+    """How many of the pads at the bottom and right never count:
+    what a ceil mode adds to those that were asked for.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +148,17 @@ class Flatten:
 
 
 Picks: TypeAlias = Literal["", "class", "scores", "marks"]
-Op: TypeAlias = Linear | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
+Op: TypeAlias = (
+    Linear | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
     """All operations from the raw input to the class scores.
 
-    Tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k) are left out by the reader and named in
-    `left_out`.
+    Tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k) are left out by the
+    reader and named in `left_out`.
     """
 
     source: str
@@ -163,8 +170,10 @@ class Chain:
     """Whether raw samples come as (height, width, channels)."""
     left_out: tuple[str, ...] = ()
     picks: Picks = ""
-    """What they show instead of a number for each class that compares as the scores do: the class of the largest score first, the largest
-    scores themselves, or a mark at the class; nothing of the kind where it is empty."""
+    """What they show instead of a number for each class that compares as the scores do: the class of the
+    largest score first, the largest scores themselves, or a mark at the class;
+    nothing of the kind where it is empty.
+    """
 
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)

@@ -1,8 +1,10 @@
-"""A network over the inputs of its source in the source's own order, where lowering took images channel by channel.
+"""A network over the inputs of its source in the source's own order,
+where lowering took images channel by channel.
 
-A dense layer has its columns moved. A convolution of images of shape (height, width, channels) is one over images with a single channel
-whose rows hold the channels of each pixel side by side: its kernel is as many times wider, and so is its step. So the order lives in the
-kernel itself, and whatever reads the layer sees inputs numbered as in the file. A pool becomes the convolution that counts its window.
+A dense layer has its columns moved. A convolution of images of shape (height, width, channels) is one over
+images with a single channel whose rows hold the channels of each pixel side by side: its kernel is as many
+times wider, and so is its step. So the order lives in the kernel itself, and whatever reads the layer sees
+inputs numbered as in the file. A pool becomes the convolution that counts its window.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ __all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]
 
 def source_shape(chain: Chain) -> tuple[int, ...]:
     """Shape of one sample as the source has it."""
-    return (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape
+    return (
+        (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape
+    )
 
 
 def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
-    """For each place of a flat image that lies pixel by pixel, its place channel by channel; `shape` is (channels, height, width).
+    """For each place of a flat image that lies pixel by pixel, its place channel by channel; `shape` is
+    (channels, height, width).
 
     Examples
     --------
@@ -36,11 +41,16 @@ def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
     return np.arange(int(np.prod(shape))).reshape(*shape).transpose(1, 2, 0).reshape(-1)
 
 
-def pixel_by_pixel(encoder: Encoder, layers: Iterable[Layer], head: Head, shape: Sequence[int]) -> tuple[Encoder, tuple[Layer, ...], Head]:
+def pixel_by_pixel(
+    encoder: Encoder, layers: Iterable[Layer], head: Head, shape: Sequence[int]
+) -> tuple[Encoder, tuple[Layer, ...], Head]:
     """The same network for images that lie pixel by pixel; `shape` is (channels, height, width)."""
     kept, order = tuple(layers), pixel_order(shape)
     bits = np.array([bit for feature in order.tolist() for bit in encoder.group(feature)], dtype=np.intp)
-    moved = Encoder([encoder.codings[feature] for feature in order.tolist()], [encoder.names[feature] for feature in order.tolist()])
+    moved = Encoder(
+        [encoder.codings[feature] for feature in order.tolist()],
+        [encoder.names[feature] for feature in order.tolist()],
+    )
     if not kept:
         return moved, kept, Head(head.weights[:, bits], head.bias, head.scale)
     first, marks = kept[0], {name: getattr(kept[0], name, None) for name in ("flipped", "ties")}
@@ -58,7 +68,9 @@ def pixel_by_pixel(encoder: Encoder, layers: Iterable[Layer], head: Head, shape:
 
 
 def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer | None = None) -> ConvLayer:
-    """The convolution over one channel that holds all channels of a pixel side by side; a dilated kernel gets zeros between."""
+    """The convolution over one channel that holds all channels of a pixel side by side;
+    a dilated kernel gets zeros between.
+    """
     (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
     outs, per_in, high, wide = weights.shape
     apart = window.dilation[1]
@@ -74,5 +86,9 @@ def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer
         (window.dilation[0], 1),
         (top, left * channels, bottom, right * channels),
     )
-    about: dict[str, Any] = {} if like is None else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
+    about: dict[str, Any] = (
+        {}
+        if like is None
+        else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
+    )
     return ConvLayer(flat, tau.reshape(outs, *window.positions), slide, **about)

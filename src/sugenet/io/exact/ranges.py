@@ -1,7 +1,8 @@
 """Signs of values that were clipped at zero: ReLU and then sign has the values 0 and 1, not -1, 0 and +1.
 
-Where a sign is neither at zero, a chain can be exact only if zero cannot occur. Behind a clip at zero it occurs all the time, and is
-then simply the lower (or upper) of two values; no rule for sign(0) that a user could declare would say that.
+Where a sign is neither at zero, a chain can be exact only if zero cannot occur. Behind a clip at zero it
+occurs all the time, and is then simply the lower (or upper) of two values; no rule for sign(0) that a user
+could declare would say that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _Ends: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def sharpened(chain: Chain) -> Chain:
-    """The chain with every sign that is neither at zero, but never sees one side of it, as a sign with two values.
+    """The chain with every sign that is neither at zero, but never sees one side of it,
+    as a sign with two values.
 
     Raises
     ------
@@ -43,7 +45,10 @@ def sharpened(chain: Chain) -> Chain:
         now = op
         if isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
-            ends = _single(min(now.low, now.high)), _single(max(now.low, now.high))  # a sign may turn its input around
+            ends = (
+                _single(min(now.low, now.high)),
+                _single(max(now.low, now.high)),
+            )  # a sign may turn its input around
         else:
             ends = _past(op, ends)
         ops.append(now)
@@ -67,8 +72,8 @@ def _two_valued(op: Sign, ends: _Ends) -> Sign:
         return replace(op, zero=1, high=middle)
     if any(value == 0 for row in ends for value in row):
         raise FileError(
-            f"{op.where}: sign of values that are clipped at zero in some channels only, so it has two values there and three elsewhere. "
-            "Write the sign as a comparison, such as Where(x > 0, 1, -1)."
+            f"{op.where}: sign of values that are clipped at zero in some channels only, so it has two "
+            "values there and three elsewhere. Write the sign as a comparison, such as Where(x > 0, 1, -1)."
         )
     return op
 
@@ -79,12 +84,17 @@ def _past(op: Op, ends: _Ends) -> _Ends:
     match op:
         case Clip():
             bottom, top = _exact(op.low), _exact(op.high)
-            return _each(lambda v: min(max(v, bottom), top), low), _each(lambda v: min(max(v, bottom), top), high)
+            return _each(lambda v: min(max(v, bottom), top), low), _each(
+                lambda v: min(max(v, bottom), top), high
+            )
         case Affine():
             return _moved(op, ends)
-        case BatchNorm() if not np.any(op.beta):  # its root is positive: it turns where gamma * (x - mean) does
+        case BatchNorm() if not np.any(
+            op.beta
+        ):  # its root is positive: it turns where gamma * (x - mean) does
             gamma, mean = (
-                np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object) for row in (op.gamma, op.mean)
+                np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object)
+                for row in (op.gamma, op.mean)
             )
             return _moved(Affine(op.where, gamma, -gamma * mean), ends)
         case Pad():
@@ -100,7 +110,9 @@ def _past(op: Op, ends: _Ends) -> _Ends:
 
 
 def _moved(op: Affine, ends: _Ends) -> _Ends:
-    scale, shift = ([Fraction(v) for v in np.asarray(values).reshape(-1).tolist()] for values in (op.scale, op.shift))
+    scale, shift = (
+        [Fraction(v) for v in np.asarray(values).reshape(-1).tolist()] for values in (op.scale, op.shift)
+    )
     count = max(len(scale), len(shift), len(ends[0]), len(ends[1]))
     if any(len(row) not in (1, count) for row in (scale, shift, *ends)):
         return _endless()

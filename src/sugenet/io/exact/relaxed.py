@@ -1,7 +1,9 @@
-"""Networks with a float part at either end: the exact middle as a `Network`, the rest kept as it is and named.
+"""Networks with a float part at either end: the exact middle as a `Network`,
+the rest kept as it is and named.
 
-Many published networks have a first or last layer in floats. `split` finds the exact part between the first and the last sign that can be
-lowered; what stands in front and behind is computed in float64 and decides nothing about the exact part.
+Many published networks have a first or last layer in floats. `split` finds the exact part between the first
+and the last sign that can be lowered; what stands in front and behind is computed in float64 and decides
+nothing about the exact part.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class PartlyImported(Imported):
     tail: tuple[Op, ...] = ()
 
     def bits(self, X: Any) -> npt.NDArray[np.bool_]:
-        """What the exact part reads: the float stem's signs, or the samples themselves where there is no stem."""
+        """What the exact part reads: the float stem's signs,
+        or the samples themselves where there is no stem.
+        """
         if self.stem is None:
             raise FileError("there is no float stem: give the samples to the network.")
         x = _shaped(self.stem, X)
@@ -65,7 +69,8 @@ def split(
 ) -> Imported:
     """Lower a chain, leaving out as few operations at its ends as possible; parameters as of `lower`.
 
-    Names of features or classes are refused where a float part reads the features or gives the scores: the exact part has none of these.
+    Names of features or classes are refused where a float part reads the features or gives the scores: the
+    exact part has none of these.
 
     Raises
     ------
@@ -87,9 +92,13 @@ def split(
             except FileError:
                 continue
             if about.features is not None and found.stem is not None:
-                raise FileError(f"{chain.source}: names= has no use: a part in floats reads the features. Leave it out.")
+                raise FileError(
+                    f"{chain.source}: names= has no use: a part in floats reads the features. Leave it out."
+                )
             if about.classes is not None and found.tail:
-                raise FileError(f"{chain.source}: classes= has no use: a part in floats gives the scores. Leave it out.")
+                raise FileError(
+                    f"{chain.source}: classes= has no use: a part in floats gives the scores. Leave it out."
+                )
             return found
     raise whole
 
@@ -100,9 +109,18 @@ class _Names(NamedTuple):
 
 
 def _middle(
-    chain: Chain, stem_end: int, tail_start: int, inputs: Inputs | None, zero: Literal[1, -1] | None, about: _Names
+    chain: Chain,
+    stem_end: int,
+    tail_start: int,
+    inputs: Inputs | None,
+    zero: Literal[1, -1] | None,
+    about: _Names,
 ) -> PartlyImported:
-    stem, exact, tail = chain.ops[: stem_end + 1], chain.ops[stem_end + 1 : tail_start], chain.ops[tail_start:]
+    stem, exact, tail = (
+        chain.ops[: stem_end + 1],
+        chain.ops[stem_end + 1 : tail_start],
+        chain.ops[tail_start:],
+    )
     shape = chain.shape
     remarks = []
     if stem:
@@ -121,7 +139,13 @@ def _middle(
         exact = (*exact, Linear("the bits themselves", np.eye(count)))
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
-    found = lower(part, inputs, zero=zero, names=None if stem else about.features, classes=None if tail else about.classes)
+    found = lower(
+        part,
+        inputs,
+        zero=zero,
+        names=None if stem else about.features,
+        classes=None if tail else about.classes,
+    )
     source = Source(outputs="other", remark="; ".join(remarks))
     return PartlyImported(
         replace(found.network, source=source),
@@ -136,7 +160,9 @@ def _middle(
 
 def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
-    every = [SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))]
+    every = [
+        SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))
+    ]
     first = sum(isinstance(op, Sign) for op in stem)
     for sign in signs:
         every[first + sign.number] = replace(sign, number=first + sign.number)

@@ -1,4 +1,6 @@
-"""What came out of an import: the exact network, and for each layer what was flipped, what is constant, and whether zero can occur."""
+"""What came out of an import: the exact network, and for each layer what was flipped, what is constant, and
+whether zero can occur.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ class LayerReport:
     def __str__(self) -> str:
         tied = f"zero can occur in {self.ties}" if self.ties else "zero cannot occur"
         close = f", nearest sum {self.nearest:.2g} from turning" if self.nearest < _NEAR else ""
-        return f"{self.where}: {self.neurons} neurons, {self.flipped} flipped, {self.constant} constant, {tied}{close}"
+        return (
+            f"{self.where}: {self.neurons} neurons, {self.flipped} flipped, "
+            f"{self.constant} constant, {tied}{close}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +54,9 @@ class SignPlace:
     where: str
     """The operation whose values it takes the sign of."""
     layer: int | None
-    """The network's layer, from 0, whose bits are this sign's; None for signs on the inputs and signs of bits."""
+    """The network's layer, from 0, whose bits are this sign's;
+    None for signs on the inputs and signs of bits.
+    """
     places: npt.NDArray[np.intp] | None = None
     """For each neuron of the layer its place among the sign's values; None: in order."""
 
@@ -68,7 +75,10 @@ class Imported:
     """What was compared with the source before the import returned; None: nothing was."""
 
     def arrange(self, X: Any) -> npt.NDArray[Any]:
-        """Samples as flat rows. Only for programs written when networks had another order than their files; `network` reads X itself."""
+        """Samples as flat rows.
+
+        Only for programs written when networks had another order than their files; `network` reads X itself.
+        """
         return self.network.encoder.rows(X)
 
     def arrange_query(self, query: Any) -> Any:
@@ -77,7 +87,10 @@ class Imported:
 
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
-        rows = [{**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest} for layer in self.layers]
+        rows = [
+            {**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest}
+            for layer in self.layers
+        ]
         return {
             "network": str(self.network),
             "fingerprint": self.network.fingerprint,

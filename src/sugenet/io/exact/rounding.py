@@ -1,7 +1,9 @@
-"""How far floats can be from the exact numbers of a chain: a bound before each sign and at the scores, derived operation by operation.
+"""How far floats can be from the exact numbers of a chain: a bound before each sign and at the scores,
+derived operation by operation.
 
-A judge that computes in floats may have a value on the wrong side of 0 when the exact one is this near to it, and only then. Sums of
-numbers that are multiples of one power of two, and not too large, are exact in floats: there the bound is 0 and even a tie counts.
+A judge that computes in floats may have a value on the wrong side of 0 when the exact one is this near to it,
+and only then. Sums of numbers that are multiples of one power of two, and not too large, are exact in floats:
+there the bound is 0 and even a tie counts.
 """
 
 from __future__ import annotations
@@ -16,17 +18,34 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Op,
+    Pad,
+    Sign,
+)
 
 __all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of"]
 
 _MORE = 8
-"""Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a reader put together."""
+"""Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a
+reader put together.
+"""
 
 
 @dataclass(frozen=True)
 class Floats:
-    """A kind of float: so many bits, all of which sums keep where `whole` (no fast algorithm that trades them for speed)."""
+    """A kind of float: so many bits, all of which sums keep where `whole` (no fast algorithm that
+    trades them for speed).
+    """
 
     bits: int
     whole: bool = True
@@ -43,7 +62,9 @@ SINGLE = Floats(24, whole=False)
 
 @dataclass(frozen=True)
 class Rounding:
-    """Bounds on the difference between a float judge's values and the exact ones; 0 where floats are exact."""
+    """Bounds on the difference between a float judge's values and the exact ones;
+    0 where floats are exact.
+    """
 
     signs: Mapping[int, float]
     """Before each sign, by its number among the chain's operations."""
@@ -52,7 +73,9 @@ class Rounding:
 
 @dataclass(frozen=True)
 class _Known:
-    """Of numbers on their way: the largest size, the largest error, and the power of two that all of them are multiples of."""
+    """Of numbers on their way: the largest size, the largest error,
+    and the power of two that all of them are multiples of.
+    """
 
     size: float
     error: float
@@ -80,11 +103,14 @@ def rounding_of(
     largest
         The largest size of a raw number among the samples, where the inputs do not say it.
     clean
-        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not: it keeps the rounding of x.
+        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
+        it keeps the rounding of x.
     others
-        The operations with the judge's own numbers, where these were computed in other floats than those of the chain.
+        The operations with the judge's own numbers, where these were computed in other floats than
+        those of the chain.
     reaches
-        For each operation the largest number that the judge met on the way through it, where it takes several steps.
+        For each operation the largest number that the judge met on the way through it,
+        where it takes several steps.
 
     Examples
     --------
@@ -141,8 +167,14 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
             return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
         case Affine(), Affine():
             scale, shift = _most(op.scale), _most(op.shift)
-            error = scale * x.error + _most(_minus(op.scale, other.scale)) * x.size + _most(_minus(op.shift, other.shift))
-            return _settled(scale * x.size + shift, 1, error, _product(_grid(op.scale), x.grid, _grid(op.shift)), floats)
+            error = (
+                scale * x.error
+                + _most(_minus(op.scale, other.scale)) * x.size
+                + _most(_minus(op.shift, other.shift))
+            )
+            return _settled(
+                scale * x.size + shift, 1, error, _product(_grid(op.scale), x.grid, _grid(op.shift)), floats
+            )
         case BatchNorm(), BatchNorm():
             mine, theirs = _normed(op), _normed(other)
             reach = x.size + _most(op.mean)
@@ -150,21 +182,35 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
             error += _most(_minus(mine, theirs)) * reach + _most(_minus(op.beta, other.beta))
             plain = bool(np.all(_numbers(op.var) + op.eps == 1))
             means = _product(_grid(op.gamma), _grid(op.mean), _grid(op.beta))
-            grid = _product(_grid(op.gamma), x.grid, None if means is None else means) if plain and means is not None else None
+            grid = (
+                _product(_grid(op.gamma), x.grid, None if means is None else means)
+                if plain and means is not None
+                else None
+            )
             return _settled(_most(mine) * reach + _most(op.beta), 1, error, grid, floats)
         case Clip(), Clip():
             ends = [end for end in (op.low, op.high) if isfinite(end)]
             size = max(map(abs, ends)) if len(ends) == 2 else max([x.size, *map(abs, ends)])
-            moved = max((abs(a - b) for a, b in ((op.low, other.low), (op.high, other.high)) if a != b), default=0.0)
+            moved = max(
+                (abs(a - b) for a, b in ((op.low, other.low), (op.high, other.high)) if a != b), default=0.0
+            )
             grids = [_grid(np.array(ends)), x.grid]
-            return _Known(size, x.error + moved, None if None in grids else min(g for g in grids if g is not None))
+            return _Known(
+                size, x.error + moved, None if None in grids else min(g for g in grids if g is not None)
+            )
         case Pad(), _:
             grid = _grid(np.array([op.value]))
-            return _Known(max(x.size, abs(op.value)), x.error, None if grid is None or x.grid is None else min(grid, x.grid))
+            return _Known(
+                max(x.size, abs(op.value)),
+                x.error,
+                None if grid is None or x.grid is None else min(grid, x.grid),
+            )
         case AveragePool(), _:
             count = prod(shape[1:] if op.kernel is None else op.kernel)
             halves = log2(count)
-            grid = x.grid - int(halves) if x.grid is not None and halves.is_integer() and _regular(op) else None
+            grid = (
+                x.grid - int(halves) if x.grid is not None and halves.is_integer() and _regular(op) else None
+            )
             return _settled(x.size, count, x.error, grid, floats)
     return x
 
@@ -192,19 +238,32 @@ def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
             top, left, bottom, right = op.pads
             return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
         case Convolution():
-            return (len(op.weights), *_positions(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads))
+            return (
+                len(op.weights),
+                *_positions(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads),
+            )
         case MaxPool():
             return (shape[0], *_positions(shape, op.kernel, op.stride, op.dilation, op.pads))
         case AveragePool():
-            return (shape[0], *((1, 1) if op.kernel is None else _positions(shape, op.kernel, op.stride, (1, 1), op.pads)))
+            return (
+                shape[0],
+                *((1, 1) if op.kernel is None else _positions(shape, op.kernel, op.stride, (1, 1), op.pads)),
+            )
     return shape
 
 
 def _positions(
-    shape: tuple[int, ...], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], pads: Sequence[int]
+    shape: tuple[int, ...],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[int],
 ) -> tuple[int, ...]:
     return tuple(
-        (shape[1 + axis] + pads[axis] + pads[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1)
+        (shape[1 + axis] + pads[axis] + pads[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1)
+        // stride[axis]
+        + 1
+        for axis in (0, 1)
     )
 
 
@@ -234,12 +293,17 @@ def _product(scale: int | None, x: int | None, shift: int | None) -> int | None:
 
 
 def _grid(values: Any) -> int | None:
-    """The largest e such that all values are multiples of 2**e; None where a value is no float. Zeros alone are on any grid."""
+    """The largest e such that all values are multiples of 2**e; None where a value is no float.
+
+    Zeros alone are on any grid.
+    """
     if values is None:
         return _COARSE
     array = np.asarray(values)
     numbers = array.astype(np.float64)
-    if array.dtype == object and any(Fraction(a) != Fraction(b) for a, b in zip(array.reshape(-1), numbers.reshape(-1), strict=True)):
+    if array.dtype == object and any(
+        Fraction(a) != Fraction(b) for a, b in zip(array.reshape(-1), numbers.reshape(-1), strict=True)
+    ):
         return None
     numbers = numbers[numbers != 0]
     if not numbers.size:

@@ -1,4 +1,6 @@
-"""What flows through a chain while it is made exact: raw inputs, bits with their two values, or sums that wait for their sign."""
+"""What flows through a chain while it is made exact: raw inputs, bits with their two values, or sums that
+wait for their sign.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,27 @@ __all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padd
 
 @dataclass(frozen=True)
 class Padding:
-    """Constant pixels around maps: how many at the top, left, bottom and right, and the value that they have in each channel."""
+    """Constant pixels around maps: how many at the top, left, bottom and right,
+    and the value that they have in each channel.
+    """
 
     pads: tuple[int, int, int, int]
     fill: tuple[Fraction, ...]
 
 
 def padded(before: Padding | None, after: Padding, where: str) -> Padding | None:
-    """Padding around padding: one, where the values are the same. Cropping can take away what was added before, and nothing else."""
+    """Padding around padding: one, where the values are the same.
+
+    Cropping can take away what was added before, and nothing else.
+    """
     if before is None or not any(after.pads):
         before = before or Padding((0, 0, 0, 0), after.fill)
     elif any(side > 0 for side in after.pads) and before.fill != after.fill:
         first, second = (", ".join(f"{float(v):g}" for v in sorted(set(pad.fill))) for pad in (before, after))
-        raise FileError(f"{where}: padded with {first} and then with {second}. Only one kind of padding can be: use the same value.")
+        raise FileError(
+            f"{where}: padded with {first} and then with {second}. Only one kind of padding can be: "
+            f"use the same value."
+        )
     sides = [a + b for a, b in zip(before.pads, after.pads, strict=True)]
     if min(sides) < 0:
         raise FileError(f"{where}: crops the maps (pads {after.pads}). Pads of 0 or more can be.")

@@ -1,4 +1,6 @@
-"""How large the maps, windows and numbers of a network from elsewhere may be: a few words in a file can ask for any amount of memory."""
+"""How large the maps, windows and numbers of a network from elsewhere may be: a few words in a file can ask
+for any amount of memory.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,14 @@ def check_maps(where: str, shape: Sequence[int], window: Sequence[int] = ()) -> 
     """
     if prod(shape) > _MOST:
         sides = " x ".join(map(str, shape))
-        raise FileError(f"{where}: maps of {sides} are {prod(shape):,} values, more than the {_MOST:,} that are read.")
+        raise FileError(
+            f"{where}: maps of {sides} are {prod(shape):,} values, more than the {_MOST:,} that are read."
+        )
     if prod(shape[1:]) * prod(window) > _MOST:
         sides = " x ".join(map(str, window))
         raise FileError(
-            f"{where}: windows of {sides} at {' x '.join(map(str, shape[1:]))} places read more than the {_MOST:,} values that are read."
+            f"{where}: windows of {sides} at {' x '.join(map(str, shape[1:]))} places read more than the "
+            f"{_MOST:,} values that are read."
         )
 
 

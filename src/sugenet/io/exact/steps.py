@@ -1,6 +1,8 @@
-"""What stands between a sum and its sign, as exact functions of one number: affine maps, one batch norm, clipping.
+"""What stands between a sum and its sign, as exact functions of one number: affine maps,
+one batch norm, clipping.
 
-A value is kept as ``p + q * sqrt(v)`` with rationals p, q and v, so that a batch norm's square root never has to be rounded.
+A value is kept as ``p + q * sqrt(v)`` with rationals p, q and v,
+so that a batch norm's square root never has to be rounded.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ Step: TypeAlias = Affine | BatchNorm | Clip
 
 @dataclass(frozen=True)
 class Root:
-    """One channel's batch norm, multiplied by the square root of its variance: ``gamma * (x - mean) + beta * sqrt(v)``."""
+    """One channel's batch norm, multiplied by the square root of its variance:
+    ``gamma * (x - mean) + beta * sqrt(v)``.
+    """
 
     gamma: Fraction
     beta: Fraction
@@ -72,7 +76,9 @@ class Pipeline:
         return value
 
     def direction(self, start: int = 0) -> int:
-        """+1 where the value rises with x, -1 where it falls, 0 where it cannot move; of the steps from `start` on."""
+        """+1 where the value rises with x, -1 where it falls, 0 where it cannot move;
+        of the steps from `start` on.
+        """
         sign = 1
         for part in self.parts[start:]:
             if isinstance(part, Root):
@@ -116,7 +122,8 @@ def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
     norms = [step for step in steps if isinstance(step, BatchNorm)]
     if len(norms) > 1:
         raise FileError(
-            f"{norms[1].where}: a second batch norm in front of one sign has a root inside a root. Fold the two into one first."
+            f"{norms[1].where}: a second batch norm in front of one sign has a root inside a root. Fold the "
+            f"two into one first."
         )
     columns = [_columns(step, channels) for step in steps]
     return [Pipeline(tuple(column[c] for column in columns)) for c in range(channels)]
@@ -131,13 +138,18 @@ def _columns(step: Step, channels: int) -> list[Any]:
     if isinstance(step, Affine):
         scale, shift = (_per_channel(value, channels, step.where) for value in (step.scale, step.shift))
         return list(zip(scale, shift, strict=True))
-    gamma, beta, mean, var = (_per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var))
+    gamma, beta, mean, var = (
+        _per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
+    )
     eps = Fraction(exact_number(float(step.eps), "eps"))
     found = []
     for c in range(channels):
         v = var[c] + eps
         if v <= 0:
-            raise FileError(f"{step.where}: channel {c} has variance {float(var[c])} + {float(eps)}, which is not positive.")
+            raise FileError(
+                f"{step.where}: channel {c} has variance {float(var[c])} + {float(eps)}, "
+                f"which is not positive."
+            )
         found.append(Root(gamma[c], beta[c], mean[c], v))
     return found
 
@@ -146,7 +158,9 @@ def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
     row = np.asarray(values).reshape(-1)
     if row.size not in (1, channels):
         raise FileError(f"{where}: {row.size} numbers for {channels} channels.")
-    bad = next((value for value in row.tolist() if not isinstance(value, Fraction) and not isfinite(value)), None)
+    bad = next(
+        (value for value in row.tolist() if not isinstance(value, Fraction) and not isfinite(value)), None
+    )
     if bad is not None:
         raise FileError(f"{where}: holds {bad}, but every parameter must be a finite number.")
     exact = [Fraction(exact_number(value, where)) for value in row.tolist()]

@@ -1,4 +1,6 @@
-"""Sums that wait for their sign: averaged, unrolled, and the different neurons that a convolution has at its borders."""
+"""Sums that wait for their sign: averaged, unrolled, and the different neurons that a convolution
+has at its borders.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,39 @@ from sugenet.io.exact.signals import SumSignal, flat_order
 from sugenet.io.exact.steps import Pipeline, Step, pipelines
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
-__all__ = ["averaged_sums", "averaged_window", "cases_of", "flattened_step", "gap_to_zero", "linear_of_means", "stepped", "unrolled"]
+__all__ = [
+    "averaged_sums",
+    "averaged_window",
+    "cases_of",
+    "flattened_step",
+    "gap_to_zero",
+    "linear_of_means",
+    "stepped",
+    "unrolled",
+]
 
 _UNROLL = 1 << 26
 
 
 def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
-    if sums.window is None or sums.pool is not None or len(sums.shape) != 3 or any(isinstance(step, Clip) for step in sums.steps):
+    if (
+        sums.window is None
+        or sums.pool is not None
+        or len(sums.shape) != 3
+        or any(isinstance(step, Clip) for step in sums.steps)
+    ):
         raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
     dense = unrolled(sums)
     channels = sums.shape[0]
     window, counts = averaged_window(sums.shape, op)
-    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():  # a step with a shift would move the padding too
-        raise FileError(f"{op.where}: an average that counts padding, of values that are rescaled. Rescale them behind the pooling.")
+    if (
+        sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist()
+    ):  # a step with a shift would move the padding too
+        raise FileError(
+            f"{op.where}: an average that counts padding, of values that are rescaled. "
+            f"Rescale them behind the pooling."
+        )
     per = prod(sums.shape[1:])
     rows, offsets, units = [], [], []
     for c in range(channels):
@@ -43,15 +64,21 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
             units.append(dense.unit[c * per] / count)
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
     shape = (channels, *window.positions)
-    return SumSignal(sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps)
+    return SumSignal(
+        sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps
+    )
 
 
 def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
     """Where average pooling looks, and how many values it counts at each position."""
-    window = Window(shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0)
+    window = Window(
+        shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0
+    )
     counts = (window.taps >= 0).sum(axis=1)
     if counts.min() == 0:
-        raise FileError(f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone.")
+        raise FileError(
+            f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone."
+        )
     if op.count_pads:
         (top, left, bottom, right), (below, aside) = window.pads, op.beyond
         full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
@@ -65,18 +92,35 @@ def unrolled(sums: SumSignal) -> SumSignal:
         return sums
     per = len(sums.window.taps)
     _small(len(sums.weights) * per * sums.window.inputs, sums.where)
-    layer = ConvLayer(sums.weights, np.zeros(len(sums.weights), np.int64), sums.window, sums.groups).unrolled()
+    layer = ConvLayer(
+        sums.weights, np.zeros(len(sums.weights), np.int64), sums.window, sums.groups
+    ).unrolled()
     unit = [u for u in sums.unit for _ in range(per)]
-    return replace(sums, weights=layer.weights, unit=unit, window=None, steps=tuple(_repeated(step, per) for step in sums.steps))
+    return replace(
+        sums,
+        weights=layer.weights,
+        unit=unit,
+        window=None,
+        steps=tuple(_repeated(step, per) for step in sums.steps),
+    )
 
 
 def _spread(sums: SumSignal) -> SumSignal:
-    """Rows of its own for each place behind the pool, one for each value of its window: then a step can be another one at each place."""
+    """Rows of its own for each place behind the pool, one for each value of its window: then a step can be
+    another one at each place.
+    """
     assert sums.pool is not None
     taps = sums.pool.taps
-    _small(sums.pool.shape[0] * taps.size * (sums.window.inputs if sums.window is not None else sums.weights.shape[1]), sums.where)
+    _small(
+        sums.pool.shape[0]
+        * taps.size
+        * (sums.window.inputs if sums.window is not None else sums.weights.shape[1]),
+        sums.where,
+    )
     dense = unrolled(sums)
-    pixels = np.where(taps >= 0, taps, taps.max(axis=1, keepdims=True))  # a value twice is no other largest value
+    pixels = np.where(
+        taps >= 0, taps, taps.max(axis=1, keepdims=True)
+    )  # a value twice is no other largest value
     channels, per = sums.pool.shape[0], prod(sums.pool.shape[1:])
     chosen = (np.arange(channels)[:, None, None] * per + pixels).reshape(-1)
     return replace(
@@ -116,7 +160,9 @@ def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
         case Affine():
             return replace(step, scale=each(step.scale), shift=each(step.shift))
         case BatchNorm():
-            return replace(step, gamma=each(step.gamma), beta=each(step.beta), mean=each(step.mean), var=each(step.var))
+            return replace(
+                step, gamma=each(step.gamma), beta=each(step.beta), mean=each(step.mean), var=each(step.var)
+            )
     return step
 
 
@@ -139,12 +185,18 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     count = sums.shape[0]
     wrong = next((np.size(values) for values in _numbers_of(step) if np.size(values) not in (1, count)), None)
     if wrong is not None:
-        raise FileError(f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}.")
+        raise FileError(
+            f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}."
+        )
     if len(sums.shape) == 1 and sums.maps is not None:
         channels, per = sums.maps[0], prod(sums.maps[1:])
         back = np.argsort(flat_order(np.arange(count), sums.maps, sums.flat or "CHW"))
         step = _changed(step, lambda row: row[back])
-        rows = [np.asarray(values).reshape(channels, per) for values in _numbers_of(step) if np.size(values) == count > 1]
+        rows = [
+            np.asarray(values).reshape(channels, per)
+            for values in _numbers_of(step)
+            if np.size(values) == count > 1
+        ]
         if all((row == row[:, :1]).all() for row in rows):
             step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
         elif sums.pool is None:
@@ -158,15 +210,24 @@ def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
     """A linear layer on averages of bits is a linear layer on the bits themselves."""
     places = prod(sums.shape)
     if len(sums.shape) != 1 or op.weights.shape[1] != places:
-        raise FileError(f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a flatten missing?")
+        raise FileError(
+            f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a "
+            f"flatten missing?"
+        )
     if sums.pool is not None:
         raise FileError(f"{op.where}: a linear layer on the largest of averages.")
     lines = [line.line() for line in pipelines(sums.steps, len(sums.weights))]
     if None in lines:
-        raise FileError(f"{op.where}: a linear layer on averages that are clipped, or rescaled with a square root.")
+        raise FileError(
+            f"{op.where}: a linear layer on averages that are clipped, or rescaled with a square root."
+        )
     outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
     _small(outs * inputs, op.where)
-    back = np.argsort(flat_order(np.arange(places), sums.maps, sums.flat)) if sums.maps is not None and sums.flat else np.arange(places)
+    back = (
+        np.argsort(flat_order(np.arange(places), sums.maps, sums.flat))
+        if sums.maps is not None and sums.flat
+        else np.arange(places)
+    )
     weights = exact_weights(op.weights, op.where)[:, back]
     wide = np.full((outs, inputs), Fraction(0), dtype=object)
     offset = bias_of(op)
@@ -178,7 +239,10 @@ def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
         pull = weights[:, place] * (line[0] * sums.unit[row])
         for pixel, weight in _taps(sums, row, place % per):
             wide[:, pixel] += pull * weight
-        offset = [o + w * (line[0] * sums.offset[place] + line[1]) for o, w in zip(offset, weights[:, place], strict=True)]
+        offset = [
+            o + w * (line[0] * sums.offset[place] + line[1])
+            for o, w in zip(offset, weights[:, place], strict=True)
+        ]
     signed, unit = in_units(wide, op.where)
     return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,))
 
@@ -189,11 +253,17 @@ def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
         return [(int(j), int(sums.weights[row, j])) for j in np.flatnonzero(sums.weights[row])]
     first = row * prod(sums.window.shape[1:])  # averages read their own channel
     kernel = sums.weights[row].reshape(-1)
-    return [(first + int(pixel), int(weight)) for pixel, weight in zip(sums.window.taps[position], kernel, strict=True) if pixel >= 0]
+    return [
+        (first + int(pixel), int(weight))
+        for pixel, weight in zip(sums.window.taps[position], kernel, strict=True)
+        if pixel >= 0
+    ]
 
 
 def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.NDArray[np.intp]]:
-    """The different neurons of each channel: weights inside the input, largest count, what to subtract, and one position of each."""
+    """The different neurons of each channel: weights inside the input, largest count, what to subtract, and
+    one position of each.
+    """
     channels = len(sums.weights)
     rows = sums.weights.reshape(channels, -1)
     top = 1 if sums.tops is None else sums.tops[0]
@@ -223,9 +293,13 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.N
 
 
 def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:
-    """How far the nearest sum is from where the sign turns, in units of the file's sum; infinite for a constant neuron."""
+    """How far the nearest sum is from where the sign turns, in units of the file's sum;
+    infinite for a constant neuron.
+    """
     near = [count for count in (tau - 1, tau) if 0 <= count <= size]
     slope = abs(line.slope())
     if len(near) < 2 or not slope:
         return float("inf")
-    return min(abs(float(line(start + stride * (size - count if falls else count)))) for count in near) / slope
+    return (
+        min(abs(float(line(start + stride * (size - count if falls else count)))) for count in near) / slope
+    )

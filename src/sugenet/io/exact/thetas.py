@@ -1,6 +1,8 @@
-"""Where a first layer turns on real values: the steps between a sum and its sign, solved backwards for the sum, exactly.
+"""Where a first layer turns on real values: the steps between a sum and its sign,
+solved backwards for the sum, exactly.
 
-A threshold is ``p + q * sqrt(v)``. Where it is irrational it is kept between two rationals, as near to each other as `_BITS` says.
+A threshold is ``p + q * sqrt(v)``. Where it is irrational it is kept between two rationals, as near to each
+other as `_BITS` says.
 """
 
 from __future__ import annotations
@@ -45,10 +47,12 @@ class _Half:
 def theta_of(
     line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction, lowest: int, highest: int
 ) -> tuple[Fraction, Fraction]:
-    """Enclosure of theta, active iff ``s >= theta``, for the sum s that enters the steps as ``unit * s + offset``.
+    """Enclosure of theta, active iff ``s >= theta``, for the sum s that enters the steps
+    as ``unit * s + offset``.
 
-    Where the sign falls with s, it is the theta of -s. A neuron that turns only behind its threshold, as where sign(0) is -1, has an
-    enclosure that begins there. `lowest` and `highest` are the ends of s; a constant neuron has the theta that says so.
+    Where the sign falls with s, it is the theta of -s. A neuron that turns only behind its threshold, as
+    where sign(0) is -1, has an enclosure that begins there. `lowest` and `highest` are the ends of s; a
+    constant neuron has the theta that says so.
 
     Examples
     --------
@@ -77,7 +81,9 @@ def _solved(line: Pipeline, half: _Half) -> _Half | bool:
             if not part.gamma:
                 return half.holds(part.beta)
             # gamma (x - mean) / sqrt(v) + beta, against p: x - mean against (p - beta) sqrt(v) / gamma
-            half = _Half(half.up == (part.gamma > 0), half.closed, part.mean, (half.p - part.beta) / part.gamma, part.v)
+            half = _Half(
+                half.up == (part.gamma > 0), half.closed, part.mean, (half.p - part.beta) / part.gamma, part.v
+            )
         elif len(part) == 2:
             if not part[0]:
                 return half.holds(part[1])
@@ -90,9 +96,12 @@ def _solved(line: Pipeline, half: _Half) -> _Half | bool:
 
 
 def _clipped(half: _Half, low: Fraction | float, high: Fraction | float) -> bool | None:
-    """What a half says of values between two bounds, where it says the same of both; else clipping changes nothing."""
+    """What a half says of values between two bounds, where it says the same of both;
+    else clipping changes nothing.
+    """
     first, last = (
-        (bound > 0) == half.up if isinstance(bound, float) and isinf(bound) else half.holds(Fraction(bound)) for bound in (low, high)
+        (bound > 0) == half.up if isinstance(bound, float) and isinf(bound) else half.holds(Fraction(bound))
+        for bound in (low, high)
     )
     return first if first == last else None
 

@@ -1,4 +1,6 @@
-"""Weights as whole numbers times one unit a row: -1, 0 and +1 for a binarized layer, whatever scale the file keeps them at."""
+"""Weights as whole numbers times one unit a row: -1, 0 and +1 for a binarized layer,
+whatever scale the file keeps them at.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _LARGEST = 127
 
 
 def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
-    """Write each row of weights as whole numbers times a positive unit, exactly; `FileError` where a row has no such unit.
+    """Write each row of weights as whole numbers times a positive unit, exactly;
+    `FileError` where a row has no such unit.
 
     Examples
     --------
@@ -29,25 +32,37 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
     array = np.asarray(weights)
     rows = array.reshape(len(array), -1)
     if rows.dtype != object and not np.isfinite(rows).all():
-        raise FileError(f"{where}: row {int(np.argmax(~np.isfinite(rows).all(axis=1)))} of the weights holds a number that is not finite.")
+        raise FileError(
+            f"{where}: row {int(np.argmax(~np.isfinite(rows).all(axis=1)))} of the weights holds a number "
+            f"that is not finite."
+        )
     found = np.zeros(rows.shape, np.int64)
     units = []
     for k, row in enumerate(rows):
         sizes = np.unique(np.abs(row[row != 0]))
         if len(sizes) <= 1:
-            units.append(Fraction(sizes[0].item() if isinstance(sizes[0], np.generic) else sizes[0]) if len(sizes) else Fraction(1))
+            units.append(
+                Fraction(sizes[0].item() if isinstance(sizes[0], np.generic) else sizes[0])
+                if len(sizes)
+                else Fraction(1)
+            )
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
-        exact = [Fraction(size.item() if isinstance(size, np.generic) else size) for size in sizes[: _LARGEST + 1]]
+        exact = [
+            Fraction(size.item() if isinstance(size, np.generic) else size) for size in sizes[: _LARGEST + 1]
+        ]
         unit = exact[0]
         ratios = [size / unit for size in exact]
         if len(sizes) > _LARGEST or any(ratio.denominator > 1 or ratio > _LARGEST for ratio in ratios):
             raise FileError(
-                f"{where}: row {k} of the weights is not binary: it holds weights of size {float(exact[0]):.6g} and {float(exact[1]):.6g}"
-                f"{' and more' if len(sizes) > 2 else ''}. A binarized layer has one size a row: export weights as the network uses them."
+                f"{where}: row {k} of the weights is not binary: it holds weights of size "
+                f"{float(exact[0]):.6g} and {float(exact[1]):.6g}{' and more' if len(sizes) > 2 else ''}. A "
+                f"binarized layer has one size a row: export weights as the network uses them."
             )
         units.append(unit)
-        found[k] = [int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row]
+        found[k] = [
+            int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row
+        ]
     return found.reshape(array.shape), units
 
 
@@ -68,5 +83,7 @@ def bias_of(op: Linear | Convolution) -> list[Fraction]:
         return [Fraction(0)] * count
     row = np.asarray(op.bias).reshape(-1)
     if row.size != count or not np.isfinite(row.astype(float)).all():
-        raise FileError(f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite.")
+        raise FileError(
+            f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite."
+        )
     return [Fraction(value) for value in row.tolist()]

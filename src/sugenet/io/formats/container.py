@@ -1,7 +1,9 @@
-"""The container of a `.sugenet` file: a safetensors file, sealed by a SHA-256 over every one of its bytes (docs/format.md).
+"""The container of a `.sugenet` file: a safetensors file, sealed by a SHA-256 over every one of its
+bytes (docs/format.md).
 
-The digest stands inside the file that it covers: it is taken with zeros in its own place. So a change of any bit shows, be it in the
-header, in the padding or in a tensor, however the safetensors library lays a file out. A digest tells damage, not forgery.
+The digest stands inside the file that it covers: it is taken with zeros in its own place. So a change of any
+bit shows, be it in the header, in the padding or in a tensor, however the safetensors library lays a file
+out. A digest tells damage, not forgery.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
 _VERSION = 3
-"""The latest; a file has the first version that can hold it: 3 where it says what its source is, else 2 where a layer has theta, else 1."""
+"""The latest; a file has the first version that can hold it: 3 where it says what its source is, else 2 where
+a layer has theta, else 1.
+"""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_PARTS = 1 << 20
@@ -49,7 +53,9 @@ _DTYPES = {
 """More than version 1 uses, so that a file of a later version is told from a damaged one."""
 _DIGEST = '"sha256":"'
 _MARK = json.dumps(_DIGEST)[1:-1].encode()
-"""What stands before the digest in the raw header: text of a note cannot look like it, since its quotes are escaped twice."""
+"""What stands before the digest in the raw header: text of a note cannot look like it,
+since its quotes are escaped twice.
+"""
 _ZEROS = "0" * 64
 _DAMAGED = "The file is damaged: fetch or save it again."
 _FOREIGN = "Give a file that sugenet wrote."
@@ -66,7 +72,9 @@ _KINDS = {
 
 
 def canonical(value: Any) -> str:
-    """JSON in the one spelling of the format: ASCII, no spaces, keys in their order; floats in full, never NaN or infinite."""
+    """JSON in the one spelling of the format: ASCII, no spaces, keys in their order; floats in full,
+    never NaN or infinite.
+    """
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
@@ -83,19 +91,27 @@ def seal(content: Document, tensors: Tensors) -> bytes:
     from safetensors.numpy import save
 
     document = {"format": "sugenet", "version": _version_of(content), "sha256": _ZEROS, **content}
-    # A single key, since the library writes several in random order; contiguous, since it copies memory as it lies.
-    raw = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"sugenet": canonical(document)})
+    # A single key, since the library writes several in random order; contiguous,
+    # since it copies memory as it lies.
+    raw = save(
+        {name: np.ascontiguousarray(array) for name, array in tensors.items()},
+        {"sugenet": canonical(document)},
+    )
     length = int.from_bytes(raw[:8], "little")
     if length > _MAX_HEADER or len(raw) > _MAX_FILE:
         raise FileError(
-            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {_MAX_FILE} are the most. Shorten names and notes."
+            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {_MAX_FILE} are the "
+            f"most. Shorten names and notes."
         )
     place = raw.index(_MARK) + len(_MARK)
     return raw[:place] + hashlib.sha256(raw).hexdigest().encode() + raw[place + len(_ZEROS) :]
 
 
 def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
-    """Document and tensors of a file of `size` bytes. The arrays are made last, when everything about them is known to fit."""
+    """Document and tensors of a file of `size` bytes.
+
+    The arrays are made last, when everything about them is known to fit.
+    """
     start = stream.read(8)
     length = _header_length(start, size)
     header = stream.read(length)
@@ -118,19 +134,29 @@ def _header_length(start: bytes, size: int) -> int:
     if size == 0:
         raise FileError("it is empty. Save the network again.")
     if size > _MAX_FILE:
-        raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}")
+        raise FileError(
+            f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}"
+        )
     length = int.from_bytes(start, "little")
     kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")
     if len(start) < 8 or length < 2 or length > _MAX_HEADER or (kind and length > size - 8):
-        why = f"its header would have {length} bytes, and 2 to {_MAX_HEADER} can be right" if len(start) == 8 else f"it has {size} bytes"
+        why = (
+            f"its header would have {length} bytes, and 2 to {_MAX_HEADER} can be right"
+            if len(start) == 8
+            else f"it has {size} bytes"
+        )
         raise FileError(f"it is not a sugenet file{kind} ({why}). {_FOREIGN}")
     if length > size - 8:
-        raise FileError(f"its header should have {length} bytes, but only {size - 8} are there: it is cut off. {_DAMAGED}")
+        raise FileError(
+            f"its header should have {length} bytes, but only {size - 8} are there: it is cut off. {_DAMAGED}"
+        )
     return length
 
 
 def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
-    """The document and where each tensor lies: dtype, shape and first byte, checked against the `room` behind the header."""
+    """The document and where each tensor lies: dtype, shape and first byte,
+    checked against the `room` behind the header.
+    """
     try:
         header = raw.decode()
     except UnicodeDecodeError as error:
@@ -140,12 +166,16 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
     entries = _parse(header, "its header")
     about = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
     if not isinstance(about, dict) or not isinstance(about.get("sugenet"), str):
-        raise FileError(f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}")
+        raise FileError(
+            f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}"
+        )
     if len(about) > 1:
         raise FileError(f"the metadata in its header hold more than the sugenet document. {_FOREIGN}")
     document = _parse(about["sugenet"], "the sugenet document in its header")
     if not isinstance(document, dict) or document.get("format") != "sugenet":
-        raise FileError(f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}")
+        raise FileError(
+            f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}"
+        )
     return document, _read_layout(entries, room)
 
 
@@ -167,20 +197,33 @@ def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
             raise FileError(f"{what} needs dtype, shape and data_offsets, and nothing else. {_DAMAGED}")
         kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
         if not isinstance(kind, str) or kind not in _DTYPES:
-            raise FileError(f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}")
+            raise FileError(
+                f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}"
+            )
         if not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER:
-            raise FileError(f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}")
+            raise FileError(
+                f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}"
+            )
         if not _sizes(offsets) or len(offsets) != 2:
-            raise FileError(f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are needed. {_DAMAGED}")
+            raise FileError(
+                f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are "
+                f"needed. {_DAMAGED}"
+            )
         dtype, (begin, end) = np.dtype(_DTYPES[kind]), offsets
         if end - begin != prod(shape) * dtype.itemsize:
-            raise FileError(f"{what} of shape {shape} takes {prod(shape) * dtype.itemsize} bytes, not {end - begin}. {_DAMAGED}")
+            raise FileError(
+                f"{what} of shape {shape} takes {prod(shape) * dtype.itemsize} bytes, "
+                f"not {end - begin}. {_DAMAGED}"
+            )
         layout[name] = dtype, tuple(shape), begin
         spans.append((begin, end, name))
     reached = 0
     for begin, end, name in sorted(spans):
         if begin != reached:
-            raise FileError(f"tensor {name[:80]!r} begins at byte {begin} of the data, but the one before ends at {reached}. {_DAMAGED}")
+            raise FileError(
+                f"tensor {name[:80]!r} begins at byte {begin} of the data, but the one before ends at "
+                f"{reached}. {_DAMAGED}"
+            )
         reached = end
     if reached != room:
         way = "it is cut off" if reached > room else "something was added"
@@ -189,7 +232,11 @@ def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
 
 
 def _sizes(values: Any) -> bool:
-    return isinstance(values, list) and 1 <= len(values) <= 8 and all(type(value) is int and 0 <= value < _MAX_NUMBER for value in values)
+    return (
+        isinstance(values, list)
+        and 1 <= len(values) <= 8
+        and all(type(value) is int and 0 <= value < _MAX_NUMBER for value in values)
+    )
 
 
 def _check_seal(document: Document, head: bytes, data: bytes) -> None:
@@ -206,15 +253,26 @@ def _check_seal(document: Document, head: bytes, data: bytes) -> None:
 def _check_version(document: Document) -> None:
     version = document.get("version")
     if type(version) is not int or version < 1:
-        raise FileError(f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}")
+        raise FileError(
+            f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}"
+        )
     if version > _VERSION:
-        raise FileError(f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet.")
+        raise FileError(
+            f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet."
+        )
     if version != _version_of(document):
-        raise FileError(f"it has format version {version}, but holds what version {_version_of(document)} is for. {_FOREIGN}")
+        raise FileError(
+            f"it has format version {version}, but holds what version {_version_of(document)} "
+            f"is for. {_FOREIGN}"
+        )
 
 
 def _version_of(document: Document) -> int:
     if "source" in document:
         return 3
     layers = document.get("layers")
-    return 2 if isinstance(layers, list) and any(isinstance(layer, dict) and "theta" in layer for layer in layers) else 1
+    return (
+        2
+        if isinstance(layers, list) and any(isinstance(layer, dict) and "theta" in layer for layer in layers)
+        else 1
+    )

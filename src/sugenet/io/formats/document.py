@@ -1,7 +1,7 @@
 """A network as a document (JSON) and tensors, and back: what stands in a `.sugenet` file (docs/format.md).
 
-Every network has exactly one spelling, and reading refuses any other. Nothing in a document is taken at its word: each size is
-compared with the tensor that it describes before an array is made of it.
+Every network has exactly one spelling, and reading refuses any other. Nothing in a document is taken at its
+word: each size is compared with the tensor that it describes before an array is made of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ import numpy as np
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Source, Steps
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.formats.container import Document, Tensors, canonical
-from sugenet.io.formats.layer_document import fields, layer_in, layer_out, layer_size, tensor, weights_in, weights_out
+from sugenet.io.formats.layer_document import (
+    fields,
+    layer_in,
+    layer_out,
+    layer_size,
+    tensor,
+    weights_in,
+    weights_out,
+)
 
 __all__ = ["from_document", "to_document"]
 
@@ -47,7 +55,9 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
     tensors: Tensors = {}
     _check_sizes(bits=network.encoder.width)
     encoder = _encoder_out(network.encoder, tensors)
-    layers = [layer_out(f"layer{number}", layer, tensors) for number, layer in enumerate(network.layers, start=1)]
+    layers = [
+        layer_out(f"layer{number}", layer, tensors) for number, layer in enumerate(network.layers, start=1)
+    ]
     _check_sizes(weights=sum(layer_size(entry, "a layer") for entry in layers) + head.inputs * head.outputs)
     document = {
         "fingerprint": _fingerprint(network),
@@ -68,8 +78,18 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
 
 
 def from_document(document: Document, tensors: Tensors) -> Network:
-    """The network of a document and its tensors; `FileError` unless they are exactly what `to_document` gives for it."""
-    kinds = {"fingerprint": str, "codings": list, "features": list, "layers": list, "head": dict, "classes": list, "notes": dict}
+    """The network of a document and its tensors; `FileError` unless they are exactly what
+    `to_document` gives for it.
+    """
+    kinds = {
+        "fingerprint": str,
+        "codings": list,
+        "features": list,
+        "layers": list,
+        "head": dict,
+        "classes": list,
+        "notes": dict,
+    }
     parts = fields(document, "the document", **kinds, **({"source": dict} if "source" in document else {}))
     try:
         shape, source = _source_in(parts.get("source"))
@@ -84,7 +104,10 @@ def from_document(document: Document, tensors: Tensors) -> Network:
     except SugenetError as error:
         raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
     if network.fingerprint != parts["fingerprint"]:
-        raise FileError(f"the network in it has the fingerprint {network.fingerprint}, not {parts['fingerprint'][:64]} as it states.")
+        raise FileError(
+            f"the network in it has the fingerprint {network.fingerprint}, "
+            f"not {parts['fingerprint'][:64]} as it states."
+        )
     if not _same(to_document(network), (document, tensors)):
         raise FileError("it spells its network in another way than sugenet does.")
     return network
@@ -106,11 +129,13 @@ def _fingerprint(network: Network) -> str:
         raise FileError(f"a number of the network cannot be written: {error}.") from None
 
 
-# -- encoder -------------------------------------------------------------------------------------------------------------------
+# -- encoder -------------------------------------------------------------------------------------------------
 
 
 def _encoder_out(encoder: Encoder, tensors: Tensors) -> Document:
-    """Equal codings are written once, and features name theirs by its number: 784 pixels share one list of 255 cuts."""
+    """Equal codings are written once, and features name theirs by its number:
+    784 pixels share one list of 255 cuts.
+    """
     number_of: dict[int, int] = {}  # by identity first: codings are often one object many times, and long
     known: dict[tuple[str, bytes], int] = {}
     entries: list[Document] = []
@@ -133,15 +158,27 @@ def _encoder_out(encoder: Encoder, tensors: Tensors) -> Document:
 
 def _coding_out(coding: Coding, what: str) -> Document:
     if isinstance(coding, OneHot):
-        return {"kind": "onehot", "categories": [_scalar_out(value, f"{what}: the category") for value in coding.categories]}
+        return {
+            "kind": "onehot",
+            "categories": [_scalar_out(value, f"{what}: the category") for value in coding.categories],
+        }
     if not isinstance(coding, Steps):
-        raise FileError(f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps and OneHot.")
+        raise FileError(
+            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps and OneHot."
+        )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
-    for name, kinds in (("low", (int, float)), ("high", (int, float)), ("whole", (bool,)), ("bipolar", (bool,))):
+    for name, kinds in (
+        ("low", (int, float)),
+        ("high", (int, float)),
+        ("whole", (bool,)),
+        ("bipolar", (bool,)),
+    ):
         value = getattr(coding, name)
         if type(value) not in kinds:
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise FileError(f"{what}: {name} is {value!r} of type {type(value).__name__}. Give a plain {wanted}.")
+            raise FileError(
+                f"{what}: {name} is {value!r} of type {type(value).__name__}. Give a plain {wanted}."
+            )
         entry[name] = _scalar_out(value, f"{what}: {name}")
     return entry
 
@@ -150,8 +187,8 @@ def _scalar_out(value: Any, what: str) -> Any:
     """JSON keeps text, whole numbers, floats, truth values and None apart, but has no infinity."""
     if type(value) not in (str, int, float, bool, type(None)) or (isinstance(value, float) and isnan(value)):
         raise FileError(
-            f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, floats except NaN, "
-            "truth values and None. Give plain Python values: array.tolist() makes them."
+            f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, "
+            "floats except NaN, truth values and None. Give plain Python values: array.tolist() makes them."
         )
     if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
         raise FileError(f"{what} is a whole number of more than 4300 digits. Give a shorter one.")
@@ -168,17 +205,28 @@ def _scalar_in(value: Any, what: str) -> Any:
     return value
 
 
-def _encoder_in(entries: list[Any], features: list[Any], shape: list[int] | None, tensors: Tensors) -> Encoder:
+def _encoder_in(
+    entries: list[Any], features: list[Any], shape: list[int] | None, tensors: Tensors
+) -> Encoder:
     for entry in features:
-        if not (isinstance(entry, list) and [type(part) for part in entry] == [str, int] and 0 <= entry[1] < len(entries)):
-            raise FileError(f"feature {str(entry)[:80]} is not a name and the number of one of the {len(entries)} codings.")
+        if not (
+            isinstance(entry, list)
+            and [type(part) for part in entry] == [str, int]
+            and 0 <= entry[1] < len(entries)
+        ):
+            raise FileError(
+                f"feature {str(entry)[:80]} is not a name and the number of one of the "
+                f"{len(entries)} codings."
+            )
     names = _texts([name for name, _ in features], "feature names")
     counts = [entry["cuts"] if isinstance(entry, dict) and "cuts" in entry else 0 for entry in entries]
     if not all(type(count) is int and count >= 0 for count in counts):
         raise FileError("the number of cuts of a coding is not a whole number from 0.")
     cuts = tensor(tensors, "cuts", ("float64",), (sum(counts),)).tolist()
     starts = [0, *accumulate(counts)]
-    codings = [_coding_in(entry, cuts[starts[k] : starts[k + 1]], f"coding {k}") for k, entry in enumerate(entries)]
+    codings = [
+        _coding_in(entry, cuts[starts[k] : starts[k + 1]], f"coding {k}") for k, entry in enumerate(entries)
+    ]
     _check_sizes(bits=sum(codings[place].width for _, place in features))
     return Encoder([codings[place] for _, place in features], names, shape)
 
@@ -194,7 +242,7 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
     return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
 
 
-# -- source --------------------------------------------------------------------------------------------------------------------
+# -- source --------------------------------------------------------------------------------------------------
 
 
 def _source_out(network: Network) -> Document:
@@ -203,7 +251,14 @@ def _source_out(network: Network) -> Document:
     if source == Source() and shape is None:
         return {}
     numbers = {"start": str(source.start), "step": str(source.step)}
-    return {"source": {"shape": None if shape is None else list(shape), **numbers, "outputs": source.outputs, "remark": source.remark}}
+    return {
+        "source": {
+            "shape": None if shape is None else list(shape),
+            **numbers,
+            "outputs": source.outputs,
+            "remark": source.remark,
+        }
+    }
 
 
 def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
@@ -211,13 +266,15 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
         return None, Source()
     parts = fields(entry, "source", shape=object, start=str, step=str, outputs=str, remark=str)
     shape = parts["shape"]
-    if shape is not None and not (isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)):
+    if shape is not None and not (
+        isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)
+    ):
         raise FileError("the shape of the source must be null or whole numbers from 1.")
     start, step = _fractions([parts["start"], parts["step"]], "start and step of the source")
     return shape, Source(start, step, parts["outputs"], parts["remark"])
 
 
-# -- layers and head -----------------------------------------------------------------------------------------------------------
+# -- layers and head -----------------------------------------------------------------------------------------
 
 
 def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors) -> tuple[list[Layer], Head]:
@@ -228,7 +285,9 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
     _check_sizes(weights=sum(sizes) + end["inputs"] * end["outputs"])
     layers = [layer_in(f"layer{k}", entry, encoder.tops, tensors) for k, entry in enumerate(entries, start=1)]
     rows = weights_in("head", end, tensors)
-    return layers, Head(rows, _fractions(end["bias"], "bias of the head"), _fractions(end["scale"], "scale of the head"))
+    return layers, Head(
+        rows, _fractions(end["bias"], "bias of the head"), _fractions(end["scale"], "scale of the head")
+    )
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
@@ -239,7 +298,7 @@ def _fractions(values: list[Any], what: str) -> list[Fraction]:
     return [Fraction(p, q) for p, q in pairs]
 
 
-# -- small parts ---------------------------------------------------------------------------------------------------------------
+# -- small parts ---------------------------------------------------------------------------------------------
 
 
 def _check_sizes(bits: int = 0, weights: int = 0) -> None:

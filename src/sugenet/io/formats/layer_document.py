@@ -24,7 +24,14 @@ _THETA = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 _GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
 _PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
 _POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
-_CONV: dict[str, type] = {**_POOL, "groups": int, "outputs": int, "top": object, "weights": str, "marks": list}
+_CONV: dict[str, type] = {
+    **_POOL,
+    "groups": int,
+    "outputs": int,
+    "top": object,
+    "weights": str,
+    "marks": list,
+}
 
 
 def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
@@ -40,8 +47,19 @@ def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
         same = bool((tau == tau[:, :1]).all())
         tensors[f"{name}.tau"] = _smallest(tau[:, 0] if same else tau)
         form = weights_out(name, layer.weights.reshape(len(tau), -1), tensors)
-        about = {"groups": layer.groups, "outputs": len(tau), "top": layer.top, "weights": form, "marks": list(given)}
-        return {"kind": "conv", **_geometry_out(layer.window), **about, **_theta_out(name, layer.theta, tau.shape, tensors)}
+        about = {
+            "groups": layer.groups,
+            "outputs": len(tau),
+            "top": layer.top,
+            "weights": form,
+            "marks": list(given),
+        }
+        return {
+            "kind": "conv",
+            **_geometry_out(layer.window),
+            **about,
+            **_theta_out(name, layer.theta, tau.shape, tensors),
+        }
     tensors[f"{name}.tau"] = _smallest(layer.tau)
     return {
         "kind": "dense" if isinstance(layer, DenseLayer) else "level",
@@ -54,7 +72,9 @@ def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
 
 
 def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: Tensors) -> Document:
-    """The different thresholds in the order of their first use, and a tensor with the number of each neuron's."""
+    """The different thresholds in the order of their first use,
+    and a tensor with the number of each neuron's.
+    """
     if theta is None:
         return {}
     number: dict[tuple[Fraction, Fraction], int] = {}
@@ -64,25 +84,33 @@ def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: 
     return {"theta": [[str(low), str(high)] for low, high in number]}
 
 
-def _theta_in(name: str, part: Document, shape: tuple[int, ...], tensors: Tensors) -> list[tuple[Fraction, Fraction]] | None:
+def _theta_in(
+    name: str, part: Document, shape: tuple[int, ...], tensors: Tensors
+) -> list[tuple[Fraction, Fraction]] | None:
     if "theta" not in part:
         return None
     pairs = [
-        tuple(_THETA.fullmatch(end) if isinstance(end, str) else None for end in row) if isinstance(row, list) else ()
+        tuple(_THETA.fullmatch(end) if isinstance(end, str) else None for end in row)
+        if isinstance(row, list)
+        else ()
         for row in part["theta"]
     ]
     if not all(len(pair) == 2 and all(match and int(match[2] or 1) for match in pair) for pair in pairs):
         raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
     ends = [tuple(Fraction(int(match[1]), int(match[2] or 1)) for match in pair if match) for pair in pairs]
     found = tensors.get(f"{name}.theta")
-    places = tensor(tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape)
+    places = tensor(
+        tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape
+    )
     if places.min(initial=0) < 0 or places.max(initial=-1) >= len(ends):
         raise FileError(f"{name}: a neuron names a theta that is not there.")
     return [(ends[place][0], ends[place][1]) for place in places.reshape(-1).tolist()]
 
 
 def layer_size(entry: Any, what: str) -> int:
-    """Check the fields of an entry and count the numbers that its arrays would take in memory, before any is made."""
+    """Check the fields of an entry and count the numbers that its arrays would take in memory,
+    before any is made.
+    """
     kind = entry.get("kind") if isinstance(entry, dict) else None
     known = {"dense": _PLAIN, "level": _PLAIN, "conv": _CONV, "pool": _POOL}
     if not isinstance(kind, str) or kind not in known:
@@ -93,7 +121,9 @@ def layer_size(entry: Any, what: str) -> int:
         _check_counts(what, parts["inputs"], parts["outputs"])
         return int(parts["inputs"] * parts["outputs"])
     for key, length in _GEOMETRY.items():
-        if len(parts[key]) != length or not all(type(value) is int and 0 <= value < 1 << 16 for value in parts[key]):
+        if len(parts[key]) != length or not all(
+            type(value) is int and 0 <= value < 1 << 16 for value in parts[key]
+        ):
             raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
     places = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
     taps = places * prod(parts["kernel"])
@@ -109,11 +139,16 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
     if kind == "pool":
         window = Window(*(part[key] for key in _GEOMETRY))
         channels = window.shape[0]
-        return PoolLayer(window, _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels))
+        return PoolLayer(
+            window, _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels)
+        )
     count = part["outputs"]
     if not all(mark in _MARKS for mark in part["marks"]):
         raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
-    marks = {mark: _unpack(tensor(tensors, f"{name}.{mark}", ("uint8",), (_octets(count),)), count) for mark in part["marks"]}
+    marks = {
+        mark: _unpack(tensor(tensors, f"{name}.{mark}", ("uint8",), (_octets(count),)), count)
+        for mark in part["marks"]
+    }
     if kind == "conv":
         window = Window(*(part[key] for key in _GEOMETRY))
         per_group = window.shape[0] // max(part["groups"], 1)
@@ -187,7 +222,9 @@ def _unpack(octets: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
 def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same whole numbers in the shortest of int8, int16, int32 and int64 that holds them."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    return values.astype(next(name for name in _INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max))
+    return values.astype(
+        next(name for name in _INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max)
+    )
 
 
 def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:

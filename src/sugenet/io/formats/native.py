@@ -1,4 +1,6 @@
-"""Networks to `.sugenet` files and back: exact, sealed by a digest, written whole or not at all (docs/format.md)."""
+"""Networks to `.sugenet` files and back: exact, sealed by a digest,
+written whole or not at all (docs/format.md).
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ __all__ = ["load", "save"]
 def save(network: Network, path: str | os.PathLike[str]) -> None:
     """Write a network to a file.
 
-    The file is the same byte for byte whenever the network is. Before anything is written, the bytes are read back and must give an
-    equal network. They go to a temporary file beside the target, which takes its place in one step when all is on the disk: a failure
-    leaves no half-written file, and an older one stays as it was.
+    The file is the same byte for byte whenever the network is. Before anything is written, the bytes are read
+    back and must give an equal network. They go to a temporary file beside the target, which takes its place
+    in one step when all is on the disk: a failure leaves no half-written file,
+    and an older one stays as it was.
 
     Parameters
     ----------
@@ -32,7 +35,8 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     FileError
-        When the path cannot be written, or the network holds what the format has no place for, such as a category that is a tuple.
+        When the path cannot be written, or the network holds what the format has no place for, such as a
+        category that is a tuple.
 
     Examples
     --------
@@ -49,7 +53,9 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     try:
         raw = seal(*to_document(network))
         if from_document(*unseal(io.BytesIO(raw), len(raw))) != network:
-            raise FileError("what was written reads back as another network. This is a bug in sugenet: please report it.")
+            raise FileError(
+                "what was written reads back as another network. This is a bug in sugenet: please report it."
+            )
     except FileError as error:
         raise FileError(f"the network cannot be saved to {os.fspath(path)!r}: {error}") from error
     write_bytes(path, raw)
@@ -95,4 +101,6 @@ def _checked(document: Document, tensors: Tensors) -> Network:
     try:
         return from_document(document, tensors)
     except FileError as error:
-        raise FileError(f"{error} The file is whole, but sugenet did not write it so: save the network again.") from error
+        raise FileError(
+            f"{error} The file is whole, but sugenet did not write it so: save the network again."
+        ) from error

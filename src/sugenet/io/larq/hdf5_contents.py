@@ -1,7 +1,8 @@
 """The model text and the arrays in a Keras 2 `.h5` file, read with h5py, in a process of its own.
 
-The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns both into an error. Nothing
-in a file is run, no link out of it is followed, and no array is read before its size is known to be right.
+The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns
+both into an error. Nothing in a file is run, no link out of it is followed, and no array is read before its
+size is known to be right.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _REFUSED = 3
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What stands in a file: the configuration as text, and the arrays of each layer by the last word of their names."""
+    """What stands in a file: the configuration as text, and the arrays of each layer by the last
+    word of their names.
+    """
 
     model: str
     arrays: dict[str, dict[str, npt.NDArray[Any]]]
@@ -57,7 +60,9 @@ def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
     seconds = _SECONDS + place.stat().st_size / _BYTES_A_SECOND
     command = [sys.executable, "-W", "ignore", "-m", "sugenet.io.larq.hdf5_contents", str(place.resolve())]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {_DAMAGED}") from None
     except OSError as error:
@@ -79,8 +84,12 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.buffer.write(str(error).encode())
         return _REFUSED
     places = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
-    tensors = {str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)}
-    sys.stdout.buffer.write(save(tensors, {"model": found.model, "places": json.dumps([places, list(found.arrays)])}))
+    tensors = {
+        str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)
+    }
+    sys.stdout.buffer.write(
+        save(tensors, {"model": found.model, "places": json.dumps([places, list(found.arrays)])})
+    )
     return 0
 
 
@@ -96,7 +105,9 @@ def _unpacked(raw: bytes) -> Contents:
             arrays[layer][name] = tensors[str(k)]
         return Contents(about["model"], arrays)
     except Exception as error:
-        raise FileError(f"the process that reads it answered nonsense ({type(error).__name__}). {_DAMAGED}") from None
+        raise FileError(
+            f"the process that reads it answered nonsense ({type(error).__name__}). {_DAMAGED}"
+        ) from None
 
 
 def _check(place: Path) -> None:
@@ -107,20 +118,28 @@ def _check(place: Path) -> None:
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
     if start != b"\x89HDF\r\n\x1a\n":
-        raise FileError("it is no HDF5 file." + (" Keras 3 (.keras) is not read: save as .h5." if start[:2] == b"PK" else ""))
+        raise FileError(
+            "it is no HDF5 file."
+            + (" Keras 3 (.keras) is not read: save as .h5." if start[:2] == b"PK" else "")
+        )
     if size > _MAX_FILE:
         raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take.")
     _check_heaps(place.read_bytes())
 
 
 def _check_heaps(raw: bytes) -> None:
-    """Walk the heaps in which HDF5 keeps texts: the library itself never ends on one with an object of no size."""
+    """Walk the heaps in which HDF5 keeps texts: the library itself never ends on one with an
+    object of no size.
+    """
     at = raw.find(b"GCOL")
     while at >= 0:
         end = at + int.from_bytes(raw[at + 8 : at + 16], "little")
         place = at + 16
         while place + 16 <= min(end, len(raw)):
-            index, size = int.from_bytes(raw[place : place + 2], "little"), int.from_bytes(raw[place + 8 : place + 16], "little")
+            index, size = (
+                int.from_bytes(raw[place : place + 2], "little"),
+                int.from_bytes(raw[place + 8 : place + 16], "little"),
+            )
             step = size if index == 0 else 16 + -(-size // 8) * 8
             if step < 16 or place + step > end:
                 raise FileError(f"a heap of texts is broken at byte {place}. {_DAMAGED}")
@@ -140,12 +159,17 @@ def _read(place: Path) -> Contents:
         raise
     except Exception as error:
         why = str(error).strip().splitlines()[:1]
-        raise FileError(f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {_DAMAGED}") from None
+        raise FileError(
+            f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {_DAMAGED}"
+        ) from None
 
 
 def _contents(h5py: Any, file: Any) -> Contents:
     if "model_config" not in file.attrs:
-        raise FileError("it holds weights without a model (no model_config). Save the whole model: model.save('net.h5'), not save_weights.")
+        raise FileError(
+            "it holds weights without a model (no model_config). Save the whole model: model.save('net.h5'), "
+            "not save_weights."
+        )
     raw = _attribute(file, "model_config")
     text = raw.decode() if isinstance(raw, bytes) else str(raw)
     if len(text) > _MAX_CONFIG:
@@ -155,7 +179,10 @@ def _contents(h5py: Any, file: Any) -> Contents:
         raise FileError(f"it has {len(weights)} layers. {_DAMAGED}")
     for name in file:
         if name not in ("model_weights", "optimizer_weights"):
-            raise FileError(f"its group {name[:80]!r} would be left over: a model of Keras has none of that name. {_DAMAGED}")
+            raise FileError(
+                f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
+                f"name. {_DAMAGED}"
+            )
     return Contents(text, {layer: _arrays(h5py, weights, layer) for layer in weights})
 
 
@@ -194,7 +221,10 @@ def _nothing_left(h5py: Any, group: Any, layer: str, names: set[str]) -> None:
 
     name = group.visititems(left)
     if name is not None:
-        raise FileError(f"{layer}: its array {name[:80]!r} would be left over: it is not in the layer's list of weights. {_DAMAGED}")
+        raise FileError(
+            f"{layer}: its array {name[:80]!r} would be left over: "
+            f"it is not in the layer's list of weights. {_DAMAGED}"
+        )
 
 
 def _names(group: Any) -> list[str]:
@@ -229,7 +259,10 @@ def _array(h5py: Any, group: Any, name: str, what: str) -> npt.NDArray[Any]:
         raise FileError(f"{what} has dtype {data.dtype}, but numbers are needed. {_DAMAGED}")
     size = prod(data.shape) * data.dtype.itemsize
     if size > _MAX_SPARE and data.id.get_storage_size() < size:
-        raise FileError(f"{what} of shape {data.shape} takes {size} bytes, but the file stores {data.id.get_storage_size()}. {_DAMAGED}")
+        raise FileError(
+            f"{what} of shape {data.shape} takes {size} bytes, but the file stores "
+            f"{data.id.get_storage_size()}. {_DAMAGED}"
+        )
     array = np.asarray(data[()])
     check_numbers(what, array)
     return array

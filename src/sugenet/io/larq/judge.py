@@ -1,6 +1,8 @@
-"""Keras layers run in float64 as Keras and Larq describe them, channels last: the judge of what the reader made of them.
+"""Keras layers run in float64 as Keras and Larq describe them, channels last:
+the judge of what the reader made of them.
 
-It shares the parser of the file with the reader, and nothing else: windows are walked tap by tap on (samples, height, width, channels).
+It shares the parser of the file with the reader, and nothing else: windows are walked tap by tap on (samples,
+height, width, channels).
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ __all__ = ["judge_of_layers"]
 
 _Array = npt.NDArray[Any]
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
-_NOTHING = ("InputLayer", "Softmax", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout")
+_NOTHING = (
+    "InputLayer",
+    "Softmax",
+    "Dropout",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "GaussianNoise",
+    "GaussianDropout",
+)
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
@@ -59,7 +69,9 @@ class _Pass:
         for names, rule in _RULES.items():
             if kind in names:
                 return rule(layer, x)
-        raise FileError(f"{layer.where}: nothing is known of this layer that the import could be compared with.")
+        raise FileError(
+            f"{layer.where}: nothing is known of this layer that the import could be compared with."
+        )
 
     def activated(self, layer: KerasLayer, x: _Array) -> _Array:
         value = layer.config.get("activation")
@@ -96,7 +108,11 @@ def _kernel(layer: KerasLayer, which: str = "kernel") -> _Array:
     """The trained floats behind their quantizer."""
     trained = layer.arrays[which]
     trained = trained if trained.dtype.kind == "f" else trained.astype(np.float32)
-    quantizer = layer.config.get(which.replace("_kernel", "") + "_quantizer") if layer.kind.startswith("Quant") else None
+    quantizer = (
+        layer.config.get(which.replace("_kernel", "") + "_quantizer")
+        if layer.kind.startswith("Quant")
+        else None
+    )
     settings: Any = quantizer.get("config") if isinstance(quantizer, dict) else {}
     w = trained.astype(np.float64)
     match _name(quantizer):
@@ -105,7 +121,9 @@ def _kernel(layer: KerasLayer, which: str = "kernel") -> _Array:
         case "steheaviside":
             return np.asarray(np.heaviside(w, 0))
         case "magnitudeawaresign":
-            sizes = np.abs(trained).mean(axis=tuple(range(trained.ndim - 1)))  # in the floats of the file, as the program does
+            sizes = np.abs(trained).mean(
+                axis=tuple(range(trained.ndim - 1))
+            )  # in the floats of the file, as the program does
             return np.asarray(np.copysign(sizes.astype(np.float64), np.where(w == 0, 1.0, w)))
         case "stetern":
             one = trained.dtype.type
@@ -130,12 +148,19 @@ def _sides(layer: KerasLayer, key: str, otherwise: Any) -> list[int]:
     """A setting for height and width; rows of values are maps of height 1."""
     value = layer.config.get(key)
     value = otherwise if value is None else value
-    row = list(value) if isinstance(value, list | tuple) else [value] * (1 if layer.kind.endswith("1D") else 2)
+    row = (
+        list(value) if isinstance(value, list | tuple) else [value] * (1 if layer.kind.endswith("1D") else 2)
+    )
     return [1] * (2 - len(row)) + [int(side) for side in row]
 
 
 def _taps(
-    layer: KerasLayer, x: _Array, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], fill: float
+    layer: KerasLayer,
+    x: _Array,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    fill: float,
 ) -> Iterator[tuple[int, int, _Array]]:
     """For each tap of a window its place in the kernel, and the values under it at all positions."""
     around, out = [(0, 0)], []
@@ -153,7 +178,9 @@ def _taps(
     wide = np.pad(x, [*around, (0, 0)], constant_values=fill)
     for i, j in product(range(size[0]), range(size[1])):
         top, left = i * dilation[0], j * dilation[1]
-        rows, columns = (slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip((top, left), out, stride, strict=True))
+        rows, columns = (
+            slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip((top, left), out, stride, strict=True)
+        )
         yield i, j, wide[:, rows, columns]
 
 
@@ -172,7 +199,9 @@ def _convolution(layer: KerasLayer, x: _Array) -> _Array:
     groups = int(layer.config.get("groups", 1))
     parts: list[Any] = [0.0] * groups
     for i, j, values in _windows(layer, x, kernel):
-        for g, (inside, weights) in enumerate(zip(np.split(values, groups, axis=-1), np.split(kernel[i, j], groups, axis=-1), strict=True)):
+        for g, (inside, weights) in enumerate(
+            zip(np.split(values, groups, axis=-1), np.split(kernel[i, j], groups, axis=-1), strict=True)
+        ):
             parts[g] = parts[g] + inside @ weights
     return _biased(layer, np.concatenate(parts, axis=-1))
 
@@ -186,20 +215,32 @@ def _depthwise(layer: KerasLayer, x: _Array) -> _Array:
 
 
 def _windows(layer: KerasLayer, x: _Array, kernel: _Array) -> Iterator[tuple[int, int, _Array]]:
-    fill = float(layer.config.get("pad_values") or 0) if layer.kind.startswith("Quant") and layer.config.get("padding") == "same" else 0.0
-    return _taps(layer, x, kernel.shape[:2], _sides(layer, "strides", 1), _sides(layer, "dilation_rate", 1), fill)
+    fill = (
+        float(layer.config.get("pad_values") or 0)
+        if layer.kind.startswith("Quant") and layer.config.get("padding") == "same"
+        else 0.0
+    )
+    return _taps(
+        layer, x, kernel.shape[:2], _sides(layer, "strides", 1), _sides(layer, "dilation_rate", 1), fill
+    )
 
 
 def _pool(layer: KerasLayer, x: _Array) -> _Array:
     size = _sides(layer, "pool_size", 2)
     stride = _sides(layer, "strides", layer.config.get("pool_size", 2))
-    values = np.stack([found for _, _, found in _taps(layer, x, size, stride, (1, 1), np.nan)])  # what is padded is not a number
-    return np.asarray(np.nanmax(values, axis=0) if layer.kind.startswith("Max") else np.nanmean(values, axis=0))
+    values = np.stack(
+        [found for _, _, found in _taps(layer, x, size, stride, (1, 1), np.nan)]
+    )  # what is padded is not a number
+    return np.asarray(
+        np.nanmax(values, axis=0) if layer.kind.startswith("Max") else np.nanmean(values, axis=0)
+    )
 
 
 def _global_pool(layer: KerasLayer, x: _Array) -> _Array:
     axes, keep = tuple(range(1, x.ndim - 1)), bool(layer.config.get("keepdims"))
-    return np.asarray(x.max(axis=axes, keepdims=keep) if "Max" in layer.kind else x.mean(axis=axes, keepdims=keep))
+    return np.asarray(
+        x.max(axis=axes, keepdims=keep) if "Max" in layer.kind else x.mean(axis=axes, keepdims=keep)
+    )
 
 
 def _batch_norm(layer: KerasLayer, x: _Array) -> _Array:
@@ -221,7 +262,9 @@ def _zero_padding(layer: KerasLayer, x: _Array) -> _Array:
 
 def _rescaling(layer: KerasLayer, x: _Array) -> _Array:
     one = np.float64 if layer.config.get("dtype") == "float64" else np.float32
-    scale, offset = (float(one(layer.config.get(key, value))) for key, value in (("scale", 1.0), ("offset", 0.0)))
+    scale, offset = (
+        float(one(layer.config.get(key, value))) for key, value in (("scale", 1.0), ("offset", 0.0))
+    )
     return x * scale + offset
 
 
@@ -235,7 +278,12 @@ _RULES: dict[tuple[str, ...], Callable[[KerasLayer, _Array], _Array]] = {
     ("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"): _on_maps(_convolution),
     ("DepthwiseConv2D",): _depthwise,
     ("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"): _on_maps(_pool),
-    ("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"): _global_pool,
+    (
+        "GlobalMaxPooling1D",
+        "GlobalMaxPooling2D",
+        "GlobalAveragePooling1D",
+        "GlobalAveragePooling2D",
+    ): _global_pool,
     ("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"): _batch_norm,
     ("ZeroPadding1D", "ZeroPadding2D"): _zero_padding,
     ("Flatten", "Reshape"): lambda _, x: x.reshape(len(x), -1),

@@ -1,4 +1,6 @@
-"""The layers of a Keras 2 model in their order, from the configuration and the arrays in its `.h5` file; without TensorFlow."""
+"""The layers of a Keras 2 model in their order, from the configuration and the arrays in its `.h5` file;
+without TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.sav
 
 @dataclass(frozen=True, eq=False)
 class KerasLayer:
-    """One layer: its class, configuration and arrays by the last word of their names (``kernel``, ``gamma``)."""
+    """One layer: its class, configuration and arrays by the last word of their names
+    (``kernel``, ``gamma``).
+    """
 
     kind: str
     name: str
@@ -42,7 +46,8 @@ def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
     path
         A file that Keras 2 or Larq saved.
     apart
-        Whether the HDF5 library runs in a process of its own, so that a file on which it breaks down ends in an error.
+        Whether the HDF5 library runs in a process of its own, so that a file on which it breaks
+        down ends in an error.
 
     Raises
     ------
@@ -59,8 +64,14 @@ def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
     names = {name for _, name, _ in found}
     for name, arrays in contents.arrays.items():
         if arrays and name not in names:
-            raise FileError(f"the arrays of {name[:80]!r} would be left over: the model has no layer of that name. {_DAMAGED}")
-    return [KerasLayer(kind, name, Ledger(config), Ledger(contents.arrays.get(name, {}))) for kind, name, config in found]
+            raise FileError(
+                f"the arrays of {name[:80]!r} would be left over: "
+                f"the model has no layer of that name. {_DAMAGED}"
+            )
+    return [
+        KerasLayer(kind, name, Ledger(config), Ledger(contents.arrays.get(name, {})))
+        for kind, name, config in found
+    ]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -74,7 +85,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Class, name and configuration of the layers, in the order in which they are applied."""
-    kind, config = _mapping(model, "model_config").get("class_name"), _mapping(model, "model_config").get("config")
+    kind, config = (
+        _mapping(model, "model_config").get("class_name"),
+        _mapping(model, "model_config").get("config"),
+    )
     entries = config if isinstance(config, list) else _mapping(config, "config").get("layers")
     if not isinstance(entries, list) or not 0 < len(entries) <= 10_000:
         raise FileError(f"its model_config lists no layers. {_DAMAGED}")
@@ -83,7 +97,9 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
         about = _mapping(_mapping(entry, "a layer").get("config"), "a layer's config")
         name = str(about.get("name", entry.get("name")))[:200]
         if "layers" in about:
-            raise FileError(f"{name}: a model within the model. Build the model from plain layers, without models inside.")
+            raise FileError(
+                f"{name}: a model within the model. Build the model from plain layers, without models inside."
+            )
         if name in layers:
             raise FileError(f"two layers are called {name!r}. {_DAMAGED}")
         layers[name] = (str(entry.get("class_name")).split(">")[-1], about, entry)
@@ -96,11 +112,17 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     for name, (_, _, entry) in layers.items():
         sources = _sources(entry.get("inbound_nodes"))
         if len(sources) > 1:
-            raise FileError(f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one chain of layers.")
+            raise FileError(
+                f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one "
+                f"chain of layers."
+            )
         if not sources:
             first.append(name)
         elif sources[0] in following:
-            raise FileError(f"{sources[0]}: goes to both {following[sources[0]]} and {name}. Only one chain of layers can be read.")
+            raise FileError(
+                f"{sources[0]}: goes to both {following[sources[0]]} and {name}. "
+                f"Only one chain of layers can be read."
+            )
         else:
             following[sources[0]] = name
     order = first[:1]
@@ -111,12 +133,17 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what))
         if ends not in ([], [end]):
-            raise FileError(f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from {order[0]} to {order[-1]}.")
+            raise FileError(
+                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
+                f"{order[0]} to {order[-1]}."
+            )
     return [(layers[name][0], name, layers[name][1]) for name in order]
 
 
 def _sources(nodes: Any) -> list[str]:
-    """Names of the layers that a layer reads: as Keras 2 writes them, in nested lists, or as later releases do."""
+    """Names of the layers that a layer reads: as Keras 2 writes them, in nested lists,
+    or as later releases do.
+    """
     if not isinstance(nodes, list) or not nodes:
         return []
     if len(nodes) > 1:
@@ -134,14 +161,22 @@ def _sources(nodes: Any) -> list[str]:
 
 def _check_edge(numbers: Any) -> None:
     if any(number != 0 for number in numbers):
-        raise FileError("a layer reads the second output or the second use of another. Only one chain of layers can be read.")
+        raise FileError(
+            "a layer reads the second output or the second use of another. "
+            "Only one chain of layers can be read."
+        )
 
 
 def _check_call(arguments: Any) -> None:
-    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how networks are read."""
+    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
+    networks are read.
+    """
     for name, value in (arguments or {}).items():
         if value is not None and (name, value) != ("training", False) and not _histories(value):
-            raise FileError(f"a layer is called with {str(name)[:40]}={str(value)[:40]}. Build the model without such arguments.")
+            raise FileError(
+                f"a layer is called with {str(name)[:40]}={str(value)[:40]}. "
+                f"Build the model without such arguments."
+            )
 
 
 def _ends(value: Any) -> list[str]:

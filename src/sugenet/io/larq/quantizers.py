@@ -50,25 +50,32 @@ def quantized(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt
     if name == _TERNARY:
         return _ternary(where, settings, kernel)
     raise FileError(
-        f"{where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, ste_tern and "
-        "ste_heaviside can be read."
+        f"{where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, "
+        "ste_tern and ste_heaviside can be read."
     )
 
 
 def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Values beyond a threshold; early releases of Larq clip them first, which can change a threshold that is a share of their mean."""
+    """Values beyond a threshold; early releases of Larq clip them first, which can change a threshold that is
+    a share of their mean.
+    """
     clip, by_mean = settings.get("clip_value", 1.0), settings.get("ternary_weight_networks")
     single = kernel.dtype.type
 
     def ternary(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        t = single(0.7) * np.abs(x).sum() / x.size if by_mean else setting(where, settings, "threshold_value", 0.05)
+        t = (
+            single(0.7) * np.abs(x).sum() / x.size
+            if by_mean
+            else setting(where, settings, "threshold_value", 0.05)
+        )
         return np.asarray(np.sign(np.sign(x + single(t)) + np.sign(x - single(t))))
 
     plain = ternary(kernel)
     if clip is not None and not np.array_equal(plain, ternary(np.clip(kernel, -single(clip), single(clip)))):
         raise FileError(
-            f"{where}: its kernel has values beyond clip_value {clip}, where releases of Larq differ: early ones clip before they make "
-            "weights ternary, later ones do not. Store the clipped or the ternary weights."
+            f"{where}: its kernel has values beyond clip_value {clip}, where releases of Larq differ: early "
+            "ones clip before they make weights ternary, later ones do not. "
+            "Store the clipped or the ternary weights."
         )
     return plain
 
@@ -87,11 +94,16 @@ def check_precision(where: str, dtype: Any) -> None:
         dtype = dtype.get("config")
         dtype = dtype.get("name") if isinstance(dtype, dict) else dtype
     if dtype not in (None, "float32", "float64"):
-        raise FileError(f"{where}: computes in {str(dtype)[:40]}, whose rounding would be part of the network. float32 can be read.")
+        raise FileError(
+            f"{where}: computes in {str(dtype)[:40]}, whose rounding would be part of the network. "
+            f"float32 can be read."
+        )
 
 
 def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
-    """Name without case and underscores, and settings that are all known; None where values go through as they are."""
+    """Name without case and underscores, and settings that are all known;
+    None where values go through as they are.
+    """
     given: Any = {}
     if isinstance(value, dict):
         value, given = value.get("class_name"), value.get("config")
@@ -101,13 +113,22 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
         return None
     name = str(value).split(">")[-1].replace("_", "").lower()
     settings: Ledger[Any] = Ledger(given if isinstance(given, dict) else {})
-    settings.pass_over("name", "trainable", "metrics", "beta", "precision", "threshold_value", "ternary_weight_networks")
+    settings.pass_over(
+        "name", "trainable", "metrics", "beta", "precision", "threshold_value", "ternary_weight_networks"
+    )
     check_precision(where, settings.get("dtype"))
     clip = settings.get("clip_value", 1.0)
-    if clip is not None and (not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 < clip < inf):
-        raise FileError(f"{where}: clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed.")
+    if clip is not None and (
+        not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 < clip < inf
+    ):
+        raise FileError(
+            f"{where}: clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed."
+        )
     if name in (*SIGNS, _SCALED, _TERNARY, *_NONE):
         for left in settings.left():
             if settings[left] is not None:
-                raise FileError(f"{where}: {left[:40]!r} of {key} is not a setting of Larq's {name}, so what it does is not known.")
+                raise FileError(
+                    f"{where}: {left[:40]!r} of {key} is not a setting of Larq's {name}, "
+                    f"so what it does is not known."
+                )
     return None if name in _NONE else (name, settings)

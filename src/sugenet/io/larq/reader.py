@@ -1,6 +1,9 @@
-"""Larq and Keras `.h5` files as chains. Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
+"""Larq and Keras `.h5` files as chains.
 
-Keras keeps maps as (height, width, channels). The chain has the channels first, and flattens remember Keras' order.
+Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
+
+Keras keeps maps as (height, width, channels). The chain has the channels first,
+and flattens remember Keras' order.
 """
 
 from __future__ import annotations
@@ -16,7 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Op,
+    Pad,
+    Sign,
+)
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
@@ -27,11 +43,29 @@ __all__ = ["chain_of_layers", "read_larq", "read_model"]
 
 _Pads: TypeAlias = tuple[int, int, int, int]
 _MAX_SIDE = 1 << 16
-_IGNORED = ("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout", "ActivityRegularization", "NoOp")
+_IGNORED = (
+    "Dropout",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "GaussianNoise",
+    "GaussianDropout",
+    "ActivityRegularization",
+    "NoOp",
+)
 """Layers that do nothing when a network is used."""
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _TRAINING = frozenset(
-    {"name", "trainable", "batch_input_shape", "batch_shape", "input_dim", "autocast", "metrics", "activity_regularizer", "implementation"}
+    {
+        "name",
+        "trainable",
+        "batch_input_shape",
+        "batch_shape",
+        "input_dim",
+        "autocast",
+        "metrics",
+        "activity_regularizer",
+        "implementation",
+    }
     | {"momentum", "fused", "synchronized", "renorm_clipping", "renorm_momentum"}
     | {
         f"{array}_{what}"
@@ -50,12 +84,14 @@ def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
     path
         The file.
     apart
-        Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is faster by half a second.
+        Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is
+        faster by half a second.
 
     Raises
     ------
     FileError
-        For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers of more than one bit.
+        For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers
+        of more than one bit.
     """
     return read_model(path, apart=apart)[0]
 
@@ -96,7 +132,10 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
             layer.config.pass_over("dtype")
         else:
             if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
-                raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
+                raise FileError(
+                    f"{layer.where}: stands behind {walk.left_out[-1]}, "
+                    f"which can only be the end of a network."
+                )
             rule = _RULES.get(layer.kind)
             if rule is None:
                 raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
@@ -105,28 +144,41 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
             check_maps(layer.where, walk.shape)
         _nothing_left(layer)
     if not any(isinstance(op, Sign) for op in walk.ops):
-        raise FileError("no sign was found on the way from the input to the output, so this is no binarized network.")
+        raise FileError(
+            "no sign was found on the way from the input to the output, so this is no binarized network."
+        )
     return Chain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
 
 
 def _nothing_left(layer: KerasLayer) -> None:
-    """Refuse settings and arrays that the layer was not made of; a setting that is not set (null) says nothing."""
+    """Refuse settings and arrays that the layer was not made of;
+    a setting that is not set (null) says nothing.
+    """
     layer.config.pass_over(*_TRAINING)
     for key in layer.config.left():
         if layer.config[key] is not None and layer.config[key] is not False:
             raise FileError(
-                f"{layer.where}: its setting {key[:40]!r} ({str(layer.config[key])[:40]}) is not known, so neither is what it does."
+                f"{layer.where}: its setting {key[:40]!r} ({str(layer.config[key])[:40]}) is not known, so "
+                f"neither is what it does."
             )
     for name in layer.arrays.left():
-        raise FileError(f"{layer.where}: its array {name[:80]!r} would be left over: nothing in its settings uses it.")
+        raise FileError(
+            f"{layer.where}: its array {name[:80]!r} would be left over: nothing in its settings uses it."
+        )
 
 
-_WORKS = "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, padding and Flatten can be."
+_WORKS = (
+    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, "
+    "padding and Flatten can be."
+)
 _HINTS = {
     "Lambda": "It holds Python code, which is never run: use layers instead.",
     "Add": "Shortcuts cannot be read, only one chain of layers.",
     "Concatenate": "Branches cannot be read, only one chain of layers.",
-    "QuantSeparableConv2D": "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an input quantizer each.",
+    "QuantSeparableConv2D": (
+        "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an "
+        "input quantizer each."
+    ),
     "PReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LeakyReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
@@ -138,23 +190,30 @@ def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
     given = first.config.get("batch_input_shape", first.config.get("batch_shape"))
     sizes = given[1:] if isinstance(given, list) and given else None
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= 3:
-        raise FileError(f"{first.where}: the shape of a sample is not known. Give the first layer an input_shape and save again.")
+        raise FileError(
+            f"{first.where}: the shape of a sample is not known. "
+            f"Give the first layer an input_shape and save again."
+        )
     if not all(isinstance(size, int) and 0 < size <= _MAX_SIDE for size in sizes):
         raise FileError(
-            f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full input_shape and save again."
+            f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full "
+            f"input_shape and save again."
         )
     if len(sizes) == 1:
         return (sizes[0],), 1
     return ((sizes[1], 1, sizes[0]), 2) if len(sizes) == 2 else ((sizes[2], sizes[0], sizes[1]), 3)
 
 
-# -- linear layers and convolutions ----------------------------------------------------------------------------------------------
+# -- linear layers and convolutions --------------------------------------------------------------------------
 
 
 def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     found = layer.arrays.get(name)
     if found is None:
-        raise FileError(f"{layer.where}: its array {name!r} is missing from the file. It has {', '.join(layer.arrays) or 'none'}.")
+        raise FileError(
+            f"{layer.where}: its array {name!r} is missing from the file. "
+            f"It has {', '.join(layer.arrays) or 'none'}."
+        )
     if found.shape != shape:
         raise FileError(f"{layer.where}: its array {name!r} has shape {found.shape}, but {shape} is needed.")
     return found if found.dtype.kind == "f" else found.astype(np.float32)
@@ -175,18 +234,28 @@ def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
     """Height and width; of one dimension the width."""
     value = layer.config.get(key, otherwise)
     row = value if isinstance(value, list) else [value] * (1 if layer.kind.endswith("1D") else 2)
-    if len(row) not in (1, 2) or not all(isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row):
+    if len(row) not in (1, 2) or not all(
+        isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row
+    ):
         raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but whole numbers from 1 are needed.")
     return (1, row[0]) if len(row) == 1 else (row[0], row[1])
 
 
 def _quantized(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
     key = f"{which}_quantizer"
-    return quantized(layer.where, key, layer.config.get(key), kernel) if layer.kind.startswith("Quant") else kernel
+    return (
+        quantized(layer.where, key, layer.config.get(key), kernel)
+        if layer.kind.startswith("Quant")
+        else kernel
+    )
 
 
 def _signed(layer: KerasLayer) -> tuple[Op, ...]:
-    return signed(layer.where, "input_quantizer", layer.config.get("input_quantizer")) if layer.kind.startswith("Quant") else ()
+    return (
+        signed(layer.where, "input_quantizer", layer.config.get("input_quantizer"))
+        if layer.kind.startswith("Quant")
+        else ()
+    )
 
 
 def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
@@ -194,7 +263,9 @@ def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
     kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", (features, units)))
     signs, bias = _signed(layer), _bias(layer, units)
     if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
-        return walk.then(*signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:]))
+        return walk.then(
+            *signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:])
+        )
     return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
 
 
@@ -206,11 +277,18 @@ def _maps(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
     return walk.shape[0], walk.shape[1], walk.shape[2]
 
 
-def _pads(layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]) -> tuple[_Pads, tuple[int, int]]:
+def _pads(
+    layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]
+) -> tuple[_Pads, tuple[int, int]]:
     """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
     kind = layer.config.get("padding", "valid")
-    if kind not in ("valid", "same") and (kind != "causal" or not layer.kind.endswith(("Conv1D", "Convolution1D"))):
-        raise FileError(f"{layer.where}: padding {str(kind)[:40]!r}. valid, same, and in one dimension causal can be read.")
+    if kind not in ("valid", "same") and (
+        kind != "causal" or not layer.kind.endswith(("Conv1D", "Convolution1D"))
+    ):
+        raise FileError(
+            f"{layer.where}: padding {str(kind)[:40]!r}. valid, same, "
+            f"and in one dimension causal can be read."
+        )
     before, after, out = [0, 0], [0, 0], []
     for axis, (size, span, step) in enumerate(zip(sizes, spans, stride, strict=True)):
         if kind == "same":
@@ -229,7 +307,9 @@ def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps(walk, layer)
     filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
     if channels % groups or filters % groups:
-        raise FileError(f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels.")
+        raise FileError(
+            f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels."
+        )
     flat = layer.kind.endswith("1D")
     kept = _parameter(layer, "kernel", (*size[1 if flat else 0 :], channels // groups, filters))
     kernel = _quantized(layer, "kernel", kept)
@@ -247,7 +327,9 @@ def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
 
 
-def _convolved(walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int) -> _Walk:
+def _convolved(
+    walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
+) -> _Walk:
     stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     pads, out = _pads(layer, sizes, (spans[0], spans[1]), stride)
@@ -263,7 +345,7 @@ def _convolved(walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: 
     return walk.then(*_signed(layer), *padding, op, shape=(len(weights), *out))
 
 
-# -- everything else -------------------------------------------------------------------------------------------------------------
+# -- everything else -----------------------------------------------------------------------------------------
 
 
 def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
@@ -274,7 +356,9 @@ def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
         raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the channel axis.")
     for key in ("renorm", "virtual_batch_size"):
         if layer.config.get(key):
-            raise FileError(f"{layer.where}: {key} makes another layer of it. Use the plain BatchNormalization.")
+            raise FileError(
+                f"{layer.where}: {key} makes another layer of it. Use the plain BatchNormalization."
+            )
     mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
     gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
     beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
@@ -315,7 +399,9 @@ def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
     target = layer.config.get("target_shape")
     if target in ([-1], [prod(walk.shape)]):
         return _flatten(walk, layer)
-    raise FileError(f"{layer.where}: reshapes to {str(target)[:40]}. Only flat features can be made of maps: use Flatten.")
+    raise FileError(
+        f"{layer.where}: reshapes to {str(target)[:40]}. Only flat features can be made of maps: use Flatten."
+    )
 
 
 def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
@@ -329,22 +415,33 @@ def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
     if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat):
         raise FileError(f"{layer.where}: padding is {str(given)[:40]}, but whole numbers are needed.")
     top, bottom, left, right = flat
-    return walk.then(Pad(layer.where, (top, left, bottom, right)), shape=(channels, sizes[0] + top + bottom, sizes[1] + left + right))
+    return walk.then(
+        Pad(layer.where, (top, left, bottom, right)),
+        shape=(channels, sizes[0] + top + bottom, sizes[1] + left + right),
+    )
 
 
 def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
     if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
         raise FileError(f"{layer.where}: scale and offset must be one number each.")
-    single = np.float64 if layer.config.get("dtype") == "float64" else np.float32  # what Keras turns them into
-    return walk.then(Affine(layer.where, numbers([Fraction(single(scale).item())]), numbers([Fraction(single(offset).item())])))
+    single = (
+        np.float64 if layer.config.get("dtype") == "float64" else np.float32
+    )  # what Keras turns them into
+    return walk.then(
+        Affine(
+            layer.where, numbers([Fraction(single(scale).item())]), numbers([Fraction(single(offset).item())])
+        )
+    )
 
 
 def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
     if layer.config.get("negative_slope") or layer.config.get("threshold"):
         raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
     top = layer.config.get("max_value")
-    return walk.then(Clip(layer.where, 0.0, inf if top is None else setting(layer.where, layer.config, "max_value", inf)))
+    return walk.then(
+        Clip(layer.where, 0.0, inf if top is None else setting(layer.where, layer.config, "max_value", inf))
+    )
 
 
 def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
@@ -359,7 +456,9 @@ def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
             raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the axis of the classes.")
         return replace(walk, left_out=(*walk.left_out, f"{name} at {layer.where}"))
     if walk.left_out:
-        raise FileError(f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network.")
+        raise FileError(
+            f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network."
+        )
     if name in ("relu", "relu6"):
         return walk.then(Clip(layer.where, 0.0, 6.0 if name == "relu6" else inf))
     if name == "hard_tanh":
@@ -384,11 +483,16 @@ def _same(walk: _Walk, _layer: KerasLayer) -> _Walk:
 
 _RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
     **dict.fromkeys(("Dense", "QuantDense"), _dense),
-    **dict.fromkeys(("Conv1D", "Conv2D", "QuantConv1D", "QuantConv2D", "Convolution1D", "Convolution2D"), _convolution),
+    **dict.fromkeys(
+        ("Conv1D", "Conv2D", "QuantConv1D", "QuantConv2D", "Convolution1D", "Convolution2D"), _convolution
+    ),
     **dict.fromkeys(("DepthwiseConv2D", "QuantDepthwiseConv2D"), _depthwise),
     **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
     **dict.fromkeys(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _pool),
-    **dict.fromkeys(("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D"), _global_pool),
+    **dict.fromkeys(
+        ("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D"),
+        _global_pool,
+    ),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
     **dict.fromkeys(("Activation", "Softmax"), _same),
     **dict.fromkeys(_IGNORED, _ignored),

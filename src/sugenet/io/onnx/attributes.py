@@ -1,7 +1,8 @@
-"""Which attributes and how many inputs each operation of an ONNX graph has; what a node has beyond them is refused by name.
+"""Which attributes and how many inputs each operation of an ONNX graph has;
+what a node has beyond them is refused by name.
 
-Every attribute is read by the rule of its operation or stands in `_IRRELEVANT`, because it says something about training, about an
-output that is not made, or about element types that are not read.
+Every attribute is read by the rule of its operation or stands in `_IRRELEVANT`, because it says something
+about training, about an output that is not made, or about element types that are not read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ __all__ = ["ATTRIBUTES", "INPUTS", "checked", "left_over"]
 _AXES: dict[str, type] = {"axes": tuple}
 _AXIS: dict[str, type] = {"axis": int}
 _REDUCE: dict[str, type] = {"axes": tuple, "keepdims": int, "noop_with_empty_axes": int}
-_WINDOW: dict[str, type] = {"auto_pad": str, "dilations": tuple, "kernel_shape": tuple, "pads": tuple, "strides": tuple}
+_WINDOW: dict[str, type] = {
+    "auto_pad": str,
+    "dilations": tuple,
+    "kernel_shape": tuple,
+    "pads": tuple,
+    "strides": tuple,
+}
 _QUANT: dict[str, type] = {"narrow": int, "rounding_mode": str, "signed": int}
 
 ATTRIBUTES: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -31,7 +38,13 @@ ATTRIBUTES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "Cast": {"round_mode": str, "saturate": int, "to": int},
     "Clip": {"max": float, "min": float},
     "Concat": {**_AXIS},
-    "Constant": {"value": np.ndarray, "value_float": float, "value_floats": tuple, "value_int": int, "value_ints": tuple},
+    "Constant": {
+        "value": np.ndarray,
+        "value_float": float,
+        "value_floats": tuple,
+        "value_int": int,
+        "value_ints": tuple,
+    },
     "ConstantOfShape": {"value": np.ndarray},
     "Conv": {**_WINDOW, "group": int},
     "Dropout": {"ratio": float, "seed": int},
@@ -70,7 +83,9 @@ ATTRIBUTES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "Transpose": {"perm": tuple},
     "Unsqueeze": {**_AXES},
 }
-"""Name and type of the attributes that are read, over all operator sets; operations that are not listed have none."""
+"""Name and type of the attributes that are read, over all operator sets;
+operations that are not listed have none.
+"""
 
 _MANY = 1 << 20
 INPUTS: dict[str, int] = {
@@ -154,11 +169,15 @@ class _Asked(dict[str, Any]):
 
 
 def checked(node: Node) -> Node:
-    """The node with attributes that are counted; refuses one that its operation does not have, or of the wrong type, and inputs beyond."""
+    """The node with attributes that are counted; refuses one that its operation does not have, or of the
+    wrong type, and inputs beyond.
+    """
     known = ATTRIBUTES.get(node.op, {})
     for key, value in node.attributes.items():
         if key not in known:
-            raise FileError(f"its attribute {key[:60]!r} is not known. Known are {', '.join(sorted(known)) or 'none'}.")
+            raise FileError(
+                f"its attribute {key[:60]!r} is not known. Known are {', '.join(sorted(known)) or 'none'}."
+            )
         if not isinstance(value, known[key]):
             raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
     most = INPUTS.get(node.op, 1)

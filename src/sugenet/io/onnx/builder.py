@@ -1,4 +1,7 @@
-"""An ONNX file under construction: nodes and constants in, bytes out. Operation set 15, file format version 8."""
+"""An ONNX file under construction: nodes and constants in, bytes out.
+
+Operation set 15, file format version 8.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,12 @@ class Builder:
     def add(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         """Add a node and give the name of its output."""
         made = name or f"v{len(self.nodes)}"
-        body = b"".join(blob(1, given) for given in inputs) + blob(2, made) + blob(3, f"{op}_{len(self.nodes)}") + blob(4, op)
+        body = (
+            b"".join(blob(1, given) for given in inputs)
+            + blob(2, made)
+            + blob(3, f"{op}_{len(self.nodes)}")
+            + blob(4, op)
+        )
         body += b"".join(blob(5, _attribute(key, value)) for key, value in attributes.items())
         self.nodes.append(body)
         return made
@@ -63,10 +71,22 @@ class Builder:
 
     def model(self, about: Mapping[str, str]) -> bytes:
         """The whole file, with texts about it."""
-        graph = b"".join(blob(1, node) for node in self.nodes) + blob(2, "sugenet") + b"".join(blob(5, tensor) for tensor in self.tensors)
-        graph += b"".join(blob(11, port) for port in self.inputs) + b"".join(blob(12, port) for port in self.outputs)
+        graph = (
+            b"".join(blob(1, node) for node in self.nodes)
+            + blob(2, "sugenet")
+            + b"".join(blob(5, tensor) for tensor in self.tensors)
+        )
+        graph += b"".join(blob(11, port) for port in self.inputs) + b"".join(
+            blob(12, port) for port in self.outputs
+        )
         notes = b"".join(blob(14, blob(1, key) + blob(2, text)) for key, text in about.items())
-        return number(1, _IR_VERSION) + blob(2, "sugenet") + blob(7, graph) + blob(8, blob(1, "") + number(2, _OPSET)) + notes
+        return (
+            number(1, _IR_VERSION)
+            + blob(2, "sugenet")
+            + blob(7, graph)
+            + blob(8, blob(1, "") + number(2, _OPSET))
+            + notes
+        )
 
 
 def _attribute(name: str, value: Any) -> bytes:

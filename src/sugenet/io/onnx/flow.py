@@ -1,9 +1,10 @@
-"""What the data input has become at one place of an ONNX graph: the operations so far, and which axis holds what.
+"""What the data input has become at one place of an ONNX graph: the operations so far,
+and which axis holds what.
 
-Files move axes about: channel first or last, flattened, squeezed. So a tensor's axes are kept as lists of *pieces* of the logical
-axes (channels, height, width, or flat features); transposing and reshaping only regroups the pieces, and an operation that needs
-channels finds them or says that they are not there. Axes of size 1 have no pieces. Which axis of the raw input holds channels is
-settled by the first operation that asks.
+Files move axes about: channel first or last, flattened, squeezed. So a tensor's axes are kept as lists of
+*pieces* of the logical axes (channels, height, width, or flat features); transposing and reshaping only
+regroups the pieces, and an operation that needs channels finds them or says that they are not there. Axes of
+size 1 have no pieces. Which axis of the raw input holds channels is settled by the first operation that asks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ __all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "Link", "Piece", "new_axi
 MAX_VALUES = 1 << 26
 """Values of one sample at any place of the network."""
 OPEN_BATCH = 67_108_879
-"""A prime above every size in a network: it stands for a batch of any size, and shows in what depends on it."""
+"""A prime above every size in a network: it stands for a batch of any size,
+and shows in what depends on it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,10 @@ def new_axis(size: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """An operation behind others; the first link has none. Equal operations behind one link are one object."""
+    """An operation behind others; the first link has none.
+
+    Equal operations behind one link are one object.
+    """
 
     op: Op | None = None
     before: Link | None = None
@@ -60,7 +66,10 @@ class Link:
 
     def then(self, op: Op, notes: tuple[str, ...] = ()) -> Link:
         """The link behind this one."""
-        key = (type(op).__name__, *(_key(getattr(op, item.name)) for item in fields(op) if item.name != "where"))
+        key = (
+            type(op).__name__,
+            *(_key(getattr(op, item.name)) for item in fields(op) if item.name != "where"),
+        )
         if key not in self._behind:
             self._behind[key] = Link(op, self, notes)
         return self._behind[key]
@@ -78,7 +87,11 @@ class Link:
 def _key(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    return (value.dtype.str, value.shape, tuple(value.reshape(-1).tolist()) if value.dtype == object else value.tobytes())
+    return (
+        value.dtype.str,
+        value.shape,
+        tuple(value.reshape(-1).tolist()) if value.dtype == object else value.tobytes(),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +133,7 @@ class Flow:
         """The data behind an operation that leaves all axes as they are."""
         return replace(self, link=self.link.then(op, notes))
 
-    # -- plumbing --------------------------------------------------------------------------------------------------------------
+    # -- plumbing --------------------------------------------------------------------------------------------
 
     def transposed(self, order: Sequence[int]) -> Flow:
         """The same data with its axes in another order."""
@@ -149,11 +162,15 @@ class Flow:
                     need = 1
                 else:
                     raise FileError(
-                        f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, which mixes axes in a way that is not supported."
+                        f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, which mixes axes in a "
+                        f"way that is not supported."
                     )
             axes.append(tuple(axis))
         if rest:
-            raise FileError(f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, which has another number of values.")
+            raise FileError(
+                f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, "
+                f"which has another number of values."
+            )
         if not halves:
             return replace(self, axes=tuple(axes))
         return replace(
@@ -163,12 +180,16 @@ class Flow:
             batch=_refined(self.batch, halves),
         )
 
-    # -- what an operation asks for --------------------------------------------------------------------------------------------
+    # -- what an operation asks for --------------------------------------------------------------------------
 
     def maps(self, spatial: int) -> Flow:
-        """Check that the axes are batch, channels and one or two axes of pixels; settles what the raw axes are."""
+        """Check that the axes are batch, channels and one or two axes of pixels;
+        settles what the raw axes are.
+        """
         if len(self.axes) != spatial + 2:
-            raise FileError(f"it reads {len(self.axes)} axes, but batch, channels and {spatial} of pixels are needed.")
+            raise FileError(
+                f"it reads {len(self.axes)} axes, but batch, channels and {spatial} of pixels are needed."
+            )
         if self.axes[0] != self.batch:
             raise FileError("its first axis is not the batch.")
         c, h, w = (self.axes[1], () if spatial == 1 else self.axes[2], self.axes[-1])
@@ -176,34 +197,45 @@ class Flow:
             return self._settled(c, h, w)
         if self.kind == "flat":
             raise FileError(
-                "it reads maps that were made from flat features, which is not supported: only the raw input may be flat. "
-                "Cut the model there, or write the layer as a linear one."
+                "it reads maps that were made from flat features, which is not supported: only the raw input "
+                "may be flat. Cut the model there, or write the layer as a linear one."
             )
         if self.parts != (c, h, w):
             raise FileError(
-                "it reads axes that are not channels, height and width in this order: a transpose or reshape before it mixes them."
+                "it reads axes that are not channels, height and width in this order: a transpose or reshape "
+                "before it mixes them."
             )
         return self
 
     def _settled(self, c: Axis, h: Axis, w: Axis) -> Flow:
         raw = _joined(self.parts)
         if raw not in (c + h + w, h + w + c):
-            raise FileError("the axes of the raw input are in an order that is neither channel first nor channel last.")
+            raise FileError(
+                "the axes of the raw input are in an order that is neither channel first nor channel last."
+            )
         shape = (_size(c), _size(h), _size(w))
         return replace(self, kind="maps", parts=(c, h, w), shape=shape, channels_last=raw != c + h + w)
 
     def features(self, axis: int, where: str) -> Flow:
         """Check that one axis holds all features, and flatten maps in its order."""
         held = self.axes[axis]
-        others = tuple(piece for number, pieces in enumerate(self.axes) for piece in pieces if number != axis % len(self.axes))
+        others = tuple(
+            piece
+            for number, pieces in enumerate(self.axes)
+            for piece in pieces
+            if number != axis % len(self.axes)
+        )
         if others != self.batch:
             raise FileError(
-                f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a sample. Flatten them first."
+                f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
+                f"sample. Flatten them first."
             )
         return self.flat(held, where)
 
     def permuted_features(self, axis: int, where: str) -> tuple[Flow, Array | None]:
-        """As `features`, but in whatever order they lie: also which feature stands at each place, None for their own order."""
+        """As `features`, but in whatever order they lie: also which feature stands at each place,
+        None for their own order.
+        """
         held = self.axes[axis]
         try:
             return self.features(axis, where), None
@@ -211,7 +243,9 @@ class Flow:
             if self.kind == "raw" or len(held) != len(self.inner):
                 raise
         order = tuple(piece for part in self.parts for piece in part)
-        flow = replace(self, axes=tuple(order if pieces == held else pieces for pieces in self.axes)).features(axis, where)
+        flow = replace(
+            self, axes=tuple(order if pieces == held else pieces for pieces in self.axes)
+        ).features(axis, where)
         places = np.arange(_size(order)).reshape([piece.size for piece in order])
         return flow, places.transpose([order.index(piece) for piece in held]).reshape(-1)
 
@@ -219,22 +253,32 @@ class Flow:
         """The data as flat features in a given order of their pieces."""
         if self.kind == "flat":
             if self.parts != (order,):
-                raise FileError("it reads flat features in another order than they were made in: a transpose before it permutes them.")
+                raise FileError(
+                    "it reads flat features in another order than they were made in: "
+                    "a transpose before it permutes them."
+                )
             return self
         if self.kind == "maps":
             c, h, w = self.parts
             layout: Literal["CHW", "HWC"] = "CHW" if order == c + h + w else "HWC"
             if order not in (c + h + w, h + w + c):
-                raise FileError("it flattens maps in an order that is neither channel first nor channel last.")
+                raise FileError(
+                    "it flattens maps in an order that is neither channel first nor channel last."
+                )
             return replace(self.then(Flatten(where, layout)), kind="flat", parts=(order,))
         if len(self.parts) == 1:
             if order != self.parts[0]:
-                raise FileError("it permutes the features of the raw input, which is not supported. Permute the weights instead.")
+                raise FileError(
+                    "it permutes the features of the raw input, which is not supported. "
+                    "Permute the weights instead."
+                )
             return replace(self, kind="flat", shape=(_size(order),))
         for c, h, w in self._readings():
             if order in (c + h + w, h + w + c):
                 return self._settled(c, h, w).flat(order, where)
-        raise FileError("it flattens the raw input in an order that is neither channel first nor channel last.")
+        raise FileError(
+            "it flattens the raw input in an order that is neither channel first nor channel last."
+        )
 
     def _readings(self) -> list[tuple[Axis, Axis, Axis]]:
         """What the axes of the raw input may be, the likeliest first."""
@@ -245,10 +289,11 @@ class Flow:
         found = [(a, b, c), (c, a, b)]
         return found[::-1] if _size(c) in (1, 3, 4) and _size(a) not in (1, 3, 4) else found
 
-    # -- numbers that stand beside the data ------------------------------------------------------------------------------------
+    # -- numbers that stand beside the data ------------------------------------------------------------------
 
     def beside(self, arrays: Sequence[Array], where: str) -> tuple[Flow, list[Array]]:
-        """Constants that are combined with the data element by element, each as one number, one a channel, or one a feature.
+        """Constants that are combined with the data element by element, each as one number,
+        one a channel, or one a feature.
 
         Flattens maps where a constant differs from pixel to pixel.
         """
@@ -257,23 +302,34 @@ class Flow:
         full = [array.reshape((1,) * (rank - array.ndim) + array.shape) for array in arrays]
         for array in full:
             if any(size not in (1, there) for size, there in zip(array.shape, flow.sizes, strict=True)):
-                raise FileError(f"its constant of shape {shape_of(array.shape)} does not fit data of shape {shape_of(flow.sizes)}.")
+                raise FileError(
+                    f"its constant of shape {shape_of(array.shape)} does not fit data of "
+                    f"shape {shape_of(flow.sizes)}."
+                )
         full = [_narrowed(array) for array in full]
         varying = {axis for array in full for axis, size in enumerate(array.shape) if size > 1}
         if not varying:
             return flow, [array.reshape(()) for array in full]
         if any(piece in flow.batch for axis in varying for piece in flow.axes[axis]):
-            raise FileError("its constant differs from sample to sample of a batch. Export the model with a batch of one, or an open one.")
+            raise FileError(
+                "its constant differs from sample to sample of a batch. Export the model with a batch of "
+                "one, or an open one."
+            )
         if flow.kind == "raw":
             flow = flow._for_channels(varying)
-        if flow.kind == "maps" and tuple(piece for axis in sorted(varying) for piece in flow.axes[axis]) == flow.parts[0]:
+        if (
+            flow.kind == "maps"
+            and tuple(piece for axis in sorted(varying) for piece in flow.axes[axis]) == flow.parts[0]
+        ):
             return flow, [array.reshape(-1 if array.size > 1 else ()) for array in full]
         if flow.kind != "flat":
             flow = flow.flat(flow.inner, where)
         return flow, [array.reshape(()) if array.size == 1 else flow._spread(array) for array in full]
 
     def _for_channels(self, varying: set[int]) -> Flow:
-        """Settle the raw axes such that the one that a constant varies along is the channels, if that can be."""
+        """Settle the raw axes such that the one that a constant varies along is the
+        channels, if that can be.
+        """
         rest = [axis for number, axis in enumerate(self.axes) if number not in varying and axis != self.batch]
         if len(varying) == 1 and 1 <= len(rest) <= 2 and len(self.parts) > 1:
             h, w = rest if len(rest) == 2 else ((), rest[0])
@@ -284,10 +340,15 @@ class Flow:
 
     def _spread(self, array: Array) -> Array:
         """One number for each flat feature, in their order."""
-        sizes = [1 if axis == self.batch and axis else size for axis, size in zip(self.axes, self.sizes, strict=True)]
+        sizes = [
+            1 if axis == self.batch and axis else size
+            for axis, size in zip(self.axes, self.sizes, strict=True)
+        ]
         spread = np.broadcast_to(array, sizes).reshape([piece.size for piece in self.inner] or [1])
         place = {piece: number for number, piece in enumerate(self.inner)}
-        return np.ascontiguousarray(spread.transpose([place[piece] for piece in self.parts[0]] or [0])).reshape(-1)
+        return np.ascontiguousarray(
+            spread.transpose([place[piece] for piece in self.parts[0]] or [0])
+        ).reshape(-1)
 
 
 def _refined(axis: Iterable[Piece], halves: dict[Piece, tuple[Piece, Piece]]) -> Axis:

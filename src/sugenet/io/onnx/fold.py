@@ -1,6 +1,8 @@
-"""Constants of an ONNX graph, computed in NumPy in the file's own element types and in the graph's own order of operations.
+"""Constants of an ONNX graph, computed in NumPy in the file's own element types and in the graph's own
+order of operations.
 
-The same functions work out what becomes of the three values of a sign (`onnx_patterns`), so there is one meaning of each operation.
+The same functions work out what becomes of the three values of a sign (`onnx_patterns`), so there is one
+meaning of each operation.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
     array = np.asarray(value)
     empty = array.size == 0 and array.ndim == 1
     if not empty and (
-        array.dtype.kind not in "iu" or array.ndim > 1 or array.size > 64 or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
+        array.dtype.kind not in "iu"
+        or array.ndim > 1
+        or array.size > 64
+        or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
     ):
         raise FileError(f"{what} should be a short list of whole numbers.")
     found = tuple(int(v) for v in array.reshape(-1))
@@ -39,7 +44,9 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
 
 
 def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -> tuple[int, ...] | None:
-    """The axes that an operation names in an attribute, or since opset 13 in an input; None where it names none."""
+    """The axes that an operation names in an attribute, or since opset 13 in an input;
+    None where it names none.
+    """
     named = attributes.get("axes") if _at(given, place) is None else given[place]
     if named is None:
         return None
@@ -57,14 +64,19 @@ def steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
 
 
 def of_samples(array: Array) -> bool:
-    """Whether an array is as long as a batch of any size, as `ones_like` makes it: the same for each sample, and stored once."""
+    """Whether an array is as long as a batch of any size, as `ones_like` makes it:
+    the same for each sample, and stored once.
+    """
     return any(size and size % OPEN_BATCH == 0 for size in array.shape)
 
 
 def thin(array: Array) -> Array:
     """The array cut to one along each axis along which it is stored once."""
     return array[
-        tuple(slice(0, 1) if not stride and size > 1 else slice(None) for size, stride in zip(array.shape, array.strides, strict=True))
+        tuple(
+            slice(0, 1) if not stride and size > 1 else slice(None)
+            for size, stride in zip(array.shape, array.strides, strict=True)
+        )
     ]
 
 
@@ -80,7 +92,11 @@ class Folder:
         function = ELEMENTWISE.get(op) or OTHERS.get(op)
         if function is None:
             raise FileError("it is not among the operations that are computed on constants.")
-        if op not in ELEMENTWISE and op not in ("Shape", "Size") and any(array is not None and of_samples(array) for array in given):
+        if (
+            op not in ELEMENTWISE
+            and op not in ("Shape", "Size")
+            and any(array is not None and of_samples(array) for array in given)
+        ):
             raise FileError("it moves or joins constants of all samples of a batch, which is not supported.")
         shapes = [array.shape for array in given if array is not None]
         given = [None if array is None else thin(array) for array in given] if op in ELEMENTWISE else given
@@ -91,7 +107,16 @@ class Folder:
             return np.broadcast_to(found, np.broadcast_shapes(*shapes)) if op in ELEMENTWISE else found
         except FileError:
             raise
-        except (ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        except (
+            ArithmeticError,
+            AttributeError,
+            IndexError,
+            KeyError,
+            MemoryError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise FileError(f"its constants do not fit together ({str(error)[:120]}).") from None
 
     def _spend(self, op: str, given: _Given) -> None:
@@ -101,10 +126,14 @@ class Folder:
             try:
                 made = prod(np.broadcast_shapes(*shapes))
             except ValueError:
-                raise FileError(f"its constants have shapes {', '.join(map(str, shapes))}, which do not fit together.") from None
+                raise FileError(
+                    f"its constants have shapes {', '.join(map(str, shapes))}, which do not fit together."
+                ) from None
         elif op in ("Expand", "ConstantOfShape") and shapes:
             sizes = integers(given[1] if op == "Expand" else given[0], "its shape")
-            made = prod(max(size, 1) for size in sizes if size % OPEN_BATCH) * (prod(shapes[0]) if op == "Expand" else 1)
+            made = prod(max(size, 1) for size in sizes if size % OPEN_BATCH) * (
+                prod(shapes[0]) if op == "Expand" else 1
+            )
         elif op == "Range" and len(shapes) == 3 and all(array.size for array in given[:3]):
             first, last, step = (float(array.reshape(-1)[0]) for array in given[:3])
             made = int(min(abs((last - first) / (step or 1)), 1e18)) if isfinite(last - first) else 1 << 60
@@ -112,7 +141,9 @@ class Folder:
             made = prod(shapes[0]) * max(prod(shapes[1]), 1)
         self.values -= max(made, 1)
         if self.values < 0:
-            raise FileError("the constants of the graph grow far beyond what the file holds. Simplify the model first.")
+            raise FileError(
+                "the constants of the graph grow far beyond what the file holds. Simplify the model first."
+            )
 
 
 def _one(function: Callable[[Any], Any]) -> _Function:
@@ -149,7 +180,9 @@ def _at(given: _Given, place: int) -> Any:
 
 
 def _clip(given: _Given, attributes: _Attributes) -> Array:
-    low, high = (attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "min"), (2, "max")))
+    low, high = (
+        attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "min"), (2, "max"))
+    )
     found: Any = given[0]
     for bound, function in ((low, np.maximum), (high, np.minimum)):
         if bound is not None:
@@ -185,7 +218,9 @@ def _quant(given: _Given, attributes: _Attributes) -> Array:
     rounding = _ROUNDINGS.get(str(attributes.get("rounding_mode", "ROUND")).upper())
     count = float(bits.reshape(-1)[0]) if bits.size else 0.0
     if rounding is None or not 1 <= count <= 32 or count != int(count):
-        raise FileError(f"it rounds by {attributes.get('rounding_mode')!r} to {count} bits, which is not supported.")
+        raise FileError(
+            f"it rounds by {attributes.get('rounding_mode')!r} to {count} bits, which is not supported."
+        )
     low, high = steps_of(int(count), bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0)))
     steps = rounding(np.clip(x / scale + zero, x.dtype.type(low), x.dtype.type(high)))
     return np.asarray((steps - zero) * scale)
@@ -272,7 +307,9 @@ def _reduce(function: Callable[..., Any]) -> _Function:
 
 def _slice(given: _Given, attributes: _Attributes) -> Array:
     array = given[0]
-    starts, ends = (attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "starts"), (2, "ends")))
+    starts, ends = (
+        attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "starts"), (2, "ends"))
+    )
     first, last = integers(starts, "starts"), integers(np.clip(np.asarray(ends), -(1 << 40), 1 << 40), "ends")
     axes = axes_of(given, attributes, array.ndim, 3) or tuple(range(len(first)))
     steps = (1,) * len(first) if _at(given, 4) is None else integers(given[4], "steps")
@@ -314,20 +351,26 @@ def _constant(_: _Given, attributes: _Attributes) -> Array:
 
 
 OTHERS: dict[str, _Function] = {
-    "Concat": lambda given, attributes: np.concatenate([array for array in given if array is not None], int(attributes.get("axis", 0))),
+    "Concat": lambda given, attributes: np.concatenate(
+        [array for array in given if array is not None], int(attributes.get("axis", 0))
+    ),
     "Constant": _constant,
     "ConstantOfShape": _full,
     "Expand": _expanded,
     "Flatten": _flatten,
     "Gather": lambda given, attributes: np.take(given[0], given[1], int(attributes.get("axis", 0))),
-    "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(given[0].dtype),
+    "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(
+        given[0].dtype
+    ),
     "ReduceMax": _reduce(np.max),
     "ReduceMean": _reduce(np.mean),
     "ReduceMin": _reduce(np.min),
     "ReduceProd": _reduce(np.prod),
     "ReduceSum": _reduce(np.sum),
     "Reshape": _reshape,
-    "Shape": lambda given, attributes: np.array(given[0].shape[slice(attributes.get("start"), attributes.get("end"))], np.int64),
+    "Shape": lambda given, attributes: np.array(
+        given[0].shape[slice(attributes.get("start"), attributes.get("end"))], np.int64
+    ),
     "Size": lambda given, _: np.asarray(given[0].size, np.int64),
     "Slice": _slice,
     "Squeeze": _squeeze,

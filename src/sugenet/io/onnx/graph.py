@@ -1,4 +1,5 @@
-"""An ONNX file as values: nodes, constants and the one data input, read within limits and without running anything from the file.
+"""An ONNX file as values: nodes, constants and the one data input, read within limits and without running
+anything from the file.
 
 Sizes are checked before memory is taken; tensors in side files are read only from the folder of the model.
 """
@@ -110,7 +111,8 @@ def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
     Raises
     ------
     FileError
-        When the file is missing, too large, damaged, or not an ONNX model; or when a side file with tensor data is missing.
+        When the file is missing, too large, damaged, or not an ONNX model;
+        or when a side file with tensor data is missing.
 
     Examples
     --------
@@ -184,9 +186,14 @@ class _Reader:
         opset = max((ids.number(2) for ids in model.messages(8) if ids.text(1) in ("", "ai.onnx")), default=1)
         if not 7 <= opset <= _NEWEST:
             wrong = "7 or later is needed" if opset < 7 else f"{_NEWEST} is the last that is known"
-            raise FileError(f"it uses opset {opset}, but {wrong}. Convert it: onnx.version_converter.convert_version(model, 13).")
+            raise FileError(
+                f"it uses opset {opset}, but {wrong}. Convert it: "
+                f"onnx.version_converter.convert_version(model, 13)."
+            )
         if 15 in inner:
-            raise FileError("it holds sparse constants, which are not supported. Write them as dense tensors.")
+            raise FileError(
+                "it holds sparse constants, which are not supported. Write them as dense tensors."
+            )
         constants: dict[str, Array] = {}
         for tensor in inner.messages(5):
             name = tensor.text(8)
@@ -201,7 +208,14 @@ class _Reader:
         outputs = tuple(map(self.port, inner.messages(12)))
         functions = frozenset((function.text(10), function.text(1)) for function in model.messages(25))
         return Graph(
-            self.source, opset, _sorted(nodes, {*constants, *(port.name for port in inputs)}), constants, inputs, outputs, functions, raw
+            self.source,
+            opset,
+            _sorted(nodes, {*constants, *(port.name for port in inputs)}),
+            constants,
+            inputs,
+            outputs,
+            functions,
+            raw,
         )
 
     def port(self, message: Message) -> Port:
@@ -213,7 +227,9 @@ class _Reader:
         if shape is None:
             return Port(name, None, tensor.number(1))
         sizes = [dim.number(1) if 1 in dim else None for dim in shape.messages(1)]
-        return Port(name, tuple(None if size is None or size < 0 else size for size in sizes), tensor.number(1))
+        return Port(
+            name, tuple(None if size is None or size < 0 else size for size in sizes), tensor.number(1)
+        )
 
     def node(self, number: int, message: Message) -> Node:
         op, name = message.text(4), message.text(3)
@@ -222,7 +238,9 @@ class _Reader:
             key = attribute.text(1)
             if key in attributes:
                 raise FileError(f"node {number} ({_short(op)}): the attribute {_shown(key)} stands twice.")
-            attributes[key] = self.attribute(attribute, f"node {number} ({_short(op)}), attribute {_shown(key)}")
+            attributes[key] = self.attribute(
+                attribute, f"node {number} ({_short(op)}), attribute {_shown(key)}"
+            )
         domain = message.text(7)
         inputs, outputs = tuple(message.texts(1)), tuple(message.texts(2))
         return Node(number, op, "" if domain == "ai.onnx" else domain, name, inputs, outputs, attributes)
@@ -232,7 +250,14 @@ class _Reader:
             raise FileError(f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
         if not kind:  # files of the first format versions do not say
-            kind = next((k for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)) if field in message), 0)
+            kind = next(
+                (
+                    k
+                    for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9))
+                    if field in message
+                ),
+                0,
+            )
         match kind:
             case 1:
                 return message.real(2)
@@ -251,17 +276,25 @@ class _Reader:
                 return tuple(str(raw, "utf-8", "replace") for raw in message.raws(9))
         return Subgraph()
 
-    # -- tensors ---------------------------------------------------------------------------------------------------------------
+    # -- tensors ---------------------------------------------------------------------------------------------
 
     def array(self, tensor: Message, what: str) -> Array:
         """A tensor as an array, made only when its shape fits its data."""
         shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
         if kind not in DTYPES:
-            raise FileError(f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, which is not supported. Use float32.")
-        dtype = np.dtype(DTYPES[kind])
-        if len(shape) > _MAX_RANK or any(size < 0 for size in shape) or prod(max(size, 1) for size in shape) > _MAX_VALUES:
             raise FileError(
-                f"{what} has shape {str(list(shape[:9]))[:80]}, but at most {_MAX_RANK} sizes from 0 with {_MAX_VALUES:,} values fit."
+                f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, "
+                f"which is not supported. Use float32."
+            )
+        dtype = np.dtype(DTYPES[kind])
+        if (
+            len(shape) > _MAX_RANK
+            or any(size < 0 for size in shape)
+            or prod(max(size, 1) for size in shape) > _MAX_VALUES
+        ):
+            raise FileError(
+                f"{what} has shape {str(list(shape[:9]))[:80]}, but at most {_MAX_RANK} sizes from 0 with "
+                f"{_MAX_VALUES:,} values fit."
             )
         if 3 in tensor:
             raise FileError(f"{what} is cut into segments, which is not supported.")
@@ -273,10 +306,15 @@ class _Reader:
         else:
             flat = _typed(tensor, kind, dtype)
             if len(flat) != count:
-                raise FileError(f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there.")
+                raise FileError(
+                    f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there."
+                )
             return _frozen(flat.reshape(shape))
         if len(flat) != count * dtype.itemsize:
-            raise FileError(f"{what} of shape {list(shape)} needs {count * dtype.itemsize} bytes, but {len(flat)} are there.")
+            raise FileError(
+                f"{what} of shape {list(shape)} needs {count * dtype.itemsize} bytes, "
+                f"but {len(flat)} are there."
+            )
         if dtype.kind == "b":
             return _frozen((flat != 0).reshape(shape))
         return _frozen(flat.view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape))
@@ -287,16 +325,27 @@ class _Reader:
         location = entries.get("location", "")
         if self.folder is None:
             raise FileError(
-                f"{what} lies in the side file {_shown(location)}, but only bytes were given. Give the path of the model instead."
+                f"{what} lies in the side file {_shown(location)}, but only bytes were given. Give the path "
+                f"of the model instead."
             )
         folder = self.folder.resolve()
         path = (folder / location.replace("\x00", "")).resolve()
-        if not location or os.path.isabs(location) or "\x00" in location or not path.is_relative_to(folder) or path == folder:
-            raise FileError(f"{what} points to {_shown(location)}, outside the folder of the model. Such files are not read.")
+        if (
+            not location
+            or os.path.isabs(location)
+            or "\x00" in location
+            or not path.is_relative_to(folder)
+            or path == folder
+        ):
+            raise FileError(
+                f"{what} points to {_shown(location)}, outside the folder of the model. "
+                f"Such files are not read."
+            )
         if path not in self.sides:
             if not path.exists():
                 raise FileError(
-                    f"{what} lies in the side file {_shown(location)}, which is missing. Put it beside the model: both belong together."
+                    f"{what} lies in the side file {_shown(location)}, which is missing. Put it beside the "
+                    f"model: both belong together."
                 )
             self.sides[path] = _contents(path, f"the side file {_shown(location)}")
             if sum(map(len, self.sides.values())) > _MAX_BYTES:
@@ -308,7 +357,10 @@ class _Reader:
         except ValueError:
             raise FileError(f"{what} has an offset or length that is no number.") from None
         if not 0 <= offset <= offset + length <= len(data):
-            raise FileError(f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, which has {len(data)}.")
+            raise FileError(
+                f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, "
+                f"which has {len(data)}."
+            )
         return data[offset : offset + length]
 
 
@@ -329,12 +381,16 @@ def _frozen(array: Array) -> Array:
 
 
 def _sorted(nodes: list[Node], known: set[str]) -> tuple[Node, ...]:
-    """The nodes in an order in which everything is made before it is read; refuses names made twice, unknown names and cycles."""
+    """The nodes in an order in which everything is made before it is read; refuses names made twice,
+    unknown names and cycles.
+    """
     maker: dict[str, int] = {}
     for node in nodes:
         for name in node.outputs:
             if name and (name in maker or name in known):
-                raise FileError(f"{node} makes {_shown(name)}, which is there already: every name may be made once.")
+                raise FileError(
+                    f"{node} makes {_shown(name)}, which is there already: every name may be made once."
+                )
             maker[name] = node.number
     waiting = [0] * len(nodes)
     readers: list[list[int]] = [[] for _ in nodes]

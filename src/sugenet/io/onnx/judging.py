@@ -1,4 +1,6 @@
-"""Judges of what was read from an ONNX file: the interpreter of its operators, and ONNX Runtime where it is installed."""
+"""Judges of what was read from an ONNX file: the interpreter of its operators,
+and ONNX Runtime where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,19 @@ _FORMAT = 10
 def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
     """Who says what the class scores of a file are, given which output they lead to.
 
-    The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the operations as read are compared.
+    The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the
+    operations as read are compared.
     """
     try:
         interpreted = _Interpreted(Program(graph, output), chain)
         interpreted.measure()
     except UncomparableError as error:
-        return [replace(judge_of_chain(chain), name=f"the operations as read, because the file itself could not be run ({error})")]
+        return [
+            replace(
+                judge_of_chain(chain),
+                name=f"the operations as read, because the file itself could not be run ({error})",
+            )
+        ]
     first = Judge("an interpreter of ONNX operators in float64", interpreted, follows=True)
     found = _runtime(graph, output, interpreted.program)
     if isinstance(found, str):
@@ -42,7 +50,7 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
     return [first, found]
 
 
-# -- the interpreter ---------------------------------------------------------------------------------------------------------------
+# -- the interpreter -----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -52,55 +60,91 @@ class _Interpreted:
     program: Program
     chain: Chain
     ways: dict[int, tuple[bool, Array | None]] = field(default_factory=dict)
-    """For each sign, whether the decision stands for its opposite, and where the chain's values lie in the file's."""
+    """For each sign, whether the decision stands for its opposite,
+    and where the chain's values lie in the file's.
+    """
     per: int = 1
     """Samples at a time, where the file leaves that open."""
 
     def measure(self) -> None:
         """Run once, to see whether the file can be run and how much that takes."""
-        self.per = max(1, _WORK // max(self.program.run(np.zeros((self.program.batch or 1, *self.program.sample))).spent, 1))
+        self.per = max(
+            1,
+            _WORK
+            // max(self.program.run(np.zeros((self.program.batch or 1, *self.program.sample))).spent, 1),
+        )
 
     def __call__(self, x: Array) -> Seen:
         rows = x.reshape(len(x), *self.program.sample)
-        outcomes = [(self.program.run(part), (len(part), kept)) for part, kept in _batches(rows, self.program.batch, self.per)]
+        outcomes = [
+            (self.program.run(part), (len(part), kept))
+            for part, kept in _batches(rows, self.program.batch, self.per)
+        ]
         signs = [_levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign)]
         stages = self._stages(x, outcomes, signs)
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
-        error = np.concatenate([_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes])
-        ends = np.concatenate([_rows(outcome.values[self.program.output].values, *counts) for outcome, counts in outcomes])
+        error = np.concatenate(
+            [_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes]
+        )
+        ends = np.concatenate(
+            [_rows(outcome.values[self.program.output].values, *counts) for outcome, counts in outcomes]
+        )
         return Seen(ends, tuple(stages), scores, error)
 
-    def _stages(self, x: Array, outcomes: list[tuple[Outcome, tuple[int, int]]], signs: list[Sign]) -> list[Stage]:
-        """The signs of the chain, by the nodes they are named for; none at all where one of them cannot be found."""
+    def _stages(
+        self, x: Array, outcomes: list[tuple[Outcome, tuple[int, int]]], signs: list[Sign]
+    ) -> list[Stage]:
+        """The signs of the chain, by the nodes they are named for;
+        none at all where one of them cannot be found.
+        """
         stages = []
         for sign in signs:
-            found = [next((pair for pair in outcome.decisions if pair[0].name == sign.where), None) for outcome, _ in outcomes]
+            found = [
+                next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
+                for outcome, _ in outcomes
+            ]
             parts = []
             for pair, (_, counts) in zip(found, outcomes, strict=True):
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
                 decision, after = pair
                 fine = decision.before.shape == after.shape
-                values, errors = (after.values, np.ascontiguousarray(after.errors)) if fine else (decision.high * 1.0, decision.margin * 0)
+                values, errors = (
+                    (after.values, np.ascontiguousarray(after.errors))
+                    if fine
+                    else (decision.high * 1.0, decision.margin * 0)
+                )
                 columns = (decision.before, decision.high, decision.low, decision.margin, values, errors)
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
-            before, high, low, margin, values, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
+            before, high, low, margin, values, errors = (
+                np.concatenate(column) for column in zip(*parts, strict=True)
+            )
             high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0)))
+            stages.append(
+                Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0))
+            )
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
     def _ordered(self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign]) -> list[Stage]:
         """The stages in the order of the chain's own values, which are channel by channel."""
         if not self.ways or len(self.ways) != len(stages):
             own = _own(self.chain, x[:16])
-            shapes = [next(pair[0].before.shape for pair in decisions if pair[0].name == sign.where) for sign in signs]
-            self.ways = {k: _way(stage, mine, shape) for k, (stage, mine, shape) in enumerate(zip(stages, own, shapes, strict=True))}
+            shapes = [
+                next(pair[0].before.shape for pair in decisions if pair[0].name == sign.where)
+                for sign in signs
+            ]
+            self.ways = {
+                k: _way(stage, mine, shape)
+                for k, (stage, mine, shape) in enumerate(zip(stages, own, shapes, strict=True))
+            }
         found = []
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
             high, low = (stage.low, stage.high) if turned else (stage.high, stage.low)
             assert stage.turned is not None
-            before, high, low, unsure = (a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned))
+            before, high, low, unsure = (
+                a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned)
+            )
             found.append(Stage(stage.name, before, high, low, turned=unsure))
         return found
 
@@ -111,7 +155,9 @@ def _batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]
     parts = [rows[start : start + step] for start in range(0, len(rows), step)]
     if batch is None:
         return [(part, len(part)) for part in parts]
-    return [(np.concatenate([part, np.repeat(part[-1:], batch - len(part), axis=0)]), len(part)) for part in parts]
+    return [
+        (np.concatenate([part, np.repeat(part[-1:], batch - len(part), axis=0)]), len(part)) for part in parts
+    ]
 
 
 def _rows(array: Array, batch: int, kept: int) -> Array:
@@ -124,17 +170,25 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
 
 
 def _levels(chain: Chain, place: int) -> Sign:
-    """A sign with the values that its node gives; a chain writes those that are not the same on both sides of 0 as a sign and a shift."""
+    """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
+    0 as a sign and a shift.
+    """
     sign, behind = chain.ops[place], chain.ops[place + 1 : place + 2]
     assert isinstance(sign, Sign)
-    if behind and isinstance(behind[0], Affine) and behind[0].where == sign.where and np.size(behind[0].shift) == 1:
+    if (
+        behind
+        and isinstance(behind[0], Affine)
+        and behind[0].where == sign.where
+        and np.size(behind[0].shift) == 1
+    ):
         shift = float(np.asarray(behind[0].shift).reshape(-1)[0])
         return replace(sign, low=sign.low + shift, high=sign.high + shift)
     return sign
 
 
 def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) -> tuple[Array, Array]:
-    """Where a sign gave its high and its low value: by these where they are the chain's, else by what was decided.
+    """Where a sign gave its high and its low value: by these where they are the chain's,
+    else by what was decided.
 
     Where nothing is certain both are set, so that nothing is claimed.
     """
@@ -150,7 +204,9 @@ def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) ->
 
 
 def _own(chain: Chain, x: Array) -> list[Array]:
-    """Where each sign of the chain is high, in the chain's own shape: it tells the order of values, and decides nothing."""
+    """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
+    and decides nothing.
+    """
     if chain.channels_last and len(chain.shape) == 3:
         x = x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
     found, x = [], x.reshape(len(x), *chain.shape)
@@ -162,12 +218,17 @@ def _own(chain: Chain, x: Array) -> list[Array]:
 
 
 def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
-    """How the values of a node lie to those of the chain: perhaps pixel by pixel, perhaps the other way round."""
+    """How the values of a node lie to those of the chain: perhaps pixel by pixel,
+    perhaps the other way round.
+    """
     count = stage.high.shape[1]
     orders: list[Array | None] = [None]
     for rows in dict.fromkeys((own.shape[1], shape[-1], shape[1] if len(shape) > 2 else 1)):
         if count % rows == 0 and 1 < rows < count:
-            orders += [np.arange(count).reshape(rows, -1).T.reshape(-1), np.arange(count).reshape(-1, rows).T.reshape(-1)]
+            orders += [
+                np.arange(count).reshape(rows, -1).T.reshape(-1),
+                np.arange(count).reshape(-1, rows).T.reshape(-1),
+            ]
     if own[0].size != count:
         return False, None
     own = own.reshape(len(own), -1)
@@ -176,13 +237,16 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
     for order in orders:
         high, low = (a[:few] if order is None else a[:few, order] for a in (stage.high, stage.low))
         sure = high != low
-        for turned, share in ((False, float((sure & (high == own)).mean())), (True, float((sure & (low == own)).mean()))):
+        for turned, share in (
+            (False, float((sure & (high == own)).mean())),
+            (True, float((sure & (low == own)).mean())),
+        ):
             if share > best[0]:
                 best = share, turned, order
     return best[1], best[2]
 
 
-# -- ONNX Runtime ------------------------------------------------------------------------------------------------------------------
+# -- ONNX Runtime --------------------------------------------------------------------------------------------
 
 
 def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
@@ -191,14 +255,20 @@ def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return "ONNX Runtime is not installed"
-    extra = b"" if program.scores in {port.name for port in graph.outputs} else blob(7, blob(12, blob(1, program.scores.encode())))
+    extra = (
+        b""
+        if program.scores in {port.name for port in graph.outputs}
+        else blob(7, blob(12, blob(1, program.scores.encode())))
+    )
     raw = graph.raw + extra + number(1, _FORMAT)  # what comes later is added to a message, or holds instead
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = _Session(onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"]), program, output)
+        session = _Session(
+            onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"]), program, output
+        )
         session(np.zeros((program.batch or 1, *program.sample)))
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
         return "ONNX Runtime does not run this file"

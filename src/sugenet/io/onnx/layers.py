@@ -49,29 +49,50 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
     after = new_axis(len(weights))
     axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
     op = Linear(where, np.ascontiguousarray(weights))
-    return replace(flow.then(op), axes=axes, parts=(after,), dtype=_real_type(weights), whole=flow.whole and _whole(weights))
+    return replace(
+        flow.then(op),
+        axes=axes,
+        parts=(after,),
+        dtype=_real_type(weights),
+        whole=flow.whole and _whole(weights),
+    )
 
 
 def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
-    """A matrix product over the channels of maps, whose pixels may lie on one axis or two: a convolution of single pixels."""
+    """A matrix product over the channels of maps, whose pixels may lie on one axis or two:
+    a convolution of single pixels.
+    """
     rank = len(flow.axes)
     if flow.kind == "raw" and rank in (3, 4):
         turned = (0, rank - 1, *range(1, rank - 1))
         flow = flow.transposed(turned).maps(rank - 2).transposed([turned.index(axis) for axis in range(rank)])
-    if flow.kind != "maps" or flow.axes[-1] != flow.parts[0] or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0]):
-        raise FileError(f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first.")
+    if (
+        flow.kind != "maps"
+        or flow.axes[-1] != flow.parts[0]
+        or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0])
+    ):
+        raise FileError(
+            f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first."
+        )
     after = new_axis(weights.shape[1])
     op = Convolution(str(node), np.ascontiguousarray(weights.T)[:, :, None, None])
     parts = (after, *flow.parts[1:])
     return replace(
-        flow.then(op), axes=(*flow.axes[:-1], after), parts=parts, dtype=_real_type(weights), whole=flow.whole and _whole(weights)
+        flow.then(op),
+        axes=(*flow.axes[:-1], after),
+        parts=parts,
+        dtype=_real_type(weights),
+        whole=flow.whole and _whole(weights),
     )
 
 
 def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     """``alpha * x @ weights + beta * bias`` with either transposed."""
     if len(flow.axes) != 2 or weights.ndim != 2:
-        raise FileError(f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, but both need two.")
+        raise FileError(
+            f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, "
+            f"but both need two."
+        )
     if node.attributes.get("transA", 0):
         flow = flow.transposed((1, 0))
     alpha, beta = (np.asarray(node.attributes.get(key, 1.0), np.float32) for key in ("alpha", "beta"))
@@ -82,7 +103,9 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     shift = np.zeros((), np.float32)
     if bias is not None:
         if bias.ndim > 2 or not bias.size:
-            raise FileError(f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed.")
+            raise FileError(
+                f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed."
+            )
         found, (shift,) = found.beside([_finite(bias)], where)
         whole = whole and beta == 1 and _whole(shift)
     op = found.link.op
@@ -91,7 +114,9 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
         assert before is not None
         row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
         return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
-    scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)  # exact in float64
+    scaled = (
+        shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
+    )  # exact in float64
     return replace(found.then(Affine(where, alpha, scaled)), whole=whole)
 
 
@@ -99,7 +124,12 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
     """Some features of flat data, in a given order: a linear layer whose rows hold a single one."""
     axis = int(node.attributes.get("axis", 0)) % max(len(flow.axes), 1)
     count = flow.sizes[axis]
-    if indices.ndim != 1 or indices.dtype.kind not in "iu" or flow.axes[axis] == flow.batch or not indices.size:
+    if (
+        indices.ndim != 1
+        or indices.dtype.kind not in "iu"
+        or flow.axes[axis] == flow.batch
+        or not indices.size
+    ):
         raise FileError("it picks parts of the data, which is supported only for a list of flat features.")
     if (indices < -count).any() or (indices >= count).any():
         raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
@@ -110,7 +140,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
     return _linear(flow.features(axis, str(node)), axis, rows, str(node))
 
 
-# -- windows ---------------------------------------------------------------------------------------------------------------------
+# -- windows -------------------------------------------------------------------------------------------------
 
 
 def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
@@ -118,7 +148,9 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
     _finite(weights)
     spatial = weights.ndim - 2
     if spatial not in (1, 2):
-        raise FileError(f"its weights have shape {weights.shape}: convolutions in one and two dimensions are supported.")
+        raise FileError(
+            f"its weights have shape {weights.shape}: convolutions in one and two dimensions are supported."
+        )
     flow = flow.maps(spatial)
     named = node.attributes.get("kernel_shape")
     if named is not None and integers(named, "kernel_shape") != weights.shape[2:]:
@@ -129,7 +161,9 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
     if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
         raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
     pads, _ = _pads(node, flow, kernel, stride, dilation, spatial)
-    return _convolved(node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias))
+    return _convolved(
+        node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias)
+    )
 
 
 def _convolved(
@@ -168,16 +202,22 @@ def _slid(
     height, width = _pixels(flow)
     sizes = [
         (size + before + behind - (spread * (taps - 1) + 1)) // step + 1
-        for size, before, behind, taps, step, spread in zip((height, width), pads[:2], pads[2:], kernel, stride, dilation, strict=True)
+        for size, before, behind, taps, step, spread in zip(
+            (height, width), pads[:2], pads[2:], kernel, stride, dilation, strict=True
+        )
     ]
     if min(sizes) < 1:
         raise FileError(f"its window of {kernel} does not fit into {height} x {width} pixels.")
     if prod(sizes) * prod(kernel) > _MAX_TAPS:
         raise FileError(
-            f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} values that are supported."
+            f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} "
+            f"values that are supported."
         )
     if channels * sizes[0] * sizes[1] > MAX_VALUES:
-        raise FileError(f"it makes {channels} x {sizes[0]} x {sizes[1]} values, more than the {MAX_VALUES:,} that are supported.")
+        raise FileError(
+            f"it makes {channels} x {sizes[0]} x {sizes[1]} values, "
+            f"more than the {MAX_VALUES:,} that are supported."
+        )
     parts = (new_axis(channels), new_axis(sizes[0]), new_axis(sizes[1]))
     axes = (flow.axes[0], parts[0], parts[2]) if len(flow.axes) == 3 else (flow.axes[0], *parts)
     return replace(flow, axes=axes, parts=parts)
@@ -199,20 +239,31 @@ def pooled(node: Node, flow: Flow) -> Flow:
         return _whole_map(node, flow, "max")
     if "kernel_shape" not in node.attributes:
         raise FileError("it has no kernel_shape.")
-    kernel, stride, dilation = (_two(node, name, spatial) for name in ("kernel_shape", "strides", "dilations"))
+    kernel, stride, dilation = (
+        _two(node, name, spatial) for name in ("kernel_shape", "strides", "dilations")
+    )
     pads, longer = _pads(node, flow, kernel, stride, dilation, spatial)
     after = _slid(flow, flow.sizes[1], kernel, stride, dilation, pads)
     parts = (flow.parts[0], *after.parts[1:])
     after = replace(after, parts=parts, axes=(flow.axes[0], flow.axes[1], *after.axes[2:]))
-    if any(pad >= spread * (taps - 1) + 1 for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)):
-        raise FileError(f"its pads {list(pads)} are as large as its window {kernel}, so that a window can lie in the padding alone.")
+    if any(
+        pad >= spread * (taps - 1) + 1
+        for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)
+    ):
+        raise FileError(
+            f"its pads {list(pads)} are as large as its window {kernel}, "
+            f"so that a window can lie in the padding alone."
+        )
     if node.op == "MaxPool":
         return after.then(MaxPool(str(node), kernel, stride, pads, dilation))
     counted = bool(node.attributes.get("count_include_pad", 0))
     if dilation != (1, 1):
         raise FileError("it averages with gaps (dilations), which is not supported.")
     if counted and longer:
-        raise FileError("it counts padding and has ceil_mode, which frameworks read differently. Export it with ceil_mode=False.")
+        raise FileError(
+            "it counts padding and has ceil_mode, which frameworks read differently. "
+            "Export it with ceil_mode=False."
+        )
     return replace(after.then(AveragePool(str(node), kernel, stride, pads, counted)), whole=False)
 
 
@@ -245,13 +296,19 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     pixels = [axis for axis in axes if flow.axes[axis]]
     if pixels:
         if flow.kind == "flat" or len(kept) < 2:
-            raise FileError("it sums or averages over features. Only pixels of maps can be: write a linear layer instead.")
+            raise FileError(
+                "it sums or averages over features. Only pixels of maps can be: write a linear layer instead."
+            )
         channels = next((axis for axis in kept[1:] if flow.axes[axis]), kept[1])
         order = (kept[0], channels, *axes)
         if len(order) != rank or len(axes) > 2:
-            raise FileError(f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced.")
+            raise FileError(
+                f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced."
+            )
         first = flow.transposed(order).maps(len(axes))
-        pooled_first = _whole_map(node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op])
+        pooled_first = _whole_map(
+            node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op]
+        )
         flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])
     if keep:
         return flow
@@ -261,13 +318,19 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
 def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Pixels of one value around maps."""
     if str(node.attributes.get("mode", "constant")) != "constant":
-        raise FileError(f"it pads by {node.attributes.get('mode')!r}. Only padding with one value is supported.")
+        raise FileError(
+            f"it pads by {node.attributes.get('mode')!r}. Only padding with one value is supported."
+        )
     rank = len(flow.axes)
-    amounts = integers(given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("pads", ()), "pads")
+    amounts = integers(
+        given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("pads", ()), "pads"
+    )
     axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
-    value = given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
+    value = (
+        given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
+    )
     if not any(amounts):
         return flow
     if min(amounts) < 0:
@@ -288,15 +351,21 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     parts = (first.parts[0], *wide.parts[1:])
     axes_after = (first.axes[0], first.axes[1], *wide.axes[2:])
     number = float(value.reshape(-1)[0])
-    done = replace(wide, axes=axes_after, parts=parts, whole=flow.whole and number == int(number)).then(Pad(str(node), pads, number))
+    done = replace(wide, axes=axes_after, parts=parts, whole=flow.whole and number == int(number)).then(
+        Pad(str(node), pads, number)
+    )
     return done.transposed([order.index(axis) for axis in range(rank)])
 
 
 def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
-    """Which axes are batch, channels and pixels, for an operation that does not say: channels first unless they lie last."""
+    """Which axes are batch, channels and pixels, for an operation that does not say:
+    channels first unless they lie last.
+    """
     rank = len(flow.axes)
     if rank not in (3, 4):
-        raise FileError(f"it pads data with {rank} axes: batch, channels and one or two axes of pixels are needed.")
+        raise FileError(
+            f"it pads data with {rank} axes: batch, channels and one or two axes of pixels are needed."
+        )
     last = (0, rank - 1, *range(1, rank - 1))
     if flow.kind == "maps":
         channels = flow.parts[0]
@@ -306,11 +375,20 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
 
 def patches(node: Node, flow: Flow) -> Patches:
     """FINN's Im2Col: windows of channel-last maps as rows."""
-    if len(flow.axes) != 4 or node.attributes.get("depthwise", 0) or float(node.attributes.get("pad_value", 0)):
+    if (
+        len(flow.axes) != 4
+        or node.attributes.get("depthwise", 0)
+        or float(node.attributes.get("pad_value", 0))
+    ):
         raise FileError("only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.")
     first = flow.transposed((0, 3, 1, 2)).maps(2)
     read: dict[str, Any] = {}
-    for name, default in (("kernel_size", None), ("stride", (1, 1)), ("dilations", (1, 1)), ("pad_amount", (0, 0, 0, 0))):
+    for name, default in (
+        ("kernel_size", None),
+        ("stride", (1, 1)),
+        ("dilations", (1, 1)),
+        ("pad_amount", (0, 0, 0, 0)),
+    ):
         found = integers(node.attributes.get(name, default), name)
         read[name] = found * (2 if name != "pad_amount" else 4) if len(found) == 1 else found
         if len(read[name]) != (4 if name == "pad_amount" else 2):
@@ -322,13 +400,17 @@ def patches(node: Node, flow: Flow) -> Patches:
 def _of_patches(node: Node, found: Patches, weights: Array) -> Flow:
     channels = found.flow.sizes[1]
     if len(weights) != channels * prod(found.kernel):
-        raise FileError(f"its weights have {len(weights)} rows for windows of {found.kernel} over {channels} channels.")
+        raise FileError(
+            f"its weights have {len(weights)} rows for windows of {found.kernel} over {channels} channels."
+        )
     kernel = weights.T.reshape(-1, *found.kernel, channels).transpose(0, 3, 1, 2)
-    after = _convolved(node, found.flow, np.ascontiguousarray(kernel), found.stride, found.dilation, found.pads, 1)
+    after = _convolved(
+        node, found.flow, np.ascontiguousarray(kernel), found.stride, found.dilation, found.pads, 1
+    )
     return after.transposed((0, 2, 3, 1))
 
 
-# -- attributes ------------------------------------------------------------------------------------------------------------------
+# -- attributes ----------------------------------------------------------------------------------------------
 
 
 def _two(node: Node, name: str, spatial: int) -> tuple[int, int]:
@@ -347,7 +429,12 @@ def _small(sizes: Sequence[int], name: str) -> tuple[int, int]:
 
 
 def _pads(
-    node: Node, flow: Flow, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int], spatial: int
+    node: Node,
+    flow: Flow,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    spatial: int,
 ) -> tuple[tuple[int, int, int, int], bool]:
     """Top, left, bottom and right; and whether ceil mode made the last two longer."""
     mode = str(node.attributes.get("auto_pad", "NOTSET") or "NOTSET")
@@ -359,14 +446,19 @@ def _pads(
         raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
     if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
         raise FileError(
-            f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read differently. Give pads instead."
+            f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read "
+            f"differently. Give pads instead."
         )
     if mode in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [(-(-size // step) - 1) * step + far - size for size, step, far in zip(pixels, stride, reach, strict=True)]
+        totals = [
+            (-(-size // step) - 1) * step + far - size
+            for size, step, far in zip(pixels, stride, reach, strict=True)
+        ]
         if node.op != "Conv" and min(totals) < 0:
             raise FileError(
-                f"its windows of {' x '.join(map(str, reach))} at steps of {' x '.join(map(str, stride))} leave pixels out, so that "
-                f"auto_pad {mode!r} would be negative, which runtimes read differently. Give pads instead."
+                f"its windows of {' x '.join(map(str, reach))} at steps of {' x '.join(map(str, stride))} "
+                f"leave pixels out, so that auto_pad {mode!r} would be negative, which runtimes read "
+                f"differently. Give pads instead."
             )
         totals = [max(total, 0) for total in totals]
         less = [total // 2 for total in totals]

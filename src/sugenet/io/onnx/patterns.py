@@ -1,7 +1,9 @@
-"""Element-by-element operations of an ONNX graph: every spelling of a sign, affine maps, clipping, quantizers.
+"""Element-by-element operations of an ONNX graph: every spelling of a sign, affine maps,
+clipping, quantizers.
 
-Each rule is a plain reading of one operation. The spellings of a sign (Sign, Where over a comparison, Sign(Sign(x) + 0.1),
-comparison-cast-scale-shift, BipolarQuant, MultiThreshold, straight-through residues) need no rules of their own: see `onnx_values`.
+Each rule is a plain reading of one operation. The spellings of a sign (Sign, Where over a comparison,
+Sign(Sign(x) + 0.1), comparison-cast-scale-shift, BipolarQuant, MultiThreshold, straight-through residues)
+need no rules of their own: see `onnx_values`.
 """
 
 from __future__ import annotations
@@ -30,15 +32,21 @@ _BELOW_AT_ABOVE = {
     "LessOrEqual": (True, True, False),
     "Equal": (False, True, False),
 }
-_SWAPPED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater", "LessOrEqual": "GreaterOrEqual", "Equal": "Equal"}
+_SWAPPED = {
+    "Greater": "Less",
+    "GreaterOrEqual": "LessOrEqual",
+    "Less": "Greater",
+    "LessOrEqual": "GreaterOrEqual",
+    "Equal": "Equal",
+}
 _CURVES = {"Asinh", "Atan", "Erf", "Sinh", "Softsign", "Tanh"}
 """Rising functions that are zero at zero."""
 _INPUT_BITS = 5
 """From here on a quantizer of the raw input is taken for its digits; with fewer it is an activation."""
 _CUT = "Cut the model before it, or move it to the end."
 _RESIDUAL = (
-    "it combines two values that both depend on the input (a residual connection, a gate or an attention). Only chains of layers are "
-    "supported; (sign(x) - x) + x is recognized where it adds up to the sign."
+    "it combines two values that both depend on the input (a residual connection, a gate or an attention). "
+    "Only chains of layers are supported; (sign(x) - x) + x is recognized where it adds up to the sign."
 )
 
 
@@ -48,10 +56,17 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     constants = [value for value in values if isinstance(value, Constant)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
     if any(constant.of_batch for constant in constants):
-        raise FileError("it combines the data with the size of the batch, so that a sample's answer would depend on the others.")
+        raise FileError(
+            "it combines the data with the size of the batch, so that a sample's answer would "
+            "depend on the others."
+        )
     values = [_as_one(value, data[0]) if isinstance(value, Constant) else value for value in values]
     constants = [value for value in values if isinstance(value, Constant)]
-    if len(tables) == len(data) and all(constant.array.size == 1 for constant in constants) and _alike(tables):
+    if (
+        len(tables) == len(data)
+        and all(constant.array.size == 1 for constant in constants)
+        and _alike(tables)
+    ):
         return _worked_out(node, values, fold)
     if node.op in ("Add", "Sub", "Sum") and len(data) == 2 and not constants:
         return _added(node, data[0], data[1])
@@ -66,16 +81,27 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
 
 
 def _as_one(constant: Constant, value: Value) -> Constant:
-    """A constant that is the same number at every place of the data, or for every sample, as `ones_like` makes it, stored once."""
+    """A constant that is the same number at every place of the data, or for every sample, as `ones_like`
+    makes it, stored once.
+    """
     given = constant.array
     array = thin(given)
-    array = array.reshape(-1)[:1].reshape((1,) * array.ndim) if array.size > 1 and (array == array.reshape(-1)[0]).all() else array
+    array = (
+        array.reshape(-1)[:1].reshape((1,) * array.ndim)
+        if array.size > 1 and (array == array.reshape(-1)[0]).all()
+        else array
+    )
     if array.shape == given.shape:
         return constant
     flow = value if isinstance(value, Flow) else value.flow if isinstance(value, Table | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
-    if any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False)) or len(sizes) < given.ndim:
-        raise FileError(f"its constant of shape {shape_of(given.shape)} does not fit data of shape {shape_of(sizes)}.")
+    if (
+        any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
+        or len(sizes) < given.ndim
+    ):
+        raise FileError(
+            f"its constant of shape {shape_of(given.shape)} does not fit data of shape {shape_of(sizes)}."
+        )
     return replace(constant, array=array)
 
 
@@ -89,15 +115,21 @@ def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> Tab
     """What becomes of the three values of a table."""
     if node.op not in ELEMENTWISE:
         raise FileError(f"{node.op} of a sign is not supported.")
-    given = [None if v is None else v.array.reshape(()) if isinstance(v, Constant) else v.values for v in values]  # type: ignore[union-attr]
+    given = [
+        None if v is None else v.array.reshape(()) if isinstance(v, Constant) else v.values for v in values
+    ]  # type: ignore[union-attr]
     tables = [value for value in values if isinstance(value, Table)]
     found = fold(node.op, given, node.attributes)
-    rank = max(v.array.ndim if isinstance(v, Constant) else len(v.flow.axes) for v in values if isinstance(v, Constant | Table))
+    rank = max(
+        v.array.ndim if isinstance(v, Constant) else len(v.flow.axes)
+        for v in values
+        if isinstance(v, Constant | Table)
+    )
     notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return replace(tables[0], flow=tables[0].flow.padded(rank), values=np.broadcast_to(found, 3), notes=notes)
 
 
-# -- straight-through residues ---------------------------------------------------------------------------------------------------
+# -- straight-through residues -------------------------------------------------------------------------------
 
 
 def _added(node: Node, left: Value, right: Value) -> Data:
@@ -110,15 +142,16 @@ def _added(node: Node, left: Value, right: Value) -> Data:
             same = mixed.other.link is plain.link and mixed.other.axes == plain.axes
             if same and mixed.b * a + b == 0:
                 note = (
-                    f"{node}: a straight-through estimator adds and subtracts the same value; read as the sign alone, though in floating "
-                    "point its own sum can differ from the sign in the last digit"
+                    f"{node}: a straight-through estimator adds and subtracts the same value; read as the "
+                    "sign alone, though in floating point its own sum can differ from the sign "
+                    "in the last digit"
                 )
                 values = mixed.table.values if mixed.a * a > 0 else -mixed.table.values
                 return replace(mixed.table, values=values, notes=(*mixed.table.notes, note))
     raise FileError(_RESIDUAL)
 
 
-# -- signs -----------------------------------------------------------------------------------------------------------------------
+# -- signs ---------------------------------------------------------------------------------------------------
 
 
 def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) -> Data:
@@ -135,7 +168,10 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
     elif (bound == 0).all():
         flow = value.flow
     else:
-        raise FileError(f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. Move the curve out.")
+        raise FileError(
+            f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. "
+            f"Move the curve out."
+        )
     return Table(flow, np.array(_BELOW_AT_ABOVE[_SWAPPED[node.op] if first else node.op]), where)
 
 
@@ -145,20 +181,26 @@ def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
         return flow.padded(max(shift.ndim, len(flow.axes)))
     if np.isinf(shift).any():  # compared with infinity: always or never
         endless = np.isinf(shift)
-        flow, (scale, kept) = flow.beside([(~endless).astype(shift.dtype), np.where(endless, np.sign(shift), shift)], where)
+        flow, (scale, kept) = flow.beside(
+            [(~endless).astype(shift.dtype), np.where(endless, np.sign(shift), shift)], where
+        )
         return flow.then(Affine(where, scale, kept))
     flow, (kept,) = flow.beside([shift], where)
     return flow.then(Affine(where, np.ones((), shift.dtype), kept))
 
 
 def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Table:
-    """QONNX and FINN count how many thresholds of its channel a value reaches; with one of them it is a sign."""
+    """QONNX and FINN count how many thresholds of its channel a value reaches;
+    with one of them it is a sign.
+    """
     if thresholds.ndim != 2 or not thresholds.size:
-        raise FileError(f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed.")
+        raise FileError(
+            f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed."
+        )
     if thresholds.shape[1] != 1:
         raise FileError(
-            f"it counts {thresholds.shape[1]} thresholds, so it has {thresholds.shape[1] + 1} levels. Activations of a binarized network "
-            "have two: train with 1-bit activations."
+            f"it counts {thresholds.shape[1]} thresholds, so it has {thresholds.shape[1] + 1} levels. "
+            "Activations of a binarized network have two: train with 1-bit activations."
         )
     last = str(node.attributes.get("data_layout", "NCHW")).upper().endswith("C") and len(x.axes) > 2
     axis = len(x.axes) - 1 if last else 1
@@ -166,12 +208,14 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Table:
         raise FileError("it needs a batch axis and a channel axis.")
     shape = [1] * len(x.axes)
     shape[axis] = len(thresholds)
-    scale, bias = (np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0)))
+    scale, bias = (
+        np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0))
+    )
     flow = _shifted(x, -_real(thresholds.reshape(shape), str(node)), str(node))
     return Table(flow, np.array([bias, scale + bias, scale + bias]), str(node))
 
 
-# -- affine maps, clipping and quantizers -----------------------------------------------------------------------------------------
+# -- affine maps, clipping and quantizers --------------------------------------------------------------------
 
 
 def _arithmetic(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
@@ -188,7 +232,9 @@ def _affine(flow: Flow, scale: Array, shift: Array, where: str) -> Flow:
         if array.dtype != object and not np.isfinite(array).all():
             raise FileError("its constant is not finite.")
     flow, (a, b) = flow.beside([scale, shift], where)
-    whole = flow.whole and all(array.dtype != object and bool((array == np.floor(array)).all()) for array in (a, b))
+    whole = flow.whole and all(
+        array.dtype != object and bool((array == np.floor(array)).all()) for array in (a, b)
+    )
     return replace(flow.then(Affine(where, a, b)), whole=whole)
 
 
@@ -259,7 +305,10 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
             node.attributes.get(name) if value is None else _single(_constant(value), name)
             for name, value in zip(("min", "max"), given, strict=True)
         ]
-        low, high = (default if bound is None else float(bound) for bound, default in zip(found, (-inf, inf), strict=True))
+        low, high = (
+            default if bound is None else float(bound)
+            for bound, default in zip(found, (-inf, inf), strict=True)
+        )
     if not low <= high:
         raise FileError(f"it clips between {low} and {high}, which is empty.")
     whole = flow.whole and all(bound in (inf, -inf) or bound == int(bound) for bound in (low, high))
@@ -267,7 +316,10 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    alpha, beta = (np.asarray(node.attributes.get(key, value), np.float32) for key, value in (("alpha", 0.2), ("beta", 0.5)))
+    alpha, beta = (
+        np.asarray(node.attributes.get(key, value), np.float32)
+        for key, value in (("alpha", 0.2), ("beta", 0.5))
+    )
     return _affine(flow, alpha, beta, str(node)).then(Clip(str(node), 0.0, 1.0))
 
 
@@ -276,7 +328,10 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
     if flow.whole:
         return flow
     if not isinstance(last, Clip) or (last.low, last.high) != (0.0, 1.0):
-        raise FileError("it rounds real values to more than two levels. Two levels are possible: clip to 0 and 1 before rounding.")
+        raise FileError(
+            "it rounds real values to more than two levels. Two levels are possible: "
+            "clip to 0 and 1 before rounding."
+        )
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     half = _shifted(flow, np.asarray(-0.5, dtype), str(node))
     return Table(half, np.array([0, 0, 1], dtype), str(node))  # a half goes to the even number
@@ -285,12 +340,16 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
     kind = DTYPES.get(node.attributes.get("to", 0))
     if kind is None:
-        raise FileError(f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32.")
+        raise FileError(
+            f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32."
+        )
     dtype = np.dtype(kind).newbyteorder("=")
     if dtype.kind == "f" and dtype.itemsize < 4:
         raise FileError("it casts to float16, which rounds sums. Export the model in float32.")
     if dtype.kind == "b" or (dtype.kind in "iu" and (not flow.whole or dtype.itemsize < 4)):
-        raise FileError(f"it casts real values to {dtype}. Only a sign makes levels: compare with zero before casting.")
+        raise FileError(
+            f"it casts real values to {dtype}. Only a sign makes levels: compare with zero before casting."
+        )
     return replace(flow, dtype=dtype)
 
 
@@ -301,34 +360,46 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     if scale.size == 1:
         size = scale.reshape(()).astype(dtype)
-        return Table(flow.padded(max(len(flow.axes), scale.ndim)), np.array([-size, size, size], dtype), str(node))
+        return Table(
+            flow.padded(max(len(flow.axes), scale.ndim)), np.array([-size, size, size], dtype), str(node)
+        )
     plain = settled(Table(flow, np.array([-1, 1, 1], dtype), str(node)), "")
     return _affine(plain, scale, np.zeros((), scale.dtype), str(node))
 
 
 def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale, zero, bits = (
-        _single(_constant(values[k] if len(values) > k else None), name) for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
+        _single(_constant(values[k] if len(values) > k else None), name)
+        for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
     )
     signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
     if not (1 <= bits <= 32 and bits == int(bits)) or not scale > 0:
         raise FileError(f"it quantizes to {bits:g} bits with scale {scale:g}, which is not supported.")
     low, high = steps_of(int(bits), signed, narrow)
-    if high - low == 1 and zero == int(zero) and str(node.attributes.get("rounding_mode", "ROUND")).upper() in ("ROUND", "HALF_EVEN"):
+    if (
+        high - low == 1
+        and zero == int(zero)
+        and str(node.attributes.get("rounding_mode", "ROUND")).upper() in ("ROUND", "HALF_EVEN")
+    ):
         even = low % 2 == 0  # a half goes to the even level
         cut = (Fraction(low) + Fraction(1, 2) - int(zero)) * Fraction(scale)
         size = np.float32(scale)
         if Fraction(float(np.float32(float(cut)))) == cut:
             levels = [(level - np.float32(zero)) * size for level in (low, low if even else high, high)]
-            return Table(_shifted(flow, np.asarray(-float(cut), np.float32), str(node)), np.array(levels, np.float32), str(node))
+            return Table(
+                _shifted(flow, np.asarray(-float(cut), np.float32), str(node)),
+                np.array(levels, np.float32),
+                str(node),
+            )
     if bits >= _INPUT_BITS and all(isinstance(link.op, Affine) for link in flow.link.trail()):
         raise FileError(
-            f"it rounds the raw input to {bits:g} bits. Leave it out of the file and read the network with inputs=Integers(...), whose "
-            f"step is the scale {scale:g}: raw samples are then the whole numbers that it makes."
+            f"it rounds the raw input to {bits:g} bits. Leave it out of the file and read the network with "
+            f"inputs=Integers(...), whose step is the scale {scale:g}: raw samples are then the whole "
+            f"numbers that it makes."
         )
     raise FileError(
-        f"it quantizes activations to {bits:g} bits ({high - low + 1} levels), but activations of a binarized network have two levels. "
-        "Train with 1-bit activations (BipolarQuant)."
+        f"it quantizes activations to {bits:g} bits ({high - low + 1} levels), but activations of a "
+        "binarized network have two levels. Train with 1-bit activations (BipolarQuant)."
     )
 
 
@@ -367,21 +438,29 @@ _NEAREST = {
     "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",
     "PRelu": "only a plain Relu or Clip can stand in front of a sign: replace the parametric one",
     "Pow": "powers of real data are not supported: they are no threshold of a sum",
-    "Where": "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign",
+    "Where": (
+        "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign"
+    ),
 }
 
 
 def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
     """Batch normalization with the statistics of the file."""
     if node.attributes.get("training_mode", 0):
-        raise FileError("it takes mean and variance from the batch (training mode). Export the model in evaluation mode: model.eval().")
+        raise FileError(
+            "it takes mean and variance from the batch (training mode). "
+            "Export the model in evaluation mode: model.eval()."
+        )
     if not node.attributes.get("spatial", 1):
         raise FileError("it normalizes every pixel by itself (spatial=0), which is not supported.")
     if len(flow.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
     count = flow.sizes[1]
     if any(array.shape != (count,) for array in parameters):
-        raise FileError(f"its parameters have shapes {', '.join(str(a.shape) for a in parameters)}, but ({count},) is needed.")
+        raise FileError(
+            f"its parameters have shapes {', '.join(str(a.shape) for a in parameters)}, "
+            f"but ({count},) is needed."
+        )
     if not all(np.isfinite(array).all() for array in parameters):
         raise FileError("a parameter is not finite.")
     spread = [array.reshape(1, count, *[1] * (len(flow.axes) - 2)) for array in parameters]
@@ -392,7 +471,7 @@ def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
     return replace(flow.then(BatchNorm(str(node), gamma, beta, mean, var, eps)), whole=False)
 
 
-# -- constants -------------------------------------------------------------------------------------------------------------------
+# -- constants -----------------------------------------------------------------------------------------------
 
 
 def _constant(value: Value | None) -> Array:

@@ -62,7 +62,11 @@ def squeeze(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
 
 def unsqueeze(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """With more axes of size 1."""
-    count = len(integers(given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("axes", ()), "axes"))
+    count = len(
+        integers(
+            given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("axes", ()), "axes"
+        )
+    )
     axes = axes_of(given, node.attributes, len(flow.axes) + count) or ()
     if len(set(axes)) != count:
         raise FileError("it adds an axis twice.")
@@ -74,6 +78,9 @@ def expand(_: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Broadcasting, as long as it makes no copies."""
     sizes = integers(given[1] if len(given) > 1 else None, "its shape")
     wide = flow.padded(max(len(sizes), len(flow.axes)))
-    if any(size not in (1, there) for size, there in zip(sizes, wide.sizes[len(wide.sizes) - len(sizes) :], strict=True)):
+    if any(
+        size not in (1, there)
+        for size, there in zip(sizes, wide.sizes[len(wide.sizes) - len(sizes) :], strict=True)
+    ):
         raise FileError("it makes copies of the data, which is not supported.")
     return wide

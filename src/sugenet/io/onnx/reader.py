@@ -1,6 +1,8 @@
-"""ONNX, QONNX and FINN files as a `Chain`: the graph is walked once, in order, and everything is recognized by what it computes.
+"""ONNX, QONNX and FINN files as a `Chain`: the graph is walked once, in order, and everything is recognized
+by what it computes.
 
-No tensor or node name decides anything. What is not understood makes a `Failure` that is raised only if the class scores depend on it.
+No tensor or node name decides anything. What is not understood makes a `Failure` that is raised only if the
+class scores depend on it.
 """
 
 from __future__ import annotations
@@ -28,23 +30,41 @@ _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
-_OWN_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
+_OWN_DOMAINS = {
+    "",
+    "ai.onnx.ml",
+    "onnx.brevitas",
+    "finn.custom_op.general",
+    "qonnx.custom_op.general",
+    "larq",
+    "lq",
+}
 _TAILS = {"Softmax", "LogSoftmax", "Hardmax", "ArgMax", "TopK", "Sigmoid"}
 _BEHIND_TAILS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
 ACCEPTED = {*RULES, *_TAILS, *_BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
 """Every operation that some file may hold; each must be known to the interpreter that judges imports."""
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
-    "Concat": "it joins two values that depend on the input, as DenseNet does. Only chains of layers are supported",
+    "Concat": (
+        "it joins two values that depend on the input, as DenseNet does. Only chains of layers are supported"
+    ),
     "ConvTranspose": "a transposed convolution is not supported. Write it as a plain one",
     "Einsum": "write it as MatMul, Gemm or Conv",
     "If": "control flow is not supported. Export the model for one fixed path",
     "Loop": "control flow is not supported. Unroll it before exporting",
     "Scan": "control flow is not supported. Unroll it before exporting",
-    "QuantizeLinear": "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)",
-    "DequantizeLinear": "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)",
-    "XnorPopcountMatMul": "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read",
-    "Trunc": "quantized activations with more than two levels are not supported. Train with 1-bit activations",
+    "QuantizeLinear": (
+        "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)"
+    ),
+    "DequantizeLinear": (
+        "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)"
+    ),
+    "XnorPopcountMatMul": (
+        "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read"
+    ),
+    "Trunc": (
+        "quantized activations with more than two levels are not supported. Train with 1-bit activations"
+    ),
 }
 
 
@@ -54,18 +74,20 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
     Parameters
     ----------
     source
-        Path of the file, which may be packed by gzip, or its bytes. Tensors in side files are read from the same folder.
+        Path of the file, which may be packed by gzip, or its bytes.
+        Tensors in side files are read from the same folder.
 
     Returns
     -------
     Chain
-        All operations from the raw input to the class scores, in the numbers of the file. Softmax and the like at the end are left out
-        and named in ``left_out``.
+        All operations from the raw input to the class scores, in the numbers of the file. Softmax and the
+        like at the end are left out and named in ``left_out``.
 
     Raises
     ------
     FileError
-        When the file cannot be read, or holds what no chain can say: the message names the node, the reason, and what would work.
+        When the file cannot be read, or holds what no chain can say: the message names the node, the reason,
+        and what would work.
 
     Examples
     --------
@@ -90,8 +112,17 @@ def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str
         return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:  # none is known, but files come from anywhere
-        raise FileError(f"{graph.source}: it could not be understood ({error!r}). If other programs read it, please report it.") from error
+    except (
+        ArithmeticError,
+        LookupError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ) as error:  # none is known, but files come from anywhere
+        raise FileError(
+            f"{graph.source}: it could not be understood ({error!r}). If other programs read it, "
+            f"please report it."
+        ) from error
 
 
 @dataclass
@@ -102,12 +133,16 @@ class _Walk:
 
     def __post_init__(self) -> None:
         held = sum(array.size for array in self.graph.constants.values())
-        held += sum(a.size for node in self.graph.nodes for a in node.attributes.values() if isinstance(a, np.ndarray))
+        held += sum(
+            a.size for node in self.graph.nodes for a in node.attributes.values() if isinstance(a, np.ndarray)
+        )
         self.fold = Folder(min(64 * held + (1 << 20), 1 << 28))
         self.most = min(_VALUES_PER_WEIGHT * held + (1 << 14), MAX_VALUES)
         self.notes: list[str] = []
         self.output = ""
-        self.values: dict[str, Value] = {name: Constant(array) for name, array in self.graph.constants.items()}
+        self.values: dict[str, Value] = {
+            name: Constant(array) for name, array in self.graph.constants.items()
+        }
 
     def chain(self) -> Chain:
         """Walk the graph from the data input to the outputs."""
@@ -116,7 +151,9 @@ class _Walk:
         if len(data) != 1:
             named = ", ".join(repr(port.name[:40]) for port in data[:5])
             raise FileError(
-                f"it has {len(data)} data inputs ({named}), but one is needed." if data else "its outputs do not depend on any input."
+                f"it has {len(data)} data inputs ({named}), but one is needed."
+                if data
+                else "its outputs do not depend on any input."
             )
         self.values[data[0].name] = _start(data[0])
         try:
@@ -146,11 +183,15 @@ class _Walk:
                 needed |= set(node.inputs)
         return needed
 
-    # -- outputs ---------------------------------------------------------------------------------------------------------------
+    # -- outputs ---------------------------------------------------------------------------------------------
 
     def _scores(self) -> tuple[Flow, tuple[str, ...], Picks]:
-        """The class scores: what a class is picked by, else the only output; and what is shown of those picked."""
-        outputs = {port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values}
+        """The class scores: what a class is picked by, else the only output;
+        and what is shown of those picked.
+        """
+        outputs = {
+            port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values
+        }
         if not outputs:
             raise FileError("it has no output that a node makes.")
         found: dict[str, Tail] = {}
@@ -163,7 +204,12 @@ class _Walk:
                     continue
                 tail = value if isinstance(value, Tail) else Tail(settled(value, ""), ())
                 flow = tail.flow
-                found[name] = replace(tail, flow=replace(flow.flat(flow.inner, f"output {name[:60]!r}"), axes=(flow.batch, flow.inner)))
+                found[name] = replace(
+                    tail,
+                    flow=replace(
+                        flow.flat(flow.inner, f"output {name[:60]!r}"), axes=(flow.batch, flow.inner)
+                    ),
+                )
             except FileError as error:
                 failures.append(Failure(error, value.number if isinstance(value, Failure) else 1 << 30))
         picked = {name: tail for name, tail in found.items() if tail.picks}
@@ -175,11 +221,14 @@ class _Walk:
         self.output, first = next(iter(deciding.items()))
         if any(tail.flow.link is not first.flow.link for tail in deciding.values()):
             named = ", ".join(repr(name[:40]) for name in list(deciding)[:5])
-            raise FileError(f"it has several outputs that are different values ({named}). Keep the class scores as the only output.")
+            raise FileError(
+                f"it has several outputs that are different values ({named}). "
+                f"Keep the class scores as the only output."
+            )
         others = tuple(f"output {name[:60]!r}" for name in outputs if name not in deciding)
         return first.flow, (*first.left_out, *others), first.picks
 
-    # -- one node --------------------------------------------------------------------------------------------------------------
+    # -- one node --------------------------------------------------------------------------------------------
 
     def _take(self, node: Node) -> None:
         given = [self.values.get(name) if name else None for name in node.inputs]
@@ -197,7 +246,9 @@ class _Walk:
                 self.values[name] = replace(made, picks="class")
             elif place:
                 self.values[name] = (
-                    made if isinstance(made, Failure) else Failure(FileError(f"{node}: its output {place} is not supported."), node.number)
+                    made
+                    if isinstance(made, Failure)
+                    else Failure(FileError(f"{node}: its output {place} is not supported."), node.number)
                 )
             else:
                 self.values[name] = made
@@ -209,32 +260,45 @@ class _Walk:
         made = self._value(counted, given)
         self._small_enough(made)
         if (unused := left_over(counted)) is not None:
-            raise FileError(f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not supported here.")
+            raise FileError(
+                f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, "
+                f"which is not supported here."
+            )
         return made
 
     def _small_enough(self, value: Value) -> None:
-        """Refuse a sample that grows far beyond what the file can mean: a small file must not cost much time or memory."""
+        """Refuse a sample that grows far beyond what the file can mean:
+        a small file must not cost much time or memory.
+        """
         flow = value if isinstance(value, Flow) else getattr(value, "flow", None)
         size = 0 if flow is None else prod(piece.size for piece in flow.inner)
         if isinstance(value, Patches):
             size *= prod(value.kernel)
         if flow is not None and len(flow.axes) > _MOST_AXES:
-            raise FileError(f"it makes data with {len(flow.axes)} axes, but {_MOST_AXES} at most are supported.")
+            raise FileError(
+                f"it makes data with {len(flow.axes)} axes, but {_MOST_AXES} at most are supported."
+            )
         if size > self.most:
             raise FileError(
-                f"a sample has {size:,} values there, but with as few weights as the file holds {self.most:,} are supported. "
-                "Export the model for smaller samples or less padding."
+                f"a sample has {size:,} values there, but with as few weights as the file holds "
+                f"{self.most:,} are supported. Export the model for smaller samples or less padding."
             )
 
     def _known(self, node: Node) -> None:
         if (node.domain, node.op) in self.graph.functions:
             raise FileError(
-                "it is a function that the file defines itself. Write functions out first: onnx.inliner.inline_local_functions(model)."
+                "it is a function that the file defines itself. Write functions out "
+                "first: onnx.inliner.inline_local_functions(model)."
             )
         if node.domain not in _OWN_DOMAINS:
-            raise FileError(f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, FINN and Brevitas.")
+            raise FileError(
+                f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
+                f"FINN and Brevitas."
+            )
         if any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant":
-            raise FileError(f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}.")
+            raise FileError(
+                f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}."
+            )
 
     def _value(self, node: Node, given: list[Value | None]) -> Value:
         data = [value for value in given if value is not None and not isinstance(value, Constant)]
@@ -258,13 +322,17 @@ class _Walk:
         for left, right in (constants, constants[::-1]) if node.op == "Add" and len(constants) == 2 else ():
             if left.minus is not None and np.array_equal(left.minus[1], right.array):
                 self.notes.append(
-                    f"{node}: a straight-through estimator adds and subtracts the same weights; read as their signs alone, though in "
-                    "floating point its own sum can differ from them in the last digit"
+                    f"{node}: a straight-through estimator adds and subtracts the same weights; read as "
+                    "their signs alone, though in floating point its own sum can differ from them "
+                    "in the last digit"
                 )
                 return Constant(left.minus[0])
         found = self.fold(node.op, arrays_of(given), node.attributes)
         of_batch = any(value.of_batch for value in constants)
-        if node.op in ("ConstantOfShape", "Expand"):  # how many there are depends on the batch, what they are does not
+        if node.op in (
+            "ConstantOfShape",
+            "Expand",
+        ):  # how many there are depends on the batch, what they are does not
             of_batch = node.op == "Expand" and constants[0].of_batch
         elif node.op in ("Shape", "Size"):
             of_batch = bool((found % OPEN_BATCH == 0).any())
@@ -286,23 +354,38 @@ class _Walk:
         if node.op == "TopK" and not node.attributes.get("largest", 1):
             raise FileError("it picks the smallest scores. Negate the scores and pick the largest.")
         named = (
-            f"{node}, where a tie goes to the last class instead of the first" if node.attributes.get("select_last_index") else str(node)
+            f"{node}, where a tie goes to the last class instead of the first"
+            if node.attributes.get("select_last_index")
+            else str(node)
         )
         flow.features(axis, str(node))  # refuses where some scores lie on other axes
-        picks: Picks = "marks" if node.op == "Hardmax" else "class" if node.op == "ArgMax" else "scores" if node.op == "TopK" else ""
+        picks: Picks = (
+            "marks"
+            if node.op == "Hardmax"
+            else "class"
+            if node.op == "ArgMax"
+            else "scores"
+            if node.op == "TopK"
+            else ""
+        )
         return Tail(flow, (named,), picks, node.op == "Softmax")
 
     def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
         tail = given[0]
         if not isinstance(tail, Tail) or any(isinstance(value, Tail) for value in given[1:]):
-            raise FileError("it combines class scores with something else. Only a chain of layers is supported.")
+            raise FileError(
+                "it combines class scores with something else. Only a chain of layers is supported."
+            )
         last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
         if node.op not in _TAILS | _BEHIND_TAILS:
             raise FileError(last)
         if node.op == "Cast":
             kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
             if kind not in ("f" if not tail.picks else "fiu"):
-                raise FileError(f"it casts class scores to element type {node.attributes.get('to')}, which can change the class.")
+                raise FileError(
+                    f"it casts class scores to element type {node.attributes.get('to')}, "
+                    f"which can change the class."
+                )
             return tail
         if tail.picks:  # the class itself, or its score
             if node.op in _TAILS or node.op == "Log":
@@ -326,28 +409,38 @@ class _Walk:
 def _start(port: Port) -> Flow:
     """The data input as it is declared."""
     if port.shape is None:
-        raise FileError(f"the data input {port.name[:60]!r} has no declared shape. Export the model with one.")
+        raise FileError(
+            f"the data input {port.name[:60]!r} has no declared shape. Export the model with one."
+        )
     if len(port.shape) < 2:
         raise FileError(
-            f"the data input {port.name[:60]!r} has {len(port.shape)} axes, but a batch axis and one or more others are needed."
+            f"the data input {port.name[:60]!r} has {len(port.shape)} axes, but a batch axis and one or more "
+            f"others are needed."
         )
     dtype = np.dtype(DTYPES.get(port.dtype, "V")).newbyteorder("=")
     if dtype.kind not in "fiu" or dtype == np.float16:
         raise FileError(
-            f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or whole numbers are needed."
+            f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or whole "
+            f"numbers are needed."
         )
     batch, *sizes = port.shape
     wrong = next((size for size in sizes if size is None or size < 1), 1)
     known = [size or 0 for size in sizes]
     if wrong != 1 or prod(known) > MAX_VALUES or batch == 0:
         raise FileError(
-            f"the data input {port.name[:60]!r} has shape {str(port.shape)[:80]}, but only the batch may be open, and a sample may have "
-            f"up to {MAX_VALUES:,} values. Export the model for one size of samples."
+            f"the data input {port.name[:60]!r} has shape {str(port.shape)[:80]}, but only the batch may be "
+            f"open, and a sample may have up to {MAX_VALUES:,} values. "
+            f"Export the model for one size of samples."
         )
     if batch is not None and batch >= MAX_VALUES:
         raise FileError(f"the data input {port.name[:60]!r} is declared for batches of {batch}.")
     kept = known if len(known) <= 3 else [size for size in known if size > 1]
     if len(kept) > 3:
-        raise FileError(f"the data input {port.name[:60]!r} has {len(kept)} axes beside the batch. Up to three are supported.")
+        raise FileError(
+            f"the data input {port.name[:60]!r} has {len(kept)} axes beside the batch. "
+            f"Up to three are supported."
+        )
     flow = Flow.start(known, dtype, batch or OPEN_BATCH)
-    return flow if len(known) <= 3 else replace(flow, parts=tuple(part for part in flow.parts if part) or ((),))
+    return (
+        flow if len(known) <= 3 else replace(flow, parts=tuple(part for part in flow.parts if part) or ((),))
+    )

@@ -30,7 +30,8 @@ def flow_of(given: Sequence[Value | None]) -> Flow:
         raise FileError("its first input must be the data, and its parameters constants.")
     if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
         raise FileError(
-            "two of its inputs depend on the data. Weights and parameters must be constants; residual connections are not supported."
+            "two of its inputs depend on the data. Weights and parameters must be constants; residual "
+            "connections are not supported."
         )
     return settled(first, "Cut the model before it, or move it to the end.")
 
@@ -61,7 +62,9 @@ def _moved(value: Value | None, move: Callable[[Flow], Flow]) -> Data:
             return move(value)
         case Table() | Curve():
             return replace(value, flow=move(value.flow))
-    raise FileError("it rearranges a value that waits for another operation, or a parameter that depends on the input.")
+    raise FileError(
+        "it rearranges a value that waits for another operation, or a parameter that depends on the input."
+    )
 
 
 def _sole(rule: Callable[[Node, Flow, Sequence[Value | None]], Value]) -> Rule:
@@ -82,7 +85,11 @@ def _shape(node: Node, given: list[Value | None]) -> Value:
     if not isinstance(value, Flow | Table | Curve):
         raise FileError("it asks for the shape of something that has none here.")
     flow = value if isinstance(value, Flow) else value.flow
-    sizes = flow.sizes[slice(node.attributes.get("start"), node.attributes.get("end"))] if node.op == "Shape" else (prod(flow.sizes),)
+    sizes = (
+        flow.sizes[slice(node.attributes.get("start"), node.attributes.get("end"))]
+        if node.op == "Shape"
+        else (prod(flow.sizes),)
+    )
     array = np.array(sizes if node.op == "Shape" else sizes[0], np.int64)
     return Constant(array, bool((array % OPEN_BATCH == 0).any()))
 
@@ -96,7 +103,9 @@ def _same(_: Node, given: list[Value | None]) -> Value:
 def _dropout(_: Node, given: list[Value | None]) -> Value:
     training = _optional(given, 2)
     if training is not None and training.any():
-        raise FileError("it drops values at random (training mode). Export the model in evaluation mode: model.eval().")
+        raise FileError(
+            "it drops values at random (training mode). Export the model in evaluation mode: model.eval()."
+        )
     value = given[0]
     if value is None or isinstance(value, Constant):
         raise FileError("its first input must be the data.")
@@ -145,7 +154,9 @@ RULES: dict[str, Rule] = {
     "MatMul": _matmul,
     "MaxPool": _sole(lambda node, flow, _: pooled(node, flow)),
     "MaxPoolNHWC": _sole(_pool_nhwc),
-    "MultiThreshold": _sole(lambda node, flow, given: multi_threshold(node, flow, _parameter(given, 1, "thresholds"))),
+    "MultiThreshold": _sole(
+        lambda node, flow, given: multi_threshold(node, flow, _parameter(given, 1, "thresholds"))
+    ),
     "Pad": _sole(lambda node, flow, given: padded(node, flow, arrays_of(given))),
     "ReduceMax": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
     "ReduceMean": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),

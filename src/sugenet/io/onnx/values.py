@@ -1,7 +1,9 @@
-"""What a name in an ONNX graph can stand for while the graph is walked: a constant, the data, or something on its way to a sign.
+"""What a name in an ONNX graph can stand for while the graph is walked: a constant, the data, or something on
+its way to a sign.
 
-The many spellings of a sign have one thing in common: they depend on the data only through its sign. So the walk keeps such a value as
-a `Table` of what it is below, at and above zero, works it out element by element, and looks at the three numbers when they are needed.
+The many spellings of a sign have one thing in common: they depend on the data only through its sign. So the
+walk keeps such a value as a `Table` of what it is below, at and above zero, works it out element by element,
+and looks at the three numbers when they are needed.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Mix:
-    """``a * table + b * other`` with a and b each -1 or +1: what a straight-through estimator leaves, waiting for `other` to cancel."""
+    """``a * table + b * other`` with a and b each -1 or +1: what a straight-through estimator leaves, waiting
+    for `other` to cancel.
+    """
 
     table: Table
     a: int
@@ -103,28 +107,39 @@ def settled(value: Data, doing: str) -> Flow:
         case Table():
             return _signed(value)
         case Curve():
-            raise FileError(f"it stands behind {value.where}, whose curve only a sign may follow. Use hard tanh or clip, which are exact.")
+            raise FileError(
+                f"it stands behind {value.where}, whose curve only a sign may follow. Use hard tanh or clip, "
+                f"which are exact."
+            )
         case Mix():
             raise FileError(
-                f"it reads {value.where}, which adds a sign to real values (a residual connection). Only chains of layers are supported; "
-                "(sign(x) - x) + x is recognized where it adds up to the sign."
+                f"it reads {value.where}, which adds a sign to real values (a residual connection). Only "
+                "chains of layers are supported; (sign(x) - x) + x is recognized where it "
+                "adds up to the sign."
             )
         case Patches():
             raise FileError("only a matrix product can follow Im2Col.")
         case Tail():
-            raise FileError(f"it stands behind {value.left_out[-1]}, which must be the end of the network. {doing}")
+            raise FileError(
+                f"it stands behind {value.left_out[-1]}, which must be the end of the network. {doing}"
+            )
 
 
 def _signed(table: Table) -> Flow:
     dtype = table.values.dtype if table.values.dtype.kind == "f" else np.dtype(np.float32)
     if not np.isfinite(table.values.astype(np.float64)).all():
-        raise FileError(f"{table.where} and what follows it give {table.values.tolist()} below, at and above zero: not finite.")
+        raise FileError(
+            f"{table.where} and what follows it give {table.values.tolist()} below, "
+            f"at and above zero: not finite."
+        )
     below, at, above = (float(value) for value in table.values)
     one, none = np.ones((), dtype), np.zeros((), dtype)
     flow = table.flow
     whole = all(value == int(value) for value in (below, at, above))
     if below == above:
-        raise FileError(f"{table.where} and what follows it give {below} both below and above zero: this is no sign.")
+        raise FileError(
+            f"{table.where} and what follows it give {below} both below and above zero: this is no sign."
+        )
     if at in (below, above):
         rises = below < above
         zero: Literal[1, -1] = 1 if at == max(below, above) else -1
@@ -133,11 +148,16 @@ def _signed(table: Table) -> Flow:
         flow = flow.then(Sign(table.where, zero, min(below, above), max(below, above)), table.notes)
     else:
         if Fraction(at) - Fraction(below) != Fraction(above) - Fraction(at):
-            raise FileError(f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: this is no sign.")
+            raise FileError(
+                f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: "
+                f"this is no sign."
+            )
         size = (above - below) / 2
         if size < 0:
             flow = flow.then(Affine(table.where, -one, none))
         flow = flow.then(Sign(table.where, 0, -abs(size), abs(size)), table.notes)
         if at:
             flow = flow.then(Affine(table.where, one, np.asarray(at, dtype)))
-    return Flow(flow.link, flow.axes, flow.batch, flow.kind, flow.parts, dtype, whole, flow.shape, flow.channels_last)
+    return Flow(
+        flow.link, flow.axes, flow.batch, flow.kind, flow.parts, dtype, whole, flow.shape, flow.channels_last
+    )

@@ -1,7 +1,9 @@
-"""The wire format of protocol buffers, as far as ONNX files need it: fields of a message in, fields of a message out.
+"""The wire format of protocol buffers, as far as ONNX files need it: fields of a message in,
+fields of a message out.
 
-Reading needs no third package and runs no foreign code. Every field is counted against a budget, nothing is nested by recursion, and
-tensor data stay views of the file, so a file can take no more memory than a small multiple of its own size.
+Reading needs no third package and runs no foreign code. Every field is counted against a budget, nothing is
+nested by recursion, and tensor data stay views of the file, so a file can take no more memory than a small
+multiple of its own size.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ class Budget:
         """Count one field."""
         self.fields -= 1
         if self.fields < 0:
-            raise FileError("it holds more than 400,000 fields, far more than a binarized network needs. Simplify the model first.")
+            raise FileError(
+                "it holds more than 400,000 fields, far more than a binarized network needs. "
+                "Simplify the model first."
+            )
 
 
 class Message:
@@ -67,7 +72,9 @@ class Message:
                 else:
                     raise FileError(f"a field has wire type {kind}, which ONNX does not use. {_DAMAGED}")
                 if size > end - place:
-                    raise FileError(f"a field of {size} bytes stands where only {end - place} are left. {_DAMAGED}")
+                    raise FileError(
+                        f"a field of {size} bytes stands where only {end - place} are left. {_DAMAGED}"
+                    )
                 held.append(view[place : place + size])
                 place += size
 
@@ -140,7 +147,9 @@ class Message:
         """Floats of a fixed size, written one by one or packed."""
         joined = b"".join(self.raws(field)) if len(self._fields.get(field, ())) != 1 else self.raws(field)[0]
         if len(joined) % np.dtype(dtype).itemsize:
-            raise FileError(f"field {field} has {len(joined)} bytes, which is no whole number of floats. {_DAMAGED}")
+            raise FileError(
+                f"field {field} has {len(joined)} bytes, which is no whole number of floats. {_DAMAGED}"
+            )
         return np.frombuffer(joined, dtype)
 
 

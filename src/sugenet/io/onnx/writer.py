@@ -1,7 +1,8 @@
-"""Networks as ONNX files of standard operations, such that ONNX Runtime gives the same bits, match counts and classes.
+"""Networks as ONNX files of standard operations, such that ONNX Runtime gives the same bits,
+match counts and classes.
 
-Every sum is made of whole numbers below 2^24 (float32) or 2^53 (float64), so it is exact in any order of summation; raw features are
-compared with their cuts in float64. Operation set 15, file format version 8.
+Every sum is made of whole numbers below 2^24 (float32) or 2^53 (float64), so it is exact in any order of
+summation; raw features are compared with their cuts in float64. Operation set 15, file format version 8.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, Network, OneHot, PoolLayer, Steps
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Encoder,
+    Head,
+    Layer,
+    LevelLayer,
+    Network,
+    OneHot,
+    PoolLayer,
+    Steps,
+)
 from sugenet.errors import FileError
 from sugenet.io.onnx.builder import Builder, port
 from sugenet.io.onnx.graph import Array
@@ -30,10 +42,11 @@ _MAX_ROWS = 1 << 20
 def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool = False) -> None:
     """Write a network as an ONNX file that ONNX Runtime and others evaluate exactly.
 
-    The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its number, its place in the
-    categories of its coding, from 0. The outputs are ``class`` (int64), ``scores`` (float64, the same floats as `Network.logits`),
-    ``match_counts`` (int64), and on request ``hidden_1``, ``hidden_2``, ... (bool). The class is decided in exact whole numbers, never by
-    the rounded scores; of equal ones the lowest is taken. The file does not check its inputs: give values that the encoder accepts.
+    The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its
+    number, its place in the categories of its coding, from 0. The outputs are ``class`` (int64), ``scores``
+    (float64, the same floats as `Network.logits`), ``match_counts`` (int64), and on request ``hidden_1``,
+    ``hidden_2``, ... (bool). The class is decided in exact whole numbers, never by the rounded scores; of
+    equal ones the lowest is taken. The file does not check its inputs: give values that the encoder accepts.
 
     Parameters
     ----------
@@ -79,14 +92,18 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
             graph.give(bits, f"hidden_{place}", np.bool_, ("samples", layer.outputs))
         signal = graph.bipolar(bits)
     _head(graph, network.head, signal)
-    about = {"classes": "\n".join(network.classes), "features": "\n".join(network.encoder.names), "fingerprint": network.fingerprint}
+    about = {
+        "classes": "\n".join(network.classes),
+        "features": "\n".join(network.encoder.names),
+        "fingerprint": network.fingerprint,
+    }
     raw = graph.model(about)
     if len(raw) > _MAX_BYTES:
         raise FileError(f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
     return raw
 
 
-# -- the parts of a network ------------------------------------------------------------------------------------------------------
+# -- the parts of a network ----------------------------------------------------------------------------------
 
 
 def _encoded(graph: Builder, encoder: Encoder, levels: bool) -> str:
@@ -121,7 +138,9 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
     codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
     assert len(codings) == encoder.features
     steps = all(
-        coding.whole and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1)) for coding in codings if coding.whole
+        coding.whole and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1))
+        for coding in codings
+        if coding.whole
     )
     if steps and all(coding.whole and not coding.bipolar for coding in codings):  # a bit may be written as -1
         lows = _shortest(np.array([coding.low for coding in codings], np.float64))
@@ -162,13 +181,17 @@ def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signa
 def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
     sizes = layer.sizes
     if int(sizes.max(initial=0)) + 2 >= _EXACT32:
-        raise FileError(f"its sums reach {int(sizes.max())}, too large to be exact in the float32 of a convolution.")
+        raise FileError(
+            f"its sums reach {int(sizes.max())}, too large to be exact in the float32 of a convolution."
+        )
     tau: Array = np.clip(layer.tau, 0, sizes + 1)
     places = (len(layer.weights), -1)
     if layer.top is None:
         theta = _common((2 * tau - sizes).reshape(places), tau.reshape(places), sizes.reshape(places), 2)
     else:
-        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]  # what negative weights count at level 0
+        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[
+            0
+        ]  # what negative weights count at level 0
         theta = _common((tau - below).reshape(places), tau.reshape(places), sizes.reshape(places), 1)
     window = layer.window
     maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
@@ -188,9 +211,11 @@ def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
 
 
 def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
-    """One threshold a channel where one does for all positions: any number above ``theta - step`` up to theta gives the same neuron.
+    """One threshold a channel where one does for all positions: any number above ``theta - step`` up to theta
+    gives the same neuron.
 
-    Positions at the border of zero padding have fewer taps and their own tau, but as a rule one threshold on the sum.
+    Positions at the border of zero padding have fewer taps and their own tau,
+    but as a rule one threshold on the sum.
     """
     above = np.where(tau <= 0, -_EXACT32, theta - step)
     upto = np.where(tau > sizes, _EXACT32, theta)
@@ -213,7 +238,14 @@ def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
         around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
         maps = graph.add("Pad", maps, graph.constant(around), graph.constant(np.asarray(-1, np.float32)))
         pads = (0, 0, 0, 0)
-    maps = graph.add("MaxPool", maps, kernel_shape=window.kernel, strides=window.stride, dilations=window.dilation, pads=pads)
+    maps = graph.add(
+        "MaxPool",
+        maps,
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        dilations=window.dilation,
+        pads=pads,
+    )
     if turn is not None:
         maps = graph.add("Mul", maps, turn)
     flat = graph.add("Reshape", maps, graph.constant(np.array([-1, layer.outputs], np.int64)))
@@ -232,7 +264,9 @@ def _head(graph: Builder, head: Head, signal: str) -> None:
     whole = graph.give(graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs))
     wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
     slopes, offsets, unit = _integers(head)
-    ranks = _scaled(graph, wide, *_reduced(slopes, offsets, head), head) or _looked_up(graph, whole, _ranks(head))
+    ranks = _scaled(graph, wide, *_reduced(slopes, offsets, head), head) or _looked_up(
+        graph, whole, _ranks(head)
+    )
     graph.give(graph.add("ArgMax", ranks, axis=1, keepdims=0), "class", np.int64, ("samples",))
     scores = _scaled(graph, wide, slopes, offsets, head) if unit < _EXACT64 else None
     if scores is not None:
@@ -243,7 +277,9 @@ def _head(graph: Builder, head: Head, signal: str) -> None:
 
 
 def _integers(head: Head) -> tuple[list[int], list[int], int]:
-    """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit, from the exact scores at two match counts."""
+    """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit,
+    from the exact scores at two match counts.
+    """
     at_0, at_1 = head.scores(np.array([[0] * head.outputs, [1] * head.outputs]))
     unit = lcm(*(score.denominator for score in (*at_0, *at_1)))
     return [int((b - a) * unit) for a, b in zip(at_0, at_1, strict=True)], [int(a * unit) for a in at_0], unit
@@ -252,8 +288,8 @@ def _integers(head: Head) -> tuple[list[int], list[int], int]:
 def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[int], list[int]]:
     """Smaller integers that put all scores in the same order, ties included.
 
-    A common offset and a common factor change no comparison. Where that is not enough for float64, they are rounded, if rounding is
-    found to keep the order of all scores that can occur.
+    A common offset and a common factor change no comparison. Where that is not enough for float64, they are
+    rounded, if rounding is found to keep the order of all scores that can occur.
     """
     least = min(offsets)
     factor = gcd(*slopes, *(offset - least for offset in offsets)) or 1
@@ -262,9 +298,13 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
     largest = max(abs(slope) * size + offset for slope, offset, size in zip(a, b, sizes, strict=True))
     if largest < _EXACT64 or sum(sizes) > _MAX_ROWS:
         return a, b
-    unit = 1 << (largest // _EXACT64).bit_length() + 1  # a power of two, which leaves short numbers as they are
+    unit = (
+        1 << (largest // _EXACT64).bit_length() + 1
+    )  # a power of two, which leaves short numbers as they are
     near_a, near_b = ([(2 * value + unit) // (2 * unit) for value in row] for row in (a, b))
-    both = sorted((a[k] * m + b[k], near_a[k] * m + near_b[k]) for k, size in enumerate(sizes) for m in range(size + 1))
+    both = sorted(
+        (a[k] * m + b[k], near_a[k] * m + near_b[k]) for k, size in enumerate(sizes) for m in range(size + 1)
+    )
     same = all((x < y) == (p < q) and p <= q for (x, p), (y, q) in pairwise(both))
     return (near_a, near_b) if same else (a, b)
 
@@ -283,7 +323,9 @@ def _counts(head: Head) -> Array:
     """Every match count, one row each, the same for all classes."""
     most = int(head.sizes.max(initial=0))
     if most > _MAX_ROWS:
-        raise FileError(f"its scores are fractions that need a table, and {most:,} match counts are too many for one.")
+        raise FileError(
+            f"its scores are fractions that need a table, and {most:,} match counts are too many for one."
+        )
     return np.repeat(np.arange(most + 1)[:, None], head.outputs, axis=1)
 
 

@@ -56,11 +56,17 @@ class Part:
             raise FileError(f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
         named, known = _KINDS[self.kind]
         if named != bool(self.name):
-            right = f"{self.kind}:name with the name of its parameters" if named else f"{self.kind} without a name"
+            right = (
+                f"{self.kind}:name with the name of its parameters"
+                if named
+                else f"{self.kind} without a name"
+            )
             raise FileError(f"{self}: write {right}.")
         for place, (key, value) in enumerate(self.options):
             if key not in known:
-                raise FileError(f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.")
+                raise FileError(
+                    f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
+                )
             if any(key == other for other, _ in self.options[:place]):
                 raise FileError(f"{self}: {key} is said twice.")
             if key in _CHOICES and value not in _CHOICES[key]:
@@ -75,7 +81,9 @@ class Part:
         return dict(self.options).get(key, otherwise)
 
     def number(self, key: str, otherwise: Any) -> Fraction:
-        """An option as an exact number: ``1/255`` is that fraction, a decimal the float that a program would use."""
+        """An option as an exact number: ``1/255`` is that fraction,
+        a decimal the float that a program would use.
+        """
         given = dict(self.options).get(key)
         return Fraction(otherwise) if given is None else self._number(key, given)[0]
 
@@ -86,7 +94,9 @@ class Part:
             return otherwise
         exact = self._number(key, given)[0]
         if Fraction(float(exact)) != exact:
-            raise FileError(f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has.")
+            raise FileError(
+                f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has."
+            )
         return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
@@ -102,7 +112,10 @@ class Part:
             words = value.split("x")
             if len(words) > 2:
                 raise ValueError
-            return [Fraction(word) if re.fullmatch(r"-?\d{1,18}(/\d{1,18})?", word) else Fraction(float(word)) for word in words]
+            return [
+                Fraction(word) if re.fullmatch(r"-?\d{1,18}(/\d{1,18})?", word) else Fraction(float(word))
+                for word in words
+            ]
         except (ValueError, OverflowError, ZeroDivisionError):
             raise FileError(f"{self}: {key}={value[:40]} is no number.") from None
 
@@ -115,22 +128,26 @@ class Part:
 class Architecture:
     """The parts of a network from input to scores; written as text, one word a part.
 
-    ========================== =================================================================================================
+    ========================== ===============================================================================
     part                       means
-    ========================== =================================================================================================
-    ``linear:fc1``             ``fc1.weight`` and, if there is one, ``fc1.bias``; ``bias=no`` leaves it out. ``weights=stored`` as they
-                               stand (this unless said), ``sign`` (+1 at 0), ``ternary`` (0 at 0), ``scaled`` (the sign times the mean
-                               size of the row, at least ``floor``), ``scaled-all`` (the same with one size for all rows)
-    ``conv:conv1``             the same for a convolution, with ``stride``, ``dilation``, ``pad`` and ``groups``
-    ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``; ``eps=1e-5`` unless said
+    ========================== ===============================================================================
+    ``linear:fc1``             ``fc1.weight`` and, if there is one, ``fc1.bias``; ``bias=no`` leaves it out.
+                               ``weights=stored`` as they stand (this unless said), ``sign`` (+1 at 0),
+                               ``ternary`` (0 at 0), ``scaled`` (the sign times the mean size of the row, at
+                               least ``floor``), ``scaled-all`` (the same with one size for all rows)
+    ``conv:conv1``             the same for a convolution, with ``stride``, ``dilation``,
+                               ``pad`` and ``groups``
+    ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``;
+                               ``eps=1e-5`` unless said
     ``tensornorm:norm``        the same with one number for all, ``eps=1e-4``
     ``sign``                   ``zero=1``, ``-1`` or ``0`` is what it gives at 0; ``low=-1``, ``high=1``
     ``affine``                 ``scale=1``, ``shift=0``
     ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are two such
-    ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (as the kernel), ``pad=0``; ``count_pads=yes``; ``globalavgpool``
+    ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (as the kernel), ``pad=0``;
+                               ``count_pads=yes``; ``globalavgpool``
     ``pad``, ``flatten``       ``size=1``, ``value=0``; ``order=CHW``
     ``unused:bn0``             not a layer: the network does not use ``bn0.*``, though the file has them
-    ========================== =================================================================================================
+    ========================== ===============================================================================
 
     Examples
     --------
@@ -158,15 +175,21 @@ class Architecture:
             found = _PART.match(text, at)
             if found is None:
                 raise FileError(
-                    f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with spaces between, "
-                    "as in linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)."
+                    f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
+                    "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
+                    "sign linear:fc2(weights=sign)."
                 )
             kind, name, options = found.groups()
             pairs = [word.partition("=") for word in (options or "").split(",") if word.strip()]
-            parts.append(Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs)))
+            parts.append(
+                Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs))
+            )
             at = found.end()
         if not parts:
-            raise FileError("the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2.")
+            raise FileError(
+                "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
+                "sign linear:fc2."
+            )
         return cls(tuple(parts))
 
     def __iter__(self) -> Iterator[Part]:

@@ -1,4 +1,6 @@
-"""One PyTorch operation that ran, with what is known of its arguments; and what to say of operations that cannot be read."""
+"""One PyTorch operation that ran, with what is known of its arguments;
+and what to say of operations that cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,20 @@ HINTS = {
     "silu": "In front of a sign use Hardtanh, ReLU or nothing.",
     "elu": "In front of a sign use Hardtanh, ReLU or nothing.",
     "_prelu_kernel": "In front of a sign use Hardtanh, ReLU or nothing.",
-    "copy": "It writes into a part of another tensor, as circular padding does: use zero padding, and torch.where instead of slices.",
+    "copy": (
+        "It writes into a part of another tensor, as circular padding does: use zero padding, and "
+        "torch.where instead of slices."
+    ),
     "cat": "Two branches are joined: only one path from input to output can be read.",
     "bmm": "Use a linear layer whose weights do not depend on the input.",
     "reflection_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
     "replication_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
     "signbit": "Use x < 0, which knows no negative zero.",
     "copysign": "Use torch.where(x >= 0, 1, -1), which knows no negative zero.",
-    "_local_scalar_dense": "The forward pass looks at values of its input (.item() or if): its operations must not depend on them.",
+    "_local_scalar_dense": (
+        "The forward pass looks at values of its input (.item() or if): "
+        "its operations must not depend on them."
+    ),
     "nonzero": "The forward pass looks at values of its input: its operations must not depend on them.",
 }
 
@@ -88,8 +96,8 @@ class Call:
 
 
 _WORKS = (
-    "Linear, Conv1d/2d, BatchNorm, Hardtanh, clamp, ReLU, max and average pooling, padding, flatten and reshape, and signs of any "
-    "spelling can be."
+    "Linear, Conv1d/2d, BatchNorm, Hardtanh, clamp, ReLU, max and average pooling, padding, flatten and "
+    "reshape, and signs of any spelling can be."
 )
 
 

@@ -1,4 +1,7 @@
-"""Arrays out of PyTorch checkpoints. Nothing in a file is run: it is loaded with ``weights_only=True`` and never otherwise."""
+"""Arrays out of PyTorch checkpoints.
+
+Nothing in a file is run: it is loaded with ``weights_only=True`` and never otherwise.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,14 @@ _PLAIN = "Save the parameters alone: torch.save(model.state_dict(), path)."
 
 
 def read_checkpoint(path: str | Path) -> Arrays:
-    """The parameters in a `.pt`, `.pth` or `.tar` file of `torch.save`: a state dict, or a dict that holds one.
+    """The parameters in a `.pt`, `.pth` or `.tar` file of `torch.save`: a state dict,
+    or a dict that holds one.
 
     Raises
     ------
     FileError
-        For a damaged file, one that needs code to be run, or one whose tensors claim more memory than the file has.
+        For a damaged file, one that needs code to be run, or one whose tensors claim more memory
+        than the file has.
     """
     place = Path(path)
     try:
@@ -67,7 +72,10 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
             arrays[name] = _array(name, value, limit)
         else:
             kind = type(value).__name__
-            raise FileError(f"{name[:80]!r} is a {kind} and no tensor, so what it means is not known. Take it out, or s{_PLAIN[1:]}")
+            raise FileError(
+                f"{name[:80]!r} is a {kind} and no tensor, so what it means is not known. Take it out, "
+                f"or s{_PLAIN[1:]}"
+            )
     if not arrays:
         raise FileError(f"no tensor stands in it. {_PLAIN}")
     if all(name.startswith("module.") for name in arrays):
@@ -96,11 +104,19 @@ def _loaded(path: Path) -> Any:
             warnings.simplefilter("ignore")
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        needs = re.search(r"GLOBAL (\S+) (?:was not an allowed global|whose module \S+ is blocked)", str(error))
+        needs = re.search(
+            r"GLOBAL (\S+) (?:was not an allowed global|whose module \S+ is blocked)", str(error)
+        )
         if needs:
-            raise FileError(f"reading it would run code ({needs[1][:80]}), which is never done. {_PLAIN}") from None
-        found = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error)) or re.search(r"(\S[^\n]*)", str(error))
-        raise FileError(f"PyTorch cannot read it: {found[1][:160] if found else type(error).__name__}. {_PLAIN}") from None
+            raise FileError(
+                f"reading it would run code ({needs[1][:80]}), which is never done. {_PLAIN}"
+            ) from None
+        found = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error)) or re.search(
+            r"(\S[^\n]*)", str(error)
+        )
+        raise FileError(
+            f"PyTorch cannot read it: {found[1][:160] if found else type(error).__name__}. {_PLAIN}"
+        ) from None
 
 
 def _check_archive(path: Path, size: int) -> None:
@@ -112,15 +128,24 @@ def _check_archive(path: Path, size: int) -> None:
         raise FileError(f"its archive is damaged: {error}.") from None
     if any(entry.filename.endswith("constants.pkl") or "/code/" in entry.filename for entry in entries):
         raise FileError(f"it is a TorchScript archive, which holds code. {_PLAIN}")
-    if any(entry.compress_type for entry in entries) or sum(entry.file_size for entry in entries) > size or len(entries) > _MAX_TENSORS:
+    if (
+        any(entry.compress_type for entry in entries)
+        or sum(entry.file_size for entry in entries) > size
+        or len(entries) > _MAX_TENSORS
+    ):
         raise FileError(f"its archive unpacks to more than its {size} bytes, which torch.save never does.")
 
 
 def _state(found: Any) -> Mapping[str, Any]:
     for _ in _INSIDE:  # a pickle may hold itself
-        inside = [key for key in _INSIDE if isinstance(found, Mapping) and isinstance(found.get(key), Mapping)]
+        inside = [
+            key for key in _INSIDE if isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
+        ]
         if len(inside) > 1:
-            raise FileError(f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or give it as a dict.")
+            raise FileError(
+                f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
+                f"give it as a dict."
+            )
         found = found[inside[0]] if inside else found
     if not isinstance(found, Mapping):
         raise FileError(f"it holds a {type(found).__name__} and no state dict. {_PLAIN}")
@@ -129,12 +154,19 @@ def _state(found: Any) -> Mapping[str, Any]:
 
 def _array(name: str, tensor: Any, limit: int | None) -> npt.NDArray[Any]:
     torch = require_torch()
-    if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+    if (
+        not isinstance(tensor, torch.Tensor)
+        or tensor.layout != torch.strided
+        or tensor.device.type != "cpu"
+        or tensor.is_quantized
+    ):
         raise FileError(f"{name[:80]!r} is no plain tensor. {_PLAIN}")
     if tensor.is_complex():
         raise FileError(f"{name[:80]!r} holds complex numbers.")
     if limit is not None and tensor.numel() * tensor.element_size() > limit:
-        raise FileError(f"{name[:80]!r} of shape {tuple(tensor.shape)} takes more than the {limit} bytes of the file.")
+        raise FileError(
+            f"{name[:80]!r} of shape {tuple(tensor.shape)} takes more than the {limit} bytes of the file."
+        )
     plain = tensor.detach()
     if plain.dtype in (torch.float16, torch.bfloat16):
         plain = plain.float()

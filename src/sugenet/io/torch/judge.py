@@ -1,4 +1,6 @@
-"""A state dict run by PyTorch itself in float64, part by part as the architecture says: the judge of what the reader made of it."""
+"""A state dict run by PyTorch itself in float64, part by part as the architecture says: the judge of what the
+reader made of it.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ __all__ = ["judges_of_state_dict"]
 _Array = npt.NDArray[Any]
 
 
-def judges_of_state_dict(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]) -> list[Judge]:
+def judges_of_state_dict(
+    arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
+) -> list[Judge]:
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
-    return [Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True)]
+    return [
+        Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True)
+    ]
 
 
 def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...], x: _Array) -> Seen:
@@ -37,8 +43,12 @@ def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[
             if part.kind == "sign":
                 flat = before.reshape(len(x), -1).numpy()
                 on, off = flat > 0, flat < 0
-                at_zero = {"1": (True, False), "-1": (False, True), "0": (False, False)}[part.text("zero", "1")]
-                stages.append(Stage(str(part), flat, on | ((flat == 0) & at_zero[0]), off | ((flat == 0) & at_zero[1])))
+                at_zero = {"1": (True, False), "-1": (False, True), "0": (False, False)}[
+                    part.text("zero", "1")
+                ]
+                stages.append(
+                    Stage(str(part), flat, on | ((flat == 0) & at_zero[0]), off | ((flat == 0) & at_zero[1]))
+                )
     scores = now.reshape(len(x), -1).numpy()
     return Seen(scores, tuple(stages), scores)
 
@@ -59,7 +69,10 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
 
     match part.kind:
         case "linear" | "conv":
-            weight, bias = _weight(torch, part, arrays[f"{part.name}.weight"]), None if part.text("bias", "yes") == "no" else tensor("bias")
+            weight, bias = (
+                _weight(torch, part, arrays[f"{part.name}.weight"]),
+                None if part.text("bias", "yes") == "no" else tensor("bias"),
+            )
             if part.kind == "linear":
                 return functional.linear(x, weight, bias)
             stride, pad, dilation = two("stride", "1"), two("pad", "0"), two("dilation", "1")
@@ -81,19 +94,31 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
             given = dict(part.options)
             if part.kind != "clip":
                 return functional.hardtanh(x) if part.kind == "hardtanh" else functional.relu(x)
-            return x.clamp(one("low", 0) if "low" in given else None, one("high", 0) if "high" in given else None) if given else x
+            return (
+                x.clamp(
+                    one("low", 0) if "low" in given else None, one("high", 0) if "high" in given else None
+                )
+                if given
+                else x
+            )
         case "maxpool":
-            return functional.max_pool2d(x, two("kernel", "2"), two("stride", part.text("kernel", "2")), two("pad", "0"))
+            return functional.max_pool2d(
+                x, two("kernel", "2"), two("stride", part.text("kernel", "2")), two("pad", "0")
+            )
         case "avgpool":
             kernel, stride = two("kernel", "2"), two("stride", part.text("kernel", "2"))
-            return functional.avg_pool2d(x, kernel, stride, two("pad", "0"), count_include_pad=part.text("count_pads", "yes") == "yes")
+            return functional.avg_pool2d(
+                x, kernel, stride, two("pad", "0"), count_include_pad=part.text("count_pads", "yes") == "yes"
+            )
         case "globalavgpool":
             return functional.adaptive_avg_pool2d(x, 1)
         case "pad":
             high, wide = two("size", "1")
             return functional.pad(x, (wide, wide, high, high), value=one("value", 0))
         case "flatten":
-            return (x.permute(0, 2, 3, 1) if part.text("order", "CHW") == "HWC" and x.ndim == 4 else x).flatten(1)
+            return (
+                x.permute(0, 2, 3, 1) if part.text("order", "CHW") == "HWC" and x.ndim == 4 else x
+            ).flatten(1)
     assert part.kind == "unused", part
     return x
 
@@ -110,6 +135,8 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
             return (w >= 0).double() * 2 - 1
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
     kind = stored.dtype.type if stored.dtype.kind == "f" else np.float64
-    sizes = np.maximum(np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0))))  # in the floats of the file, as the program does
+    sizes = np.maximum(
+        np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0)))
+    )  # in the floats of the file, as the program does
     wide = torch.from_numpy(sizes.astype(np.float64)).reshape(-1, *[1] * (w.ndim - 1))
     return torch.where(w >= 0, wide, -wide)

@@ -1,4 +1,6 @@
-"""PyTorch's layers, pooling, padding and reshapes, and the tails that leave the largest score the largest, as operations of the chain."""
+"""PyTorch's layers, pooling, padding and reshapes, and the tails that leave the largest score the largest, as
+operations of the chain.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ from sugenet.io.torch.signals import Signal, natural
 __all__ = ["LAYERS"]
 
 
-def _reshaped(change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]]) -> Callable[[Call], Signal]:
+def _reshaped(
+    change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]],
+) -> Callable[[Call], Signal]:
     """The same change on the numbers of the places; the batch axis must stay the first."""
 
     def rule(call: Call) -> Signal:
         signal = call.signal()
         batch, shape = len(signal.node.values), tuple(call.out.shape)
         if shape[:1] != (batch,):
-            raise call.refused(f"It moves or joins the axis of the samples (shape {shape} for {batch} samples).")
+            raise call.refused(
+                f"It moves or joins the axis of the samples (shape {shape} for {batch} samples)."
+            )
         places = change(call, np.broadcast_to(signal.order, (batch, *signal.shape)))
         return replace(signal, order=np.array(places.reshape(shape)[0]))
 
@@ -64,7 +70,7 @@ def _expanded(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.broadcast_to(places, tuple(call.out.shape))
 
 
-# -- layers ----------------------------------------------------------------------------------------------------------------------
+# -- layers --------------------------------------------------------------------------------------------------
 
 
 def _matmul(call: Call) -> Signal:
@@ -75,7 +81,10 @@ def _matmul(call: Call) -> Signal:
 
 
 def _addmm(call: Call) -> Signal:
-    if call.find(call.args["self"]) is not None or (call.args.get("beta", 1), call.args.get("alpha", 1)) != (1, 1):
+    if call.find(call.args["self"]) is not None or (call.args.get("beta", 1), call.args.get("alpha", 1)) != (
+        1,
+        1,
+    ):
         raise call.refused("It adds a value that depends on the input, or with a factor.")
     weights, bias = call.constant("mat2"), call.constant("self")
     assert weights is not None
@@ -136,14 +145,18 @@ def _batch_norm(call: Call) -> Signal:
     eps = float(call.args["eps"] if "eps" in call.args else call.args["epsilon"])
     signal = open_ended(call, call.settled()).channels(call.where)
     if len(signal.node.shape) == 1:
-        mean, var, gamma, beta = (None if v is None else signal.along_channels(v, call.where) for v in (mean, var, gamma, beta))
+        mean, var, gamma, beta = (
+            None if v is None else signal.along_channels(v, call.where) for v in (mean, var, gamma, beta)
+        )
     assert mean is not None
     gamma = np.ones_like(mean) if gamma is None else gamma
     beta = np.zeros_like(mean) if beta is None else beta
     return signal.rescaled(BatchNorm(call.where, gamma, beta, mean, np.asarray(var), eps), call.result)
 
 
-def _window(call: Call, signal: Signal) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
+def _window(
+    call: Call, signal: Signal
+) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
     """Kernel, stride, dilation and pads; a ceil mode shows in the size of the result."""
     kernel = _two(call.args["kernel_size"])
     stride = _two(call.args.get("stride") or call.args["kernel_size"])
@@ -192,7 +205,11 @@ def _reduced(call: Call) -> Signal:
     given = call.signal()
     axes = call.args.get("dim")
     rank = len(given.shape) + 1
-    named = {axis % rank for axis in (axes if isinstance(axes, Sequence) else [axes])} if axes is not None and axes != [] else set()
+    named = (
+        {axis % rank for axis in (axes if isinstance(axes, Sequence) else [axes])}
+        if axes is not None and axes != []
+        else set()
+    )
     if named != set(range(2, rank)) or rank not in (3, 4):
         raise call.refused("Only the mean, sum or maximum over whole maps can be.")
     signal = _maps(call)
@@ -217,7 +234,7 @@ def _pad(call: Call) -> Signal:
     return _grown(call, signal, Pad(call.where, (top, left, bottom, right), float(value)))
 
 
-# -- tails -----------------------------------------------------------------------------------------------------------------------
+# -- tails ---------------------------------------------------------------------------------------------------
 
 
 def _tail(call: Call) -> Signal:
@@ -227,7 +244,9 @@ def _tail(call: Call) -> Signal:
     if call.name == "topk" and call.args.get("largest", True) is False:
         raise call.refused("It takes the smallest scores: largest=False turns the order of classes around.")
     axis = call.args.get("dim", -1)
-    if call.name not in ("sigmoid", "tanh", "log_sigmoid_forward", "log", "exp") and (axis is None or axis % (len(signal.shape) + 1) != 1):
+    if call.name not in ("sigmoid", "tanh", "log_sigmoid_forward", "log", "exp") and (
+        axis is None or axis % (len(signal.shape) + 1) != 1
+    ):
         raise call.refused("At the end of a network it can be along the classes, dim=1.")
     if not signal.tail:
         signal = signal.settled(call.actual(), call.where)
@@ -236,7 +255,10 @@ def _tail(call: Call) -> Signal:
 
 
 LAYERS: dict[str, Callable[[Call], Signal]] = {
-    **dict.fromkeys(("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze"), _reshaped(lambda _, places: places)),
+    **dict.fromkeys(
+        ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze"),
+        _reshaped(lambda _, places: places),
+    ),
     **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
     **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),
     "expand": _reshaped(_expanded),
@@ -245,7 +267,13 @@ LAYERS: dict[str, Callable[[Call], Signal]] = {
     "linear": _linear,
     "convolution": _convolution,
     **dict.fromkeys(
-        ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "batch_norm"),
+        (
+            "native_batch_norm",
+            "_native_batch_norm_legit",
+            "_native_batch_norm_legit_no_training",
+            "cudnn_batch_norm",
+            "batch_norm",
+        ),
         _batch_norm,
     ),
     "max_pool2d_with_indices": _max_pool,
@@ -255,7 +283,19 @@ LAYERS: dict[str, Callable[[Call], Signal]] = {
     **dict.fromkeys(("mean", "sum", "amax"), _reduced),
     "constant_pad_nd": _pad,
     **dict.fromkeys(
-        ("_softmax", "_log_softmax", "softmax", "log_softmax", "sigmoid", "tanh", "log_sigmoid_forward", "argmax", "topk", "max"), _tail
+        (
+            "_softmax",
+            "_log_softmax",
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "tanh",
+            "log_sigmoid_forward",
+            "argmax",
+            "topk",
+            "max",
+        ),
+        _tail,
     ),
 }
 """By the name of the operation in PyTorch's core, in-place forms without their underscore."""

@@ -1,4 +1,6 @@
-"""Layouts of state dicts that their names tell: which program wrote them, its architecture, and whether they say all of it."""
+"""Layouts of state dicts that their names tell: which program wrote them, its architecture,
+and whether they say all of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class Layout:
 
 
 def known_layout(state: Mapping[str, Any]) -> Layout | None:
-    """The layout of a state dict whose names tell it: BNN verification (msakai), NPAQ (both), Brevitas' TFC, SFC and LFC; else None.
+    """The layout of a state dict whose names tell it: BNN verification (msakai), NPAQ (both), Brevitas' TFC,
+    SFC and LFC; else None.
 
     Examples
     --------
@@ -53,7 +56,9 @@ def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
     count = sum(name.startswith("hidden_layers.") and name.endswith(".0.weight") for name in names)
     if "input_block.0.running_var" not in names or "output_layer.weight" not in names or not count:
         return None
-    blocks = " ".join(f"linear:hidden_layers.{b}.0 batchnorm:hidden_layers.{b}.1(eps=2e-5) sign" for b in range(count))
+    blocks = " ".join(
+        f"linear:hidden_layers.{b}.0 batchnorm:hidden_layers.{b}.1(eps=2e-5) sign" for b in range(count)
+    )
     return f"batchnorm:input_block.0(eps=2e-5) sign {blocks} linear:output_layer"
 
 
@@ -67,35 +72,60 @@ def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """Networks made from a description: one list of linear layer, batch norm and hard tanh for each block, and a linear layer."""
-    linear = _numbered(r"mod_list\.(\d+)\.weight", [name for name in names if name.removesuffix("weight") + "running_mean" not in names])
+    """Networks made from a description: one list of linear layer, batch norm and hard tanh for each block,
+    and a linear layer.
+    """
+    linear = _numbered(
+        r"mod_list\.(\d+)\.weight",
+        [name for name in names if name.removesuffix("weight") + "running_mean" not in names],
+    )
     norms = _numbered(r"mod_list\.(\d+)\.running_mean", names)
-    if not norms or linear != [3 * b for b in range(len(norms) + 1)] or norms != [3 * b + 1 for b in range(len(norms))]:
+    if (
+        not norms
+        or linear != [3 * b for b in range(len(norms) + 1)]
+        or norms != [3 * b + 1 for b in range(len(norms))]
+    ):
         return None
     return _npaq_text([f"mod_list.{k}" for k in linear], [f"mod_list.{k}" for k in norms])
 
 
 def _npaq_text(linear: list[str], norms: list[str]) -> str:
-    """Latent weights through torch.sign, so that zeros stay zeros; a hard tanh in front of a sign changes nothing."""
-    blocks = " ".join(f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False))
+    """Latent weights through torch.sign, so that zeros stay zeros;
+    a hard tanh in front of a sign changes nothing.
+    """
+    blocks = " ".join(
+        f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False)
+    )
     return f"sign(zero=0) {blocks} linear:{linear[-1]}(weights=ternary)"
 
 
 def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
     """Pixels 0..1 become 2x - 1 and a sign.
 
-    Early releases scale the weights of every neuron by their mean size, and those of the scores all alike; later ones use plain signs
-    and end in a scalar norm. Networks of more bits have the same names; early ones tell more than one bit of activations by a learned
-    scale, later ones not even that.
+    Early releases scale the weights of every neuron by their mean size, and those of the scores all alike;
+    later ones use plain signs and end in a scalar norm. Networks of more bits have the same names; early ones
+    tell more than one bit of activations by a learned scale, later ones not even that.
     """
-    linear = _numbered(r"features\.(\d+)\.weight", [name for name in names if name.removesuffix("weight") + "running_mean" not in names])
+    linear = _numbered(
+        r"features\.(\d+)\.weight",
+        [name for name in names if name.removesuffix("weight") + "running_mean" not in names],
+    )
     norms = _numbered(r"features\.(\d+)\.running_mean", names)
-    if not norms or norms != [4 * b + 3 for b in range(len(norms))] or linear != [4 * b + 2 for b in range(len(norms))]:
+    if (
+        not norms
+        or norms != [4 * b + 3 for b in range(len(norms))]
+        or linear != [4 * b + 2 for b in range(len(norms))]
+    ):
         return None
     end = f"features.{norms[-1]}"
     scores = f"features.{linear[-1]}"
     if "fc.weight" in names:
-        hidden, how, scores, last = list(zip(linear, norms, strict=True)), f"scaled, floor={_FLOOR}", "fc", f"scaled-all, floor={_FLOOR}"
+        hidden, how, scores, last = (
+            list(zip(linear, norms, strict=True)),
+            f"scaled, floor={_FLOOR}",
+            "fc",
+            f"scaled-all, floor={_FLOOR}",
+        )
     elif np.size(state[f"{end}.running_mean"]) == 1 and len(norms) > 1:
         hidden, how, last = list(zip(linear, norms, strict=True))[:-1], "sign", "sign"
     else:

@@ -1,7 +1,9 @@
-"""Functions of one number that are affine between finitely many breaks, in exact arithmetic: what stands around a sign in a program.
+"""Functions of one number that are affine between finitely many breaks, in exact arithmetic: what stands
+around a sign in a program.
 
-``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``, ``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are different programs
-and the same function. A reader that computes with functions instead of matching programs knows all of them, and the value at 0.
+``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``, ``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are
+different programs and the same function. A reader that computes with functions instead of matching programs
+knows all of them, and the value at 0.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _MAX_LEVELS = 16
 
 @dataclass(frozen=True)
 class Piecewise:
-    """A function that is affine on the open intervals between `breaks`, with a value of its own at each break.
+    """A function that is affine on the open intervals between `breaks`,
+    with a value of its own at each break.
 
     Examples
     --------
@@ -60,7 +63,7 @@ class Piecewise:
         """The function that is the same everywhere."""
         return cls((), ((Fraction(0), Fraction(value)),), ())
 
-    # -- arithmetic ------------------------------------------------------------------------------------------------------------
+    # -- arithmetic ------------------------------------------------------------------------------------------
 
     def times(self, factor: Any) -> Piecewise:
         """Multiplied by a number."""
@@ -104,18 +107,24 @@ class Piecewise:
         slope, start = self.lines[place]
         return slope * x + start
 
-    # -- decisions -------------------------------------------------------------------------------------------------------------
+    # -- decisions -------------------------------------------------------------------------------------------
 
     def choose(self, level: Any, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
         """One of three functions, as this one is below, equal to or above a level."""
         limit = Fraction(level)
         edges: list[Any] = [-inf, *self.breaks, inf]
         crossings = {
-            (limit - b) / a for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False) if a and low < (limit - b) / a < high
+            (limit - b) / a
+            for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False)
+            if a and low < (limit - b) / a < high
         }
         breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
         three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
-        spans = [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1] if breaks else [Fraction(0)]
+        spans = (
+            [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1]
+            if breaks
+            else [Fraction(0)]
+        )
         lines = [three[_sign(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(spans)]
         points = [three[_sign(self.value(t) - limit)].value(t) for t in breaks]
         return _tidy(breaks, lines, points)
@@ -156,7 +165,8 @@ class Piecewise:
         return found
 
     def rounded(self, way: Literal["round", "floor", "ceil"]) -> Piecewise:
-        """Rounded to whole numbers, a half to the even one, where the function stays within bounds; else refused.
+        """Rounded to whole numbers, a half to the even one, where the function stays within
+        bounds; else refused.
 
         Examples
         --------
@@ -165,20 +175,30 @@ class Piecewise:
         True
         """
         if self.lines[0][0] or self.lines[-1][0]:
-            raise FileError("rounds numbers without bounds to whole ones: an activation of more than one bit. Use a sign.")
-        limits = [slope * t + start for k, t in enumerate(self.breaks) for slope, start in self.lines[k : k + 2]]
+            raise FileError(
+                "rounds numbers without bounds to whole ones: an activation of more than one bit. Use a sign."
+            )
+        limits = [
+            slope * t + start for k, t in enumerate(self.breaks) for slope, start in self.lines[k : k + 2]
+        ]
         reached = [*limits, *self.points, self.lines[0][1], self.lines[-1][1]]
         low, high = floor(min(reached)), ceil(max(reached))
         if high - low > _MAX_LEVELS:
-            raise FileError(f"rounds to {high - low + 1} whole numbers: an activation of more than one bit. Use a sign.")
+            raise FileError(
+                f"rounds to {high - low + 1} whole numbers: an activation of more than one bit. Use a sign."
+            )
         found = Piecewise.constant(low)
         for whole in range(low, high):
-            level = {"round": whole + Fraction(1, 2), "floor": Fraction(whole + 1), "ceil": Fraction(whole)}[way]
+            level = {"round": whole + Fraction(1, 2), "floor": Fraction(whole + 1), "ceil": Fraction(whole)}[
+                way
+            ]
             at = {"round": (whole + 1) % 2 == 0, "floor": True, "ceil": False}[way]
-            found = found.added(self.choose(level, Piecewise.constant(0), Piecewise.constant(int(at)), Piecewise.constant(1)))
+            found = found.added(
+                self.choose(level, Piecewise.constant(0), Piecewise.constant(int(at)), Piecewise.constant(1))
+            )
         return found
 
-    # -- what it is ------------------------------------------------------------------------------------------------------------
+    # -- what it is ------------------------------------------------------------------------------------------
 
     @property
     def is_identity(self) -> bool:
@@ -206,7 +226,9 @@ class Piecewise:
         return np.asarray(out)
 
     def ops(self, where: str) -> tuple[Op, ...]:
-        """The function as operations: affine, clip or sign, and affine maps around them; anything else is refused."""
+        """The function as operations: affine, clip or sign, and affine maps around them;
+        anything else is refused.
+        """
         if not self.breaks:
             return _affine(where, *self.lines[0])
         if len(self.breaks) == 1 and self.is_steps:
@@ -221,8 +243,8 @@ class Piecewise:
                 "Only a sign with two values can be read exactly: train with one-bit activations."
             )
         raise FileError(
-            f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} that is neither a sign nor a "
-            "clip. Use a sign, or hard tanh, clamp or ReLU in front of it."
+            f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} "
+            "that is neither a sign nor a clip. Use a sign, or hard tanh, clamp or ReLU in front of it."
         )
 
     def _step(self, where: str) -> tuple[Op, ...]:
@@ -232,8 +254,9 @@ class Piecewise:
         rule: dict[Fraction, Literal[1, -1, 0]] = {(low + high) / 2: 0, low: -1, high: 1}
         if low == high or point not in rule:
             raise FileError(
-                f"{where}: gives {float(left):g} below {float(at):g}, {float(right):g} above and {float(point):g} at it, "
-                "which is no sign. A sign has two values, and at its threshold one of them or 0."
+                f"{where}: gives {float(left):g} below {float(at):g}, {float(right):g} above and "
+                f"{float(point):g} at it, which is no sign. A sign has two values, "
+                "and at its threshold one of them or 0."
             )
         moved = _affine(where, Fraction(1), -at) if rises else _affine(where, Fraction(-1), at)
         if Fraction(float(low)) == low and Fraction(float(high)) == high:
@@ -241,14 +264,21 @@ class Piecewise:
         return (*moved, Sign(where, rule[point]), *_affine(where, (high - low) / 2, (high + low) / 2))
 
     def _clip(self, where: str) -> tuple[Op, ...] | None:
-        """``slope * clip(x) + start``, where the function is continuous, flat outside and rises or falls inside."""
+        """``slope * clip(x) + start``, where the function is continuous,
+        flat outside and rises or falls inside.
+        """
         sloped = [k for k, (slope, _) in enumerate(self.lines) if slope]
         continuous = all(
             slope * t + start == point
             for k, (t, point) in enumerate(zip(self.breaks, self.points, strict=True))
             for slope, start in self.lines[k : k + 2]
         )
-        if not continuous or len(sloped) != 1 or len(self.lines) > 3 or (len(self.lines) == 3 and sloped != [1]):
+        if (
+            not continuous
+            or len(sloped) != 1
+            or len(self.lines) > 3
+            or (len(self.lines) == 3 and sloped != [1])
+        ):
             return None
         (k,) = sloped
         slope, start = self.lines[k]
@@ -264,7 +294,11 @@ class Piecewise:
 def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
     """Exact numbers as an array: float64 where all of them are floats, else Fractions."""
     floats = [float(value) for value in values]
-    return np.array(floats) if all(Fraction(f) == v for f, v in zip(floats, values, strict=True)) else np.array(values, dtype=object)
+    return (
+        np.array(floats)
+        if all(Fraction(f) == v for f, v in zip(floats, values, strict=True))
+        else np.array(values, dtype=object)
+    )
 
 
 def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:
@@ -273,7 +307,10 @@ def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:
 
 def _product(p: Line, q: Line) -> Line:
     if p[0] and q[0]:
-        raise FileError("multiplies two values that both depend on the input, as x * x does. Only constants can scale a value.")
+        raise FileError(
+            "multiplies two values that both depend on the input, as x * x does. "
+            "Only constants can scale a value."
+        )
     return p[0] * q[1] + q[0] * p[1], p[1] * q[1]
 
 

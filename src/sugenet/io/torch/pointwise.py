@@ -1,4 +1,6 @@
-"""Elementwise PyTorch operations as exact functions of one number, and constants a channel as affine operations."""
+"""Elementwise PyTorch operations as exact functions of one number,
+and constants a channel as affine operations.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,24 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
     if other is not None:
         open_ended(call, other)
         if not signal.same_place(other):
-            raise call.refused("It joins two different layers (a shortcut): only one path from input to output can be read.")
+            raise call.refused(
+                "It joins two different layers (a shortcut): only one path from input to output can be read."
+            )
         return other.function
     array = call.numpy(value)
     if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
         return Piecewise.constant(rounded_scalar(call, float(array), like))
     if array.size and (array == array.flat[0]).all():
         return Piecewise.constant(exact(array.flat[0]))
-    full = np.broadcast_to(array, (len(signal.node.values), *signal.shape)) if array.ndim <= len(signal.shape) + 1 else None
+    full = (
+        np.broadcast_to(array, (len(signal.node.values), *signal.shape))
+        if array.ndim <= len(signal.shape) + 1
+        else None
+    )
     if full is None or (full != full[:1]).any():
-        raise call.refused("It uses a constant that is not the same for all samples, or values changed out of sight.")
+        raise call.refused(
+            "It uses a constant that is not the same for all samples, or values changed out of sight."
+        )
     return np.asarray(full[0])
 
 
@@ -71,7 +81,9 @@ def _arithmetic(call: Call) -> Signal:
     if call.args.get("rounding_mode") is not None:
         raise call.refused("It rounds: activations of more than one bit are not binarized.")
     if isinstance(operand, Piecewise):
-        return replace(signal, function=_combined(call, signal.function, operand, swapped=name == "other", alpha=alpha))
+        return replace(
+            signal, function=_combined(call, signal.function, operand, swapped=name == "other", alpha=alpha)
+        )
     return _vector(call, signal.settled(call.actual(name), call.where), operand, name == "other", alpha)
 
 
@@ -128,7 +140,9 @@ def _compared(call: Call) -> Signal:
     open_ended(call, signal)
     if not isinstance(operand, Piecewise):  # a threshold for each channel: x >= t is x - t >= 0
         shift = replace(call, name="sub", out=call.actual(name) - operand, numpy=_raw(call))
-        signal = _vector(shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1))
+        signal = _vector(
+            shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1)
+        )
         difference = signal.function
     else:
         difference = signal.function.minus(operand)
@@ -184,7 +198,9 @@ def _cast(call: Call) -> Signal:
     if into.kind == "b" and from_.kind != "b":
         return replace(open_ended(call, signal), function=signal.function.equal_to(0).negated())
     if call.narrowed:
-        raise call.refused("It rounds to floats of 16 bits on the way: leave them out, or make the whole module of them.")
+        raise call.refused(
+            "It rounds to floats of 16 bits on the way: leave them out, or make the whole module of them."
+        )
     steps = signal.function.is_steps and all(level.denominator == 1 for level in signal.function.levels)
     if into.kind in "iu" and from_.kind == "f" and not steps:
         raise call.refused("It rounds real numbers to whole ones.")
@@ -201,7 +217,13 @@ def _clamped(call: Call, f: Piecewise) -> Piecewise:
                 raise call.refused("Its bounds must be one number for all.")
             value = array.flat[0].item()
         inexact = isinstance(value, float) and np.isfinite(value)
-        ends.append(otherwise if value is None else float(rounded_scalar(call, value, call.args["self"])) if inexact else value)
+        ends.append(
+            otherwise
+            if value is None
+            else float(rounded_scalar(call, value, call.args["self"]))
+            if inexact
+            else value
+        )
     return f.clipped(*ends)
 
 
@@ -235,6 +257,8 @@ POINTWISE: dict[str, Callable[[Call], Signal]] = {
     "where": _where,
     "masked_fill": _masked_fill,
     "index_put": _index_put,
-    **dict.fromkeys(("_to_copy", "to", "clone", "alias", "detach", "lift_fresh", "contiguous", "positive"), _cast),
+    **dict.fromkeys(
+        ("_to_copy", "to", "clone", "alias", "detach", "lift_fresh", "contiguous", "positive"), _cast
+    ),
 }
 """By the name of the operation in PyTorch's core, in-place forms without their underscore."""

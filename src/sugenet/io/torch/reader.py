@@ -1,8 +1,9 @@
-"""PyTorch modules as chains: the module is run once on a few samples, and every operation that it performs is followed.
+"""PyTorch modules as chains: the module is run once on a few samples,
+and every operation that it performs is followed.
 
-What a layer does is seen from what it computes, not from its class: a layer that binarizes its weights in `forward`, a straight-through
-sign written as an autograd function, functional calls and modules of any library come out as the operations that they perform, with
-the weights that they use.
+What a layer does is seen from what it computes, not from its class: a layer that binarizes its weights in
+`forward`, a straight-through sign written as an autograd function, functional calls and modules of any
+library come out as the operations that they perform, with the weights that they use.
 """
 
 from __future__ import annotations
@@ -29,7 +30,17 @@ _PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
 _ROWS = 4
 _RULES = {**POINTWISE, **LAYERS}
 _MAKES_CONSTANTS = frozenset(
-    ("ones_like", "zeros_like", "full_like", "empty_like", "new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided")
+    (
+        "ones_like",
+        "zeros_like",
+        "full_like",
+        "empty_like",
+        "new_empty",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty_strided",
+    )
 )
 """Operations that look at the shape of their argument and not at its values."""
 
@@ -47,7 +58,8 @@ def chain_of_module(module: Any, example: Any) -> Chain:
     Raises
     ------
     FileError
-        Where something cannot be read exactly; it names the module by its path, the operation, and the nearest thing that works.
+        Where something cannot be read exactly; it names the module by its path, the operation, and the
+        nearest thing that works.
 
     Examples
     --------
@@ -84,7 +96,8 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             output = module(batch)
     except RuntimeError as error:  # PyTorch's own
         raise FileError(
-            f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])}: {str(error)[:200]}"
+            f"{type(module).__name__}: its forward pass fails on samples of shape "
+            f"{tuple(batch.shape[1:])}: {str(error)[:200]}"
         ) from error
     while isinstance(output, tuple | list) and output:
         output = output[0]
@@ -94,8 +107,8 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
         raise FileError(f"{type(module).__name__}: the output is one of the values of {lost}.")
     if signal is None:
         raise FileError(
-            f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass leaves PyTorch on the way "
-            "(NumPy, lists) or returns something that is no tensor."
+            f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
+            "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor."
         )
     return signal, _numpy(torch, output).astype(np.float64)
 
@@ -105,7 +118,9 @@ def require_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise FileError("reading PyTorch modules and checkpoints needs PyTorch: pip install 'sugenet[torch]'") from None
+        raise FileError(
+            "reading PyTorch modules and checkpoints needs PyTorch: pip install 'sugenet[torch]'"
+        ) from None
     return torch
 
 
@@ -117,10 +132,15 @@ def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
 
 
 def _batch(torch: Any, module: Any, example: Any) -> Any:
-    """The example, the same numbers in another order, and numbers of both signs: enough to notice what is misunderstood."""
+    """The example, the same numbers in another order, and numbers of both signs:
+    enough to notice what is misunderstood.
+    """
     given = torch.as_tensor(example).detach()
     if given.ndim < 2 or not given.numel():
-        raise FileError(f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or (samples, channels, ...).")
+        raise FileError(
+            f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
+            f"(samples, channels, ...)."
+        )
     first = next(iter(module.parameters()), given)
     if given.is_floating_point() and first.is_floating_point():
         given = given.to(first.dtype)
@@ -130,7 +150,10 @@ def _batch(torch: Any, module: Any, example: Any) -> Any:
     if row.dtype.kind == "f":
         rows += [random.standard_normal(row.shape) for _ in range(_ROWS)]
     else:
-        rows += [random.integers(0, 2 if row.dtype.kind == "b" else 127, row.shape, endpoint=True) for _ in range(_ROWS)]
+        rows += [
+            random.integers(0, 2 if row.dtype.kind == "b" else 127, row.shape, endpoint=True)
+            for _ in range(_ROWS)
+        ]
     more = torch.from_numpy(np.concatenate(rows)).to(given.dtype)
     return torch.cat([given[:_ROWS], more.to(given.device)]).to(first.device)
 
@@ -141,11 +164,16 @@ def _check_mode(torch: Any, module: Any) -> None:
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
     for path, part in module.named_modules():
         if part.training and isinstance(part, kinds):
-            raise FileError(f"{path or 'the module'} ({type(part).__name__}) is in training mode. Call module.eval() first.")
+            raise FileError(
+                f"{path or 'the module'} ({type(part).__name__}) is in training mode. "
+                f"Call module.eval() first."
+            )
 
 
 def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
-    """Refuse a module in training mode that computes something else in evaluation mode, through a layer of its own."""
+    """Refuse a module in training mode that computes something else in evaluation mode,
+    through a layer of its own.
+    """
     modes = [(part, part.training) for part in module.modules()]
     if not any(training for _, training in modes):
         return
@@ -168,8 +196,8 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
     learning, deciding = (_numpy(torch, output).astype(np.float64) for output in outputs)
     if not np.array_equal(learning, deciding, equal_nan=True):
         raise FileError(
-            f"{type(module).__name__} is in training mode, where it computes something else than in evaluation mode. "
-            "Call module.eval() first."
+            f"{type(module).__name__} is in training mode, where it computes something else than in "
+            "evaluation mode. Call module.eval() first."
         )
 
 
@@ -190,7 +218,10 @@ def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
         before = recorder.find(args[0])
         lost = recorder.lost.get(recorder.key(output))
         if lost is not None:
-            raise FileError(f"{where}: gives values of {lost}. Write new tensors, and use only those that can be followed.")
+            raise FileError(
+                f"{where}: gives values of {lost}. Write new tensors, "
+                f"and use only those that can be followed."
+            )
         if before is not None and recorder.find(output) is None and output.shape == args[0].shape:
             with _disable_current_modes():
                 recorder.put(output, _probed(torch, part, args[0], before, where))
@@ -208,20 +239,27 @@ def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
 
 
 def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Signal:
-    """A module that works out of sight, recognized by what it does with chosen numbers: a step at 0, the same at every place."""
+    """A module that works out of sight, recognized by what it does with chosen numbers: a step at 0,
+    the same at every place.
+    """
     forward = type(part).forward
     count = given[:1].numel()
     seen: dict[float, set[float]] = {}
     for shift in range(len(_PROBES)):
         row = np.array([_PROBES[(place + shift) % len(_PROBES)] for place in range(count)])
         out = forward(part, torch.tensor(row, dtype=given.dtype).reshape(given[:1].shape))
-        for x, y in zip(row.tolist(), _numpy(torch, out).astype(np.float64).reshape(-1).tolist(), strict=True):
+        for x, y in zip(
+            row.tolist(), _numpy(torch, out).astype(np.float64).reshape(-1).tolist(), strict=True
+        ):
             seen.setdefault(x, set()).add(y)  # 0.0 and -0.0 are one key
-    below, at, above = ({y for x, ys in seen.items() if side(x) for y in ys} for side in (_negative, _zero, _positive))
+    below, at, above = (
+        {y for x, ys in seen.items() if side(x) for y in ys} for side in (_negative, _zero, _positive)
+    )
     if not (len(below) == len(at) == len(above) == 1 and below != above):
         raise FileError(
-            f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives {sorted(below)[:3]} below 0, "
-            f"{sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in PyTorch operations."
+            f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
+            f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
+            f"PyTorch operations."
         )
     parts = [Piecewise.constant(exact(next(iter(values)))) for values in (below, at, above)]
     return Signal(before.node, before.order, before.function.choose(0, *parts), where)
@@ -258,7 +296,12 @@ def _recorder(torch: Any) -> Any:
             super().__init__()  # type: ignore[no-untyped-call]
 
         def key(self, tensor: Any) -> Any:
-            return tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
+            return (
+                tensor.untyped_storage().data_ptr(),
+                tensor.storage_offset(),
+                tuple(tensor.shape),
+                tuple(tensor.stride()),
+            )
 
         def find(self, value: Any) -> Signal | None:
             return self.signals.get(self.key(value)) if isinstance(value, torch.Tensor) else None
@@ -269,12 +312,15 @@ def _recorder(torch: Any) -> Any:
             self.lost.pop(self.key(tensor), None)
 
         def lose(self, others: Any, changed: Any, where: str, name: str) -> None:
-            """Further results of a call; and where it writes into a tensor, all other tensors that share its memory."""
+            """Further results of a call; and where it writes into a tensor,
+            all other tensors that share its memory.
+            """
             for tensor in others:
                 if isinstance(tensor, torch.Tensor) and tensor.numel():
                     self.alive.append(tensor.detach())
                     self.lost[self.key(tensor)] = (
-                        f"{where} ({name} gives more than one result, and only the first, or the class, is followed)"
+                        f"{where} ({name} gives more than one result, and only the first, "
+                        f"or the class, is followed)"
                     )
             for tensor in changed:
                 key = self.key(tensor)
@@ -284,16 +330,29 @@ def _recorder(torch: Any) -> Any:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             schema = func._schema
-            bound = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | (kwargs or {})
-            flat = [v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])]
+            bound = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | (
+                kwargs or {}
+            )
+            flat = [
+                v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])
+            ]
             name = schema.name.removeprefix("aten::")
             name = name.rstrip("_") if not name.startswith("__") else name
             tracked = [found for found in map(self.find, flat) if found is not None]
             where = self.stack[-1] if self.stack else "forward"
-            lost = next((self.lost[self.key(v)] for v in flat if isinstance(v, torch.Tensor) and self.key(v) in self.lost), None)
+            lost = next(
+                (
+                    self.lost[self.key(v)]
+                    for v in flat
+                    if isinstance(v, torch.Tensor) and self.key(v) in self.lost
+                ),
+                None,
+            )
             if lost is not None and name not in _MAKES_CONSTANTS:  # what is made of lost values is lost too
                 if name in ("_local_scalar_dense", "nonzero", "equal"):
-                    raise FileError(f"{where}: {name} looks at values of {lost}: the operations must not depend on them.")
+                    raise FileError(
+                        f"{where}: {name} looks at values of {lost}: the operations must not depend on them."
+                    )
                 out = func(*args, **(kwargs or {}))
                 for tensor in out if isinstance(out, tuple | list) else [out]:
                     if isinstance(tensor, torch.Tensor) and tensor.numel():
@@ -304,16 +363,34 @@ def _recorder(torch: Any) -> Any:
             if not tracked or name in _MAKES_CONSTANTS:
                 return func(*args, **(kwargs or {}))
             before = {id(value): self.find(value) for value in flat}
-            values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}  # a call in place changes them
+            values = {
+                id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)
+            }  # a call in place changes them
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
-            place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0  # the classes, not their scores
+            place = (
+                1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
+            )  # the classes, not their scores
             first = out[place] if isinstance(out, tuple | list) else out
             result = None if first is None else _Result(_numpy(torch, first).copy())
-            narrowed = first is not None and first.dtype in short and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
-            call = Call(name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed)
+            narrowed = (
+                first is not None
+                and first.dtype in short
+                and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
+            )
+            call = Call(
+                name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed
+            )
             signal = _ruled(call, tracked)
-            written = [bound.get(argument.name) for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
-            others = [tensor for k, tensor in enumerate(out) if k != place] if isinstance(out, tuple | list) else ()
+            written = [
+                bound.get(argument.name)
+                for argument in schema.arguments
+                if argument.alias_info and argument.alias_info.is_write
+            ]
+            others = (
+                [tensor for k, tensor in enumerate(out) if k != place]
+                if isinstance(out, tuple | list)
+                else ()
+            )
             self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
             self.put(first, signal)
             return out

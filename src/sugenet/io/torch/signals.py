@@ -1,7 +1,9 @@
-"""Following one signal through a program that runs: which operations it has passed, and where each of its numbers now stands.
+"""Following one signal through a program that runs: which operations it has passed, and where each of its
+numbers now stands.
 
-Next to the operations go the numbers that the program itself computed for a few samples. Every operation that a reader
-recognizes is computed again and compared with them, so a program that is misunderstood is noticed and not read wrongly.
+Next to the operations go the numbers that the program itself computed for a few samples. Every operation that
+a reader recognizes is computed again and compared with them, so a program that is misunderstood is noticed
+and not read wrongly.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One operation done: its result has a shape, (features,) or (channels, height, width), and values for a few samples."""
+    """One operation done: its result has a shape, (features,) or (channels, height, width),
+    and values for a few samples.
+    """
 
     shape: tuple[int, ...]
     values: _Array
@@ -37,7 +41,9 @@ class Node:
     channels_last: bool = False
     """Of the first node: whether the program got its samples as (height, width, channels)."""
     reach: float = 0.0
-    """The largest size of a number on the way from the node before, where several steps of the program became one operation."""
+    """The largest size of a number on the way from the node before,
+    where several steps of the program became one operation.
+    """
 
     def path(self) -> Iterator[Node]:
         """All nodes up to this one, first to last."""
@@ -46,7 +52,9 @@ class Node:
         yield self
 
     def then(self, op: Op, values: _Array | None = None) -> Node:
-        """One operation further, with the program's own values where they are known; refused where they are others."""
+        """One operation further, with the program's own values where they are known;
+        refused where they are others.
+        """
         found = apply(op, self.values)
         if values is not None:
             _agree(found, values.reshape(found.shape), op.where)
@@ -93,9 +101,18 @@ class Signal:
         seen = self.node.values.reshape(len(values), -1)[:, self.order.reshape(-1)]
         flat = actual.reshape(len(values), -1)
         near = np.zeros(seen.shape, bool)
-        for place in self.function.breaks:  # in the program's arithmetic a number beside a break may fall on its other side
-            near |= (np.abs(seen - float(place)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (seen != float(place))
-        _agree(np.where(near, 0.0, values[:, self.order.reshape(-1)]), np.where(near, 0.0, flat), where, float(np.abs(seen).max(initial=0)))
+        for place in (
+            self.function.breaks
+        ):  # in the program's arithmetic a number beside a break may fall on its other side
+            near |= (np.abs(seen - float(place)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (
+                seen != float(place)
+            )
+        _agree(
+            np.where(near, 0.0, values[:, self.order.reshape(-1)]),
+            np.where(near, 0.0, flat),
+            where,
+            float(np.abs(seen).max(initial=0)),
+        )
         values[:, self.order.reshape(-1)] = flat
         return Signal(replace(node, values=values.reshape(node.values.shape)), self.order)
 
@@ -106,28 +123,41 @@ class Signal:
         channels, height, width = self.node.shape
         layouts: tuple[tuple[Literal["CHW", "HWC"], _Places], ...] = (
             ("CHW", np.arange(channels * height * width)),
-            ("HWC", np.arange(channels * height * width).reshape(self.node.shape).transpose(1, 2, 0).reshape(-1)),
+            (
+                "HWC",
+                np.arange(channels * height * width).reshape(self.node.shape).transpose(1, 2, 0).reshape(-1),
+            ),
         )
         for name, places in layouts:
             if np.array_equal(self.order.reshape(-1), places):
-                return Signal(self.node.then(Flatten(where, name)), np.arange(len(places)).reshape(self.shape))
+                return Signal(
+                    self.node.then(Flatten(where, name)), np.arange(len(places)).reshape(self.shape)
+                )
         return Signal(self.node.then(Flatten(where)), self.order)
 
     def maps(self, where: str) -> Signal:
-        """Over maps, as a convolution reads them: natural order, channels first; one dimension counts as height 1."""
+        """Over maps, as a convolution reads them: natural order, channels first;
+        one dimension counts as height 1.
+        """
         if self.order.ndim not in (2, 3):
-            raise FileError(f"{where}: reads samples of shape {self.shape}, but maps (channels, height, width) are needed.")
+            raise FileError(
+                f"{where}: reads samples of shape {self.shape}, but maps (channels, height, "
+                f"width) are needed."
+            )
         shape = self.shape if self.order.ndim == 3 else (self.shape[0], 1, self.shape[1])
         natural = np.arange(prod(shape))
         if self.node.shape == shape and np.array_equal(self.order.reshape(-1), natural):
             return self
         for last in (False, True):
-            laid = natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
+            laid = (
+                natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
+            )
             if np.array_equal(self.order.reshape(-1), laid):
                 return Signal(_reshaped(self.node, shape, last, where), natural.reshape(self.shape))
         raise FileError(
-            f"{where}: reads maps of shape {shape} made from values of shape {self.node.shape} in another order. "
-            "Flat features can become maps at the input only, and axes be permuted only before the first layer."
+            f"{where}: reads maps of shape {shape} made from values of shape {self.node.shape} in another "
+            "order. Flat features can become maps at the input only, "
+            "and axes be permuted only before the first layer."
         )
 
     def channels(self, where: str) -> Signal:
@@ -140,11 +170,15 @@ class Signal:
         """One number a place of a sample, as one a channel or feature of the node."""
         laid = np.empty(self.node.shape, values.dtype).reshape(-1)
         if len(set(self.order.reshape(-1).tolist())) < laid.size:
-            raise FileError(f"{where}: rescales only a part of the {laid.size} values. Use all of them, or none.")
+            raise FileError(
+                f"{where}: rescales only a part of the {laid.size} values. Use all of them, or none."
+            )
         laid[self.order.reshape(-1)] = values.reshape(-1)
         rows = laid.reshape(self.node.shape[0], -1)
         if (rows != rows[:, :1]).any():
-            raise FileError(f"{where}: has a number of its own at every pixel. One a channel is needed, or flatten first.")
+            raise FileError(
+                f"{where}: has a number of its own at every pixel. One a channel is needed, or flatten first."
+            )
         return np.asarray(rows[:, 0])
 
     def rescaled(self, op: Op, actual: _Array) -> Signal:
@@ -153,10 +187,14 @@ class Signal:
         laid[:, self.order.reshape(-1)] = actual.reshape(len(actual), -1)
         return replace(self, node=self.node.then(op, laid))
 
-    def linear(self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array) -> Signal:
+    def linear(
+        self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
+    ) -> Signal:
         """Through a linear layer whose weights have the order of the program's features."""
         if self.order.ndim != 1:
-            raise FileError(f"{where}: a linear layer reads samples of shape {self.shape}. Flatten them first.")
+            raise FileError(
+                f"{where}: a linear layer reads samples of shape {self.shape}. Flatten them first."
+            )
         if weights.shape[1] != self.order.size:
             raise FileError(f"{where}: {weights.shape[1]} weights a neuron for {self.order.size} features.")
         flat = self.flat(where)
@@ -185,29 +223,36 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
         signal = signal.settled(actual, where)
     signal = signal.flat(where)
     if not np.array_equal(signal.order.reshape(-1), np.arange(signal.node.shape[0])):
-        raise FileError(f"{where}: the output leaves out or reorders scores. Return all of them in their order.")
+        raise FileError(
+            f"{where}: the output leaves out or reorders scores. Return all of them in their order."
+        )
     first, *later = signal.node.path()
     if not any(isinstance(node.op, Sign) for node in later):
         raise FileError(
-            f"{source}: no sign was found on the way from the input to the output, so this is no binarized network. "
-            "Binarize activations with torch.where(x >= 0, 1, -1)."
+            f"{source}: no sign was found on the way from the input to the output, so this is no binarized "
+            "network. Binarize activations with torch.where(x >= 0, 1, -1)."
         )
     ops = tuple(node.op for node in later if node.op is not None)
-    picks: Picks = "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
+    picks: Picks = (
+        "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
+    )
     return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
 def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Node:
-    """The same operations from the input on, on maps; only such as do not care for the shape can stand there."""
+    """The same operations from the input on, on maps; only such as do not care for the
+    shape can stand there.
+    """
     first, *later = node.path()
     careless = all(
-        isinstance(step.op, Clip | Sign) or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
+        isinstance(step.op, Clip | Sign)
+        or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
         for step in later
     )
     if not careless or len(first.shape) != 1:
         raise FileError(
-            f"{where}: flat features or other maps become maps of shape {shape} behind {node.op.where if node.op else 'the input'}. "
-            "Only the input itself can be reshaped to maps."
+            f"{where}: flat features or other maps become maps of shape {shape} behind "
+            f"{node.op.where if node.op else 'the input'}. Only the input itself can be reshaped to maps."
         )
 
     def laid(values: _Array) -> _Array:
@@ -228,10 +273,14 @@ def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None
     if off.any():
         place = tuple(int(k) for k in np.argwhere(off)[0])
         if not np.isfinite(actual[place]):
-            raise FileError(f"{where}: gives {actual[place]:g}: the example, or a parameter, is not finite or far too large.")
+            raise FileError(
+                f"{where}: gives {actual[place]:g}: the example, or a parameter, "
+                f"is not finite or far too large."
+            )
         raise FileError(
-            f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not understood. It may change values "
-            "out of sight, through a view or NumPy: write new tensors instead of changing old ones in place."
+            f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not "
+            "understood. It may change values out of sight, through a view or NumPy: write new tensors "
+            "instead of changing old ones in place."
         )
 
 

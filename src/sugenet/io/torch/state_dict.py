@@ -1,7 +1,8 @@
-"""State dicts as chains: parameters from a file, their order and use from an `Architecture`, every size checked against the next.
+"""State dicts as chains: parameters from a file, their order and use from an `Architecture`, every size
+checked against the next.
 
-A state dict says nothing of order, pads, signs or bit widths. What its names do not tell must be said, and a parameter that nothing uses is
-refused by name.
+A state dict says nothing of order, pads, signs or bit widths. What its names do not tell must be said, and a
+parameter that nothing uses is refused by name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Op,
+    Pad,
+    Sign,
+)
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
@@ -44,9 +58,11 @@ def chain_of_state_dict(
     architecture
         The layers, as text or as an `Architecture`. None for a layout that `known_layout` knows.
     shape
-        Of one sample: (channels, height, width), or (features,), which is taken from the first linear layer unless said.
+        Of one sample: (channels, height, width), or (features,),
+        which is taken from the first linear layer unless said.
     bits
-        Bits of weights and activations, for known layouts whose files do not say them (Brevitas); only 1 can be read.
+        Bits of weights and activations, for known layouts whose files do not say them (Brevitas);
+        only 1 can be read.
 
     Examples
     --------
@@ -59,7 +75,9 @@ def chain_of_state_dict(
     return chain_of_parts(source, *declared(state, architecture, bits), shape)
 
 
-def chain_of_parts(source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None) -> Chain:
+def chain_of_parts(
+    source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None
+) -> Chain:
     """The operations of an architecture over parameters by their names."""
     arrays = Ledger(found)
     try:
@@ -80,16 +98,26 @@ def chain_of_parts(source: str, found: Arrays, parts: Architecture, shape: Seque
 
 
 def declared(
-    state: str | Path | Mapping[str, Any], architecture: str | Architecture | None = None, bits: int | None = None
+    state: str | Path | Mapping[str, Any],
+    architecture: str | Architecture | None = None,
+    bits: int | None = None,
 ) -> tuple[Arrays, Architecture]:
-    """The parameters as they stand in the file, and the architecture that was said or that their names tell."""
+    """The parameters as they stand in the file, and the architecture that was said or
+    that their names tell.
+    """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
     arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
     if bits not in (None, 1):
-        raise FileError(f"{source}: bits={bits!r}, but only networks whose weights and activations have one bit can be read.")
+        raise FileError(
+            f"{source}: bits={bits!r}, but only networks whose weights and activations have one "
+            f"bit can be read."
+        )
     if architecture is not None:
         if bits is not None:
-            raise FileError(f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, sign. Leave bits out.")
+            raise FileError(
+                f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, "
+                f"sign. Leave bits out."
+            )
         return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     layout = known_layout(arrays)
     if layout is None:
@@ -103,23 +131,32 @@ def declared(
             _one_bit(source, name)
         if bits is None:
             raise FileError(
-                f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and activations have. If all of them "
-                "have one, say bits=1 (--bits 1); networks of more bits cannot be read."
+                f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and "
+                "activations have. If all of them have one, say bits=1 (--bits 1); "
+                "networks of more bits cannot be read."
             )
     return arrays, layout.architecture
 
 
 def _one_bit(source: str, name: str) -> None:
-    """Refuse a learned scale of activations, which quantizers of one bit do not have in the layouts that are known."""
+    """Refuse a learned scale of activations, which quantizers of one bit do not have in the
+    layouts that are known.
+    """
     if re.search(r"act_quant.*\.(learned_value|value|learned_value_\w+)$", name):
         raise FileError(
-            f"{source}: {name!r} is a learned scale of activations, which 1-bit activations do not have: they have more bits, and such "
-            "networks cannot be read. Train with 1-bit activations."
+            f"{source}: {name!r} is a learned scale of activations, which 1-bit activations do not have: "
+            "they have more bits, and such networks cannot be read. Train with 1-bit activations."
         )
 
 
 def _window(op: Op) -> tuple[int, ...]:
-    return op.weights.shape[2:] if isinstance(op, Convolution) else op.kernel or () if isinstance(op, MaxPool | AveragePool) else ()
+    return (
+        op.weights.shape[2:]
+        if isinstance(op, Convolution)
+        else op.kernel or ()
+        if isinstance(op, MaxPool | AveragePool)
+        else ()
+    )
 
 
 def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
@@ -127,8 +164,9 @@ def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
     if left:
         owner = left[0].rpartition(".")[0] or left[0]
         raise FileError(
-            f"{left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left over: no part of the architecture uses it. "
-            f"Name the part that does, or say that the network does not use it: unused:{owner}."
+            f"{left[0]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left over: no part "
+            f"of the architecture uses it. Name the part that does, or say that the network does not use "
+            f"it: unused:{owner}."
         )
 
 
@@ -139,7 +177,7 @@ def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
     return names
 
 
-# -- one part ------------------------------------------------------------------------------------------------------------------
+# -- one part ------------------------------------------------------------------------------------------------
 
 
 def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple[int, ...]:
@@ -150,15 +188,21 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
             return (len(_parameter(part, arrays, "running_mean", 1)),)
         if part.kind not in ("affine", "sign", "clip", "hardtanh", "relu", "tensornorm", "unused"):
             break
-    raise FileError("the shape of a sample is not known. Give shape=(channels, height, width) (--shape 1,28,28).")
+    raise FileError(
+        "the shape of a sample is not known. Give shape=(channels, height, width) (--shape 1,28,28)."
+    )
 
 
 def _given_shape(shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     if len(sizes) not in (1, 3) or not all(
-        isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE for size in sizes
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE
+        for size in sizes
     ):
-        raise FileError(f"shape={shape} must be (features,) or (channels, height, width), of whole numbers up to {_MAX_SIDE}.")
+        raise FileError(
+            f"shape={shape} must be (features,) or (channels, height, width), "
+            f"of whole numbers up to {_MAX_SIDE}."
+        )
     return tuple(int(size) for size in sizes)
 
 
@@ -169,7 +213,10 @@ def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: in
         raise FileError(f"{part}: there is no {key!r}. There are {', '.join(near[:8])}.")
     array = arrays[key]
     if array.ndim != ndim or not array.size:
-        raise FileError(f"{part}: {key!r} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed.")
+        raise FileError(
+            f"{part}: {key!r} has shape {array.shape}, but {ndim} "
+            f"dimension{'s' if ndim > 1 else ''} are needed."
+        )
     if array.dtype.kind == "f":
         return array
     if array.dtype.kind in "iu" and (np.abs(array.astype(np.float64)) > 1 << 53).any():
@@ -187,7 +234,9 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return np.asarray(np.sign(stored))
         case "scaled" | "scaled-all" as rule:
             axes = tuple(range(1 if rule == "scaled" else 0, stored.ndim))
-            scale = np.maximum(np.abs(stored).mean(axis=axes, keepdims=True), stored.dtype.type(part.number("floor", 0)))
+            scale = np.maximum(
+                np.abs(stored).mean(axis=axes, keepdims=True), stored.dtype.type(part.number("floor", 0))
+            )
             return np.asarray(np.where(stored >= 0, scale, -scale))
     return stored
 
@@ -211,14 +260,18 @@ def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) ->
         case "linear":
             weights = _parameter(part, arrays, "weight", 2)
             if shape != weights.shape[1:]:
-                raise FileError(f"{part}: {weights.shape[1]} weights a neuron, but values of shape {shape} come in.")
+                raise FileError(
+                    f"{part}: {weights.shape[1]} weights a neuron, but values of shape {shape} come in."
+                )
             return Linear(where, _used(part, weights), _bias(part, arrays, len(weights))), (len(weights),)
         case "conv":
             return _convolution(part, arrays, shape)
         case "batchnorm" | "tensornorm":
             return _norm(part, arrays, shape), shape
         case "affine":
-            return Affine(where, numbers([part.number("scale", 1)]), numbers([part.number("shift", 0)])), shape
+            return Affine(
+                where, numbers([part.number("scale", 1)]), numbers([part.number("shift", 0)])
+            ), shape
         case "sign":
             zero = cast(Any, int(part.text("zero", "1")))
             return Sign(where, zero, part.float("low", -1.0), part.float("high", 1.0)), shape
@@ -238,7 +291,10 @@ def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) 
     wanted = 1 if part.kind == "tensornorm" else shape[0]
     for name, row in (("running_mean", mean), ("running_var", var), ("weight", gamma), ("bias", beta)):
         if len(row) != wanted:
-            raise FileError(f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values of shape {shape}.")
+            raise FileError(
+                f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values "
+                f"of shape {shape}."
+            )
     if (var < 0).any():
         raise FileError(f"{part}: {part.name}.running_var is negative at {int(np.argmax(var < 0))}.")
     eps = part.float("eps", 1e-4 if part.kind == "tensornorm" else 1e-5)
@@ -247,26 +303,48 @@ def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) 
     return BatchNorm(str(part), gamma, beta, mean, var, eps)
 
 
-def _sides(part: Part, shape: tuple[int, ...], kernel: tuple[int, int], stride: tuple[int, int], reach: tuple[int, int]) -> tuple[int, int]:
+def _sides(
+    part: Part,
+    shape: tuple[int, ...],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    reach: tuple[int, int],
+) -> tuple[int, int]:
     if len(shape) != 3:
-        raise FileError(f"{part}: reads maps, but values of shape {shape} come in. Give shape=(channels, height, width).")
-    high, wide = ((size + 2 * pad - span) // step + 1 for size, pad, span, step in zip(shape[1:], reach, kernel, stride, strict=True))
+        raise FileError(
+            f"{part}: reads maps, but values of shape {shape} come in. Give shape=(channels, height, width)."
+        )
+    high, wide = (
+        (size + 2 * pad - span) // step + 1
+        for size, pad, span, step in zip(shape[1:], reach, kernel, stride, strict=True)
+    )
     if high < 1 or wide < 1:
         raise FileError(f"{part}: a window of {kernel} does not fit values of shape {shape}.")
     return high, wide
 
 
-def _convolution(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
+def _convolution(
+    part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]
+) -> tuple[Op, tuple[int, ...]]:
     weights = _parameter(part, arrays, "weight", 4)
-    stride, dilation, pad, groups = part.pair("stride", 1), part.pair("dilation", 1), part.pair("pad", 0), part.pair("groups", 1)[0]
+    stride, dilation, pad, groups = (
+        part.pair("stride", 1),
+        part.pair("dilation", 1),
+        part.pair("pad", 0),
+        part.pair("groups", 1)[0],
+    )
     if min(*stride, *dilation, groups) < 1:
         raise FileError(f"{part}: stride, dilation and groups begin at 1.")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     high, wide = _sides(part, shape, (spans[0], spans[1]), stride, pad)
     if weights.shape[1] * groups != shape[0] or len(weights) % groups:
-        raise FileError(f"{part}: weights of shape {weights.shape} in {groups} groups do not fit {shape[0]} channels.")
+        raise FileError(
+            f"{part}: weights of shape {weights.shape} in {groups} groups do not fit {shape[0]} channels."
+        )
     pads = (pad[0], pad[1], pad[0], pad[1])
-    op = Convolution(str(part), _used(part, weights), _bias(part, arrays, len(weights)), stride, dilation, pads, groups)
+    op = Convolution(
+        str(part), _used(part, weights), _bias(part, arrays, len(weights)), stride, dilation, pads, groups
+    )
     return op, (len(weights), high, wide)
 
 
@@ -290,4 +368,8 @@ def _map_op(part: Part, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     pads = (pad[0], pad[1], pad[0], pad[1])
     if part.kind == "maxpool":
         return MaxPool(where, kernel, stride, pads), (shape[0], high, wide)
-    return AveragePool(where, kernel, stride, pads, part.text("count_pads", "yes") == "yes"), (shape[0], high, wide)
+    return AveragePool(where, kernel, stride, pads, part.text("count_pads", "yes") == "yes"), (
+        shape[0],
+        high,
+        wide,
+    )

@@ -1,7 +1,9 @@
-"""VNNLIB files, the queries of VNN-COMP: read and written exactly, and refused with line and column where they say something else.
+"""VNNLIB files, the queries of VNN-COMP: read and written exactly, and refused with line and column where
+they say something else.
 
-Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of ``and`` and ``or`` over ``<=``
-and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are bounded one at a time, so that those asked for are boxes.
+Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of
+``and`` and ``or`` over ``<=`` and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are
+bounded one at a time, so that those asked for are boxes.
 """
 
 from __future__ import annotations
@@ -27,12 +29,17 @@ _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
 _VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
 _DEPTH = 200
-_BRACKETS = 1 << 20  # which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
+_BRACKETS = (
+    1 << 20
+)  # which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
 _LONGEST_NUMBER = 20_000  # characters, leading zeros included
 _WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
 _COMMANDS = ("declare-const", "assert")
 _OPERATORS = ("and", "or", "<=", ">=", "+", "-", "*")
-_SUPPORTED = "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, -, * and numbers."
+_SUPPORTED = (
+    "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, "
+    "-, * and numbers."
+)
 
 
 def read_vnnlib(path: str | os.PathLike[str]) -> Query:
@@ -67,17 +74,25 @@ def read_vnnlib(path: str | os.PathLike[str]) -> Query:
             raise FileError(f"it holds more than {SIZE_LIMIT:,} bytes of text, the limit.")
         return parse_vnnlib(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise FileError(f"{name!r} cannot be read: it is not text (byte {error.start}). Give a .vnnlib or .vnnlib.gz file.") from error
+        raise FileError(
+            f"{name!r} cannot be read: it is not text (byte {error.start}). "
+            f"Give a .vnnlib or .vnnlib.gz file."
+        ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileError(f"{name!r} cannot be read: its compression is damaged ({error}). Fetch it again.") from error
+        raise FileError(
+            f"{name!r} cannot be read: its compression is damaged ({error}). Fetch it again."
+        ) from error
     except FileError as error:
         raise FileError(f"{name!r} cannot be read: {error}") from error
     except (OSError, ValueError) as error:
-        raise FileError(f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}. Check the path.") from error
+        raise FileError(
+            f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}. Check the path."
+        ) from error
 
 
 def write_vnnlib(query: Query, path: str | os.PathLike[str]) -> None:
-    """Write a query to a file, compressed where its name ends with ``.gz``; the same bytes whenever the query is the same.
+    """Write a query to a file, compressed where its name ends with ``.gz``;
+    the same bytes whenever the query is the same.
 
     Examples
     --------
@@ -115,7 +130,9 @@ def parse_vnnlib(text: str) -> Query:
         return _Reader().read(text)
     except _RefusedError as error:
         start = text.rfind("\n", 0, error.place) + 1
-        raise FileError(f"line {text.count(chr(10), 0, error.place) + 1}, column {error.place - start + 1}: {error}") from None
+        raise FileError(
+            f"line {text.count(chr(10), 0, error.place) + 1}, column {error.place - start + 1}: {error}"
+        ) from None
 
 
 class _RefusedError(Exception):
@@ -140,7 +157,9 @@ class _Linear:
 
 @dataclass(slots=True)
 class _Part:
-    """Bounds on inputs and a condition on outputs, both to be met; an upper bound stands under ("<=", i), a lower under (">=", i)."""
+    """Bounds on inputs and a condition on outputs, both to be met; an upper bound stands under ("<=", i), a
+    lower under (">=", i).
+    """
 
     bounds: dict[_Variable, Fraction]
     condition: Condition
@@ -160,7 +179,9 @@ _Items: TypeAlias = list[tuple[int, _Item]]
 
 @dataclass
 class _Reader:
-    """Reads from left to right with a stack: what is in brackets becomes a value as they close, so nothing recurs."""
+    """Reads from left to right with a stack: what is in brackets becomes a value as they close,
+    so nothing recurs.
+    """
 
     declared: set[_Variable] = field(default_factory=set)
     asserted: list[_Formula] = field(default_factory=list)
@@ -173,7 +194,9 @@ class _Reader:
         self.limit = _WORK + len(text)  # what is written out already is read in any case
         if text.count("(") > _BRACKETS:
             place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
-            raise _RefusedError(place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query.")
+            raise _RefusedError(
+                place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query."
+            )
         frames: list[tuple[int, _Items]] = []
         for token in _TOKEN.finditer(text):
             place, word = token.start(), token.group()
@@ -206,7 +229,10 @@ class _Reader:
         if head not in _COMMANDS and head not in _OPERATORS:
             raise _RefusedError(items[0][0], f"{_short(head)} is not supported. {_SUPPORTED}")
         if (head in _COMMANDS) != outermost:
-            raise _RefusedError(items[0][0], f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {_SUPPORTED}")
+            raise _RefusedError(
+                items[0][0],
+                f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {_SUPPORTED}",
+            )
         if len(items) == 1:
             raise _RefusedError(place, f"{head} is empty.")
         rest = items[1:]
@@ -237,15 +263,25 @@ class _Reader:
     def spend(self, place: int, steps: int) -> None:
         self.work += steps
         if self.work > self.limit:
-            raise _RefusedError(place, f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. Split the query.")
+            raise _RefusedError(
+                place,
+                f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. "
+                f"Split the query.",
+            )
 
-    # -- numbers ---------------------------------------------------------------------------------------------------------------
+    # -- numbers ---------------------------------------------------------------------------------------------
 
     def declare(self, place: int, items: _Items) -> None:
         words = [item for _, item in items]
-        variable = _variable(words[0]) if len(words) == 2 and words[1] == "Real" and isinstance(words[0], str) else None
+        variable = (
+            _variable(words[0])
+            if len(words) == 2 and words[1] == "Real" and isinstance(words[0], str)
+            else None
+        )
         if variable is None:
-            raise _RefusedError(place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real).")
+            raise _RefusedError(
+                place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
+            )
         if variable in self.declared:
             raise _RefusedError(place, f"{words[0]} is declared twice.")
         self.declared.add(variable)
@@ -257,7 +293,9 @@ class _Reader:
                 self.known[word] = _constant(place, word)
             return _Linear({}, self.known[word])
         if variable not in self.declared:
-            raise _RefusedError(place, f"{word} is not declared. Declare it first: (declare-const {word} Real).")
+            raise _RefusedError(
+                place, f"{word} is not declared. Declare it first: (declare-const {word} Real)."
+            )
         return _Linear({variable: Fraction(1)}, Fraction(0))
 
     def add(self, place: int, numbers: list[_Linear]) -> _Linear:
@@ -273,18 +311,25 @@ class _Reader:
         value = numbers[0]
         for other in numbers[1:]:
             if value.terms and other.terms:
-                raise _RefusedError(place, "two variables are multiplied, but only linear expressions are supported.")
+                raise _RefusedError(
+                    place, "two variables are multiplied, but only linear expressions are supported."
+                )
             self.spend(place, len(value.terms) + len(other.terms) + 1)
-            value = _times(place, other, value.constant) if other.terms else _times(place, value, other.constant)
+            value = (
+                _times(place, other, value.constant) if other.terms else _times(place, value, other.constant)
+            )
         return value
 
-    # -- conditions ------------------------------------------------------------------------------------------------------------
+    # -- conditions ------------------------------------------------------------------------------------------
 
     def compare(self, place: int, sign: str, numbers: list[_Linear]) -> _Formula:
         if len(numbers) < 2:
             raise _RefusedError(place, f"{sign} compares at least two expressions, not one.")
         pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
-        found = [_at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))])) for larger, smaller in pairs]
+        found = [
+            _at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))]))
+            for larger, smaller in pairs
+        ]
         return found[0] if len(found) == 1 else self.both(place, found)
 
     def both(self, place: int, formulas: list[_Formula]) -> _Formula:
@@ -333,7 +378,10 @@ class _Reader:
             numbers = {i for letter, i in self.declared if letter == kind}
             missing = min(set(range(len(numbers) + 1)) - numbers)
             if not numbers or missing < len(numbers):
-                raise _RefusedError(end, f"the {what} {kind}_{missing} is not declared. They are numbered from 0 without a gap.")
+                raise _RefusedError(
+                    end,
+                    f"the {what} {kind}_{missing} is not declared. They are numbered from 0 without a gap.",
+                )
             counts[kind] = len(numbers)
         parts = self.both(end, self.asserted) if self.asserted else [_Part({}, _ALWAYS)]
         cases = []
@@ -341,12 +389,19 @@ class _Reader:
             ends = [(part.bounds.get((">=", i)), part.bounds.get(("<=", i))) for i in range(counts["X"])]
             if any(low is not None and high is not None and low > high for low, high in ends):
                 continue  # an empty box asks for nothing
-            lower, upper = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
+            lower, upper = (
+                [low for low, _ in ends if low is not None],
+                [high for _, high in ends if high is not None],
+            )
             if min(len(lower), len(upper)) < counts["X"]:
                 i, side = next(
-                    (i, "lower" if low is None else "upper") for i, (low, high) in enumerate(ends) if low is None or high is None
+                    (i, "lower" if low is None else "upper")
+                    for i, (low, high) in enumerate(ends)
+                    if low is None or high is None
                 )
-                raise _RefusedError(end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one.")
+                raise _RefusedError(
+                    end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
+                )
             cases.append(Case(Box(lower, upper), part.condition))
         return Query(counts["X"], counts["Y"], cases)
 
@@ -354,14 +409,18 @@ class _Reader:
 def _formulas(name: str, items: _Items) -> list[_Formula]:
     for place, item in items:
         if not isinstance(item, list):
-            raise _RefusedError(place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number.")
+            raise _RefusedError(
+                place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number."
+            )
     return [item for _, item in items if isinstance(item, list)]
 
 
 def _linears(name: str, items: _Items) -> list[_Linear]:
     for place, item in items:
         if not isinstance(item, _Linear):
-            raise _RefusedError(place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition.")
+            raise _RefusedError(
+                place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition."
+            )
     return [item for _, item in items if isinstance(item, _Linear)]
 
 
@@ -376,7 +435,9 @@ def _at_least(place: int, number: _Linear) -> _Formula:
             raise _RefusedError(place, "in whole numbers this inequality takes more than 4000 digits.")
         return [_Part({}, ((part,),))]
     if len(number.terms) > 1:
-        raise _RefusedError(place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported.")
+        raise _RefusedError(
+            place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported."
+        )
     (((_, i), factor),) = number.terms.items()
     return [_Part({(">=" if factor > 0 else "<=", i): _sized(place, -number.constant / factor)}, _ALWAYS)]
 

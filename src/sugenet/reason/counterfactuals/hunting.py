@@ -1,4 +1,6 @@
-"""What would change the answer: a counterfactual of least cost in raw features, with proof (REASONING sections 1 to 3)."""
+"""What would change the answer: a counterfactual of least cost in raw features,
+with proof (REASONING sections 1 to 3).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,20 @@ from sugenet.problem.moves import Moves
 from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
 from sugenet.problem.outcomes import Fails, Holds, Outcome
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Box, Cost, Free, Hamming, Linf, Prices, Region, surroundings
+from sugenet.problem.regions import (
+    L0,
+    L1,
+    L2,
+    Anything,
+    Box,
+    Cost,
+    Free,
+    Hamming,
+    Linf,
+    Prices,
+    Region,
+    surroundings,
+)
 from sugenet.reason.questions import class_of, plain, region_data
 from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 
@@ -57,7 +72,8 @@ def whatif(
     network, x
         The network and one raw sample.
     cost
-        `L0` (features changed), `L1`, `L2` (squares are summed), `Linf` on raw values, `Hamming` on bits, or `Prices` of your own.
+        `L0` (features changed), `L1`, `L2` (squares are summed), `Linf` on raw values, `Hamming` on bits, or
+        `Prices` of your own.
     target
         The class to reach, by name or number; any other one unless given.
     immutable
@@ -69,8 +85,8 @@ def whatif(
     ties
         ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as changed.
     n
-        How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that could be left out. ``"all"``:
-        all of least cost.
+        How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that
+        could be left out. ``"all"``: all of least cost.
     engine
         ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.engines.ladder`.
     time_limit
@@ -92,18 +108,32 @@ def whatif(
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
     if not isinstance(cost, Prices) and cost not in (L0, L1, L2, Linf, Hamming):
-        raise QuestionError(f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius, or Prices({{...}}).")
+        raise QuestionError(
+            f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius, "
+            f"or Prices({{...}})."
+        )
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise QuestionError(f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost.")
+        raise QuestionError(
+            f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
+        )
     if region is not None and not isinstance(region, Linf | Free | Box | Anything):
-        raise QuestionError(f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost.")
+        raise QuestionError(
+            f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost."
+        )
     values = network.encoder.values(x)
-    prop = Keeps(network, int(network.predict(row_of(values))[0]), None if target is None else class_of(network, target), ties)
+    prop = Keeps(
+        network,
+        int(network.predict(row_of(values))[0]),
+        None if target is None else class_of(network, target),
+        ties,
+    )
     fixed = {place_of(network, name) for name in immutable}
     most = None if limit is None else Fraction(exact_number(limit, "limit"))
     if most is not None and most < 0:
         raise QuestionError(f"limit={limit} is negative, but no change costs less than nothing.")
-    hunt = _Hunt(prop, values, cost, fixed, region, None if most is None else most ** (2 if cost is L2 else 1), engine)
+    hunt = _Hunt(
+        prop, values, cost, fixed, region, None if most is None else most ** (2 if cost is L2 else 1), engine
+    )
     hunt.clock = Clock(time_limit, threads, seed, notify)
     return hunt.run(n)
 
@@ -114,9 +144,23 @@ class _Hunt:
     clock: Clock
 
     def __init__(
-        self, prop: Keeps, values: list[Any], cost: Any, fixed: set[int], region: Region | None, most: Fraction | None, engine: str
+        self,
+        prop: Keeps,
+        values: list[Any],
+        cost: Any,
+        fixed: set[int],
+        region: Region | None,
+        most: Fraction | None,
+        engine: str,
     ) -> None:
-        self.prop, self.values, self.cost, self.region, self.most, self.engine = prop, values, cost, region, most, engine
+        self.prop, self.values, self.cost, self.region, self.most, self.engine = (
+            prop,
+            values,
+            cost,
+            region,
+            most,
+            engine,
+        )
         self.movable = [place for place in range(prop.network.encoder.features) if place not in fixed]
         self.name = "Prices" if isinstance(cost, Prices) else cost.__name__
         self.whole = self._allowed(surroundings(prop.network, values, cost, None, self.movable))
@@ -131,15 +175,25 @@ class _Hunt:
         """Moves that stay in the region."""
         if self.region is None:
             return near
-        inside = {(m.feature, m.state, m.value) for m in self.region.around(self.prop.network, self.values).moves}
+        inside = {
+            (m.feature, m.state, m.value) for m in self.region.around(self.prop.network, self.values).moves
+        }
         if isinstance(self.region, Box):  # a box has values of its own; those of the cost must lie in it too
             codings = self.prop.network.encoder.codings
             if any(
-                isinstance(limit, frozenset) and len(limit) > 1 and isinstance(codings[place_of(self.prop.network, f)], Steps)
+                isinstance(limit, frozenset)
+                and len(limit) > 1
+                and isinstance(codings[place_of(self.prop.network, f)], Steps)
                 for f, limit in self.region.limits
             ):
-                raise QuestionError("region= limits a number by values. Give bounds (low, high); only categories are listed one by one.")
-            limits = {place_of(self.prop.network, feature): Box({feature: limit}) for feature, limit in self.region.limits}
+                raise QuestionError(
+                    "region= limits a number by values. Give bounds (low, high); "
+                    "only categories are listed one by one."
+                )
+            limits = {
+                place_of(self.prop.network, feature): Box({feature: limit})
+                for feature, limit in self.region.limits
+            }
             kept = [m for m in near.moves if m.feature in limits and self._stays(limits[m.feature], m)]
         else:
             kept = [m for m in near.moves if (m.feature, m.state, m.value) in inside]
@@ -158,7 +212,9 @@ class _Hunt:
 
     def problem(self, budget: int) -> Problem:
         """The moves that a budget in whole units allows."""
-        return Problem(replace(self.whole.only(lambda move: move.weight <= budget), budget=budget), self.prop.goal)
+        return Problem(
+            replace(self.whole.only(lambda move: move.weight <= budget), budget=budget), self.prop.goal
+        )
 
     def ball(self, radius: Fraction) -> Problem:
         """The moves that are no larger than a radius."""
@@ -184,7 +240,7 @@ class _Hunt:
         certificate = self._certificate("open", None) | {"lower": str(self.lower)}
         return OpenCounterfactual(self.prop, self.name, self.lower, reason, certificate)
 
-    # -- costs that add up -----------------------------------------------------------------------------------------------------
+    # -- costs that add up -----------------------------------------------------------------------------------
 
     def _top(self) -> int:
         """The largest weight that is asked about."""
@@ -208,7 +264,11 @@ class _Hunt:
             self._take(search(everything.front, everything.goal, seed=self.clock.seed, stop=self.clock.up))
         if self.engine == "auto":
             for level in self._steps(top):
-                if self.clock.up() or self._ended(top) or sets_within(self.whole, self._within(level, top)) > _WALK:
+                if (
+                    self.clock.up()
+                    or self._ended(top)
+                    or sets_within(self.whole, self._within(level, top)) > _WALK
+                ):
                     break
                 if not self._walk(self._within(level, top)):
                     break
@@ -227,7 +287,9 @@ class _Hunt:
                 break
 
     def _everything(self, top: int) -> Problem:
-        """All that is asked about while nothing is known: as the certificate says it, without a budget where there is no limit."""
+        """All that is asked about while nothing is known: as the certificate says it, without a budget where
+        there is no limit.
+        """
         if self.most is not None:
             return self.problem(floor(self.most / self.whole.unit))
         return self.problem(top) if self.engine == "flips" else Problem(self.whole, self.prop.goal)
@@ -257,7 +319,10 @@ class _Hunt:
             if self.best is None:  # beyond the limit by less than rounding
                 return False
             return before is None or self._price(self.best) < before
-        self.clock.tell(f"none of the {found.sets:,} changes up to {float(level * self.whole.unit):.6g} changes the answer")
+        self.clock.tell(
+            f"none of the {found.sets:,} changes up to {float(level * self.whole.unit):.6g} "
+            f"changes the answer"
+        )
         record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
         self._proved(level, Holds("flips", record))
         return True
@@ -294,12 +359,14 @@ class _Hunt:
                 return [*steps, top]
         return sorted(totals - {0}) or [top]
 
-    # -- the largest change ----------------------------------------------------------------------------------------------------
+    # -- the largest change ----------------------------------------------------------------------------------
 
     _radii_done = False
 
     def _by_radius(self) -> None:
-        """Double the radius until something is found, then close in on the least radius; what is open in between stays open."""
+        """Double the radius until something is found, then close in on the least radius; what is open in
+        between stays open.
+        """
         radii = sorted(self._radii())
         low, high, at = -1, len(radii), 0
         self._reached(radii, low)
@@ -320,7 +387,9 @@ class _Hunt:
 
     def _radii(self) -> set[Fraction]:
         moves = self.whole.moves
-        ways = {id(rows): rows for rows in moves.ways.values()}.values() if isinstance(moves, Moves) else [moves]
+        ways = (
+            {id(rows): rows for rows in moves.ways.values()}.values() if isinstance(moves, Moves) else [moves]
+        )
         return {move.price for rows in ways for move in rows if self.most is None or move.price <= self.most}
 
     def _reached(self, radii: list[Fraction], low: int) -> None:
@@ -339,7 +408,7 @@ class _Hunt:
                 moves = fewer
         return moves
 
-    # -- answers ---------------------------------------------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------------------
 
     def _value(self, moves: tuple[Move, ...]) -> Fraction:
         if self.cost is Linf:
@@ -350,13 +419,22 @@ class _Hunt:
         changed = list(self.values)
         for move in moves:
             changed[move.feature] = move.value
-        if not self.prop.goal.violates(self.prop.network.match_counts(row_of(changed), engine="definition"))[0]:
-            raise SoundnessError(f"the changed sample {changed} does not violate: {self.prop}. Please report this input.")
+        if not self.prop.goal.violates(self.prop.network.match_counts(row_of(changed), engine="definition"))[
+            0
+        ]:
+            raise SoundnessError(
+                f"the changed sample {changed} does not violate: {self.prop}. Please report this input."
+            )
         value = self._value(moves)
         lower = min(self.lower, value)
-        certificate = self._certificate("counterfactual", changed) | {"value": str(value), "lower": str(lower)}
+        certificate = self._certificate("counterfactual", changed) | {
+            "value": str(value),
+            "lower": str(lower),
+        }
         how = self.how if lower > 0 else "search"
-        return Counterfactual(self.prop, self.name, value, lower, tuple(self.values), tuple(changed), how, certificate)
+        return Counterfactual(
+            self.prop, self.name, value, lower, tuple(self.values), tuple(changed), how, certificate
+        )
 
     def _several(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
         """More counterfactuals, by going through all sets at rising budgets until there are enough."""
@@ -364,10 +442,16 @@ class _Hunt:
             return self._several_by_radius(first, n) if self.cost is Linf and n != 1 and self.best else first
         found: list[tuple[Move, ...]] = []
         complete = True
-        budgets = [self._weight(self.best)] if n == "all" else [s for s in self._steps(self._top()) if s >= self._weight(self.best)]
+        budgets = (
+            [self._weight(self.best)]
+            if n == "all"
+            else [s for s in self._steps(self._top()) if s >= self._weight(self.best)]
+        )
         for budget in budgets:
             problem = self.problem(budget)
-            listed = needed_changes(Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock.up)
+            listed = needed_changes(
+                Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock.up
+            )
             if listed is None or self.clock.up():
                 complete = False
                 break
@@ -378,7 +462,9 @@ class _Hunt:
             found = [moves for moves in found if self._price(moves) == first.value]
         return replace(self._together(first, found, n), all_listed=complete)
 
-    def _together(self, first: Counterfactual, found: list[tuple[Move, ...]], n: int | Literal["all"]) -> Counterfactual:
+    def _together(
+        self, first: Counterfactual, found: list[tuple[Move, ...]], n: int | Literal["all"]
+    ) -> Counterfactual:
         """One counterfactual with the others behind it."""
         if not found or self._value(found[0]) != first.value:
             return first
@@ -389,7 +475,11 @@ class _Hunt:
         assert self.best is not None
         found: list[tuple[Move, ...]] = []
         complete = True
-        for radius in [first.value] if n == "all" else sorted(radius for radius in self._radii() if radius >= first.value):
+        for radius in (
+            [first.value]
+            if n == "all"
+            else sorted(radius for radius in self._radii() if radius >= first.value)
+        ):
             problem = self.ball(radius)
             total = int(problem.near.columns.weights.sum())
             everything = Problem(replace(problem.near, budget=total, limit=None), problem.goal)
@@ -407,7 +497,10 @@ class _Hunt:
         network = self.prop.network
         cost: dict[str, Any] = {"kind": self.name}
         if isinstance(self.cost, Prices):
-            cost |= {"prices": [[f, str(p)] for f, p in sorted(self.cost.exact(network).items())], "per_unit": bool(self.cost.per_unit)}
+            cost |= {
+                "prices": [[f, str(p)] for f, p in sorted(self.cost.exact(network).items())],
+                "per_unit": bool(self.cost.per_unit),
+            }
         question = {
             "kind": "whatif",
             "sample": [plain(value) for value in self.values],

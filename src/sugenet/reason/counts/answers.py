@@ -1,4 +1,7 @@
-"""Answers to how many: exact counts, counts that stayed open, and estimates from a sample. Each prints as a table and goes to JSON."""
+"""Answers to how many: exact counts, counts that stayed open, and estimates from a sample.
+
+Each prints as a table and goes to JSON.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ METHODS = {
 
 def _table(network: Network, rows: list[tuple[int, str]]) -> str:
     names = [network.classes[k] for k, _ in rows]
-    return "\n".join(f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True))
+    return "\n".join(
+        f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True)
+    )
 
 
 def _percent(part: int, total: int) -> str:
@@ -38,7 +43,10 @@ def _percent(part: int, total: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counted(Drawn):
-    """How many inputs of each class there are: exact. An input is a combination of legal states of the features, each state once."""
+    """How many inputs of each class there are: exact.
+
+    An input is a combination of legal states of the features, each state once.
+    """
 
     network: Network
     region: str
@@ -62,7 +70,10 @@ class Counted(Drawn):
     def robustness(self) -> Fraction:
         """Share of the sample's own class."""
         if self.label is None:
-            raise QuestionError("there is no sample whose class could stay the same: count around one, count(network, x, region).")
+            raise QuestionError(
+                "there is no sample whose class could stay the same: count around one, "
+                "count(network, x, region)."
+            )
         return Fraction(self.counts[self.label], self.total)
 
     @property
@@ -87,11 +98,20 @@ class Counted(Drawn):
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
         shown = [f"{-many:,}" for many, _ in some]
-        rows = [(k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}") for (many, k), text in zip(some, shown, strict=True)]
+        rows = [
+            (k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}")
+            for (many, k), text in zip(some, shown, strict=True)
+        ]
         stays = ""
         if self.label is not None:
-            stays = f"; {_percent(self.counts[self.label], self.total)} keep class {self.network.classes[self.label]}"
-        first = f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, by {METHODS[self.method]}"
+            stays = (
+                f"; {_percent(self.counts[self.label], self.total)} keep "
+                f"class {self.network.classes[self.label]}"
+            )
+        first = (
+            f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
+            f"by {METHODS[self.method]}"
+        )
         return f"{first}\n{_table(self.network, rows)}"
 
 
@@ -133,16 +153,20 @@ class CountOpen(Drawn):
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
         first = f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
-        more = "Allow more time, or estimate" if " after " in self.reason else "Estimate"  # it was stopped, or is too large
+        more = (
+            "Allow more time, or estimate" if " after " in self.reason else "Estimate"
+        )  # it was stopped, or is too large
         first += f"{more} with method='sample'"
         return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
 
 
 @dataclass(frozen=True, eq=False)
 class CountSampled(Drawn):
-    """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is exact but the total.
+    """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is
+    exact but the total.
 
-    The true share of a class lies in its interval of Clopper and Pearson, except in at most ``1 - confidence`` of all draws.
+    The true share of a class lies in its interval of Clopper and Pearson, except in at most
+    ``1 - confidence`` of all draws.
     """
 
     network: Network
@@ -182,6 +206,11 @@ class CountSampled(Drawn):
 
     def __str__(self) -> str:
         order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))
-        rows = [(k, f"{self.intervals[k][0]:.2%} to {self.intervals[k][1]:.2%}") for k in order if self.hits[k]]
+        rows = [
+            (k, f"{self.intervals[k][0]:.2%} to {self.intervals[k][1]:.2%}") for k in order if self.hits[k]
+        ]
         first = f"{self.total:,} inputs ({self.region}); estimated from {self.samples:,} of them"
-        return f"{first}, Clopper-Pearson intervals at {self.confidence:g} for each class\n{_table(self.network, rows)}"
+        return (
+            f"{first}, Clopper-Pearson intervals at {self.confidence:g} for each class\n"
+            f"{_table(self.network, rows)}"
+        )

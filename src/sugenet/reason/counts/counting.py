@@ -1,6 +1,7 @@
 """How many inputs of each class there are in a region, exactly: `count`.
 
-What is counted are combinations of legal states of the features, each state of a feature once, however many raw values it stands for.
+What is counted are combinations of legal states of the features, each state of a feature once, however many
+raw values it stands for.
 """
 
 from __future__ import annotations
@@ -64,9 +65,11 @@ def count(
     x, region
         A raw sample and a region around it; or a ready neighbourhood. Without them, all inputs.
     where
-        Limits as in `Box`: only inputs within them are counted. Features without limits stay as free as they are.
+        Limits as in `Box`: only inputs within them are counted.
+        Features without limits stay as free as they are.
     method
-        ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature; ``sample`` only estimates.
+        ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature;
+        ``sample`` only estimates.
     time_limit
         Seconds, after which what was counted so far is given as `CountOpen`.
     threads
@@ -111,7 +114,9 @@ def count(
             drawn = _SAMPLES if samples is None else samples
             hits = sample_classes(space, drawn, seed)
             ends = tuple(interval(many, drawn, confidence) for many in hits)
-            return CountSampled(network, words, hits, ends, confidence, total, seed, time.perf_counter() - begin)
+            return CountSampled(
+                network, words, hits, ends, confidence, total, seed, time.perf_counter() - begin
+            )
         clock = _Clock(time_limit, notify, total, begin)
 
         def run() -> tuple[str, Walked]:
@@ -122,11 +127,17 @@ def count(
         used, walked = _prepared(notify, lambda: _interruptible(run, clock))
     finally:
         clock.end()
-    lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [0] * network.head.outputs
+    lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [
+        0
+    ] * network.head.outputs
     seconds = time.perf_counter() - begin
     if not walked.is_whole:
         stopped = "interrupted" if clock.is_interrupted else "stopped"
-        reason = f"{stopped} after {seconds:.1f} s" if clock.stop[0] else "too many to go through, and too many different sums"
+        reason = (
+            f"{stopped} after {seconds:.1f} s"
+            if clock.stop[0]
+            else "too many to go through, and too many different sums"
+        )
         return CountOpen(network, words, tuple(lower), total, reason, seconds)
     assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
     certificate = {
@@ -138,21 +149,31 @@ def count(
         "counts": lower,
         "total": total,
         "method": used,
-        "proof": {"kind": "partition", "order": list(walked.order), "parts": [[what, list(row)] for what, row in walked.parts]},
+        "proof": {
+            "kind": "partition",
+            "order": list(walked.order),
+            "parts": [[what, list(row)] for what, row in walked.parts],
+        },
     }
     return Counted(network, words, tuple(lower), label, used, seconds, certificate)
 
 
-# -- the question ----------------------------------------------------------------------------------------------------------------
+# -- the question --------------------------------------------------------------------------------------------
 
 
-def _asked(network: Network, x: Any, region: Any, where: Any) -> tuple[Neighbourhood | None, tuple[Any, ...] | None, dict[str, Any], str]:
+def _asked(
+    network: Network, x: Any, region: Any, where: Any
+) -> tuple[Neighbourhood | None, tuple[Any, ...] | None, dict[str, Any], str]:
     """The neighbourhood and its sample, the question as JSON, and the region in words."""
     if isinstance(x, Neighbourhood) and region is None:
         x, region = None, x
     box = where if isinstance(where, Box) else Box({} if where is None else where)
     limits = region_data(network, box)["limits"]
-    words = [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))] if limits else []
+    words = (
+        [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))]
+        if limits
+        else []
+    )
     if region is None:
         if x is not None:
             raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
@@ -160,19 +181,37 @@ def _asked(network: Network, x: Any, region: Any, where: Any) -> tuple[Neighbour
         return box.of(network), None, alone, words[0] if words else "any input"
     if isinstance(region, Neighbourhood):
         if x is not None or region.network is not network:
-            raise QuestionError("a neighbourhood has its own sample and network: give it alone, with its network.")
+            raise QuestionError(
+                "a neighbourhood has its own sample and network: give it alone, with its network."
+            )
         near, data = region, _moves_data(region)
-        words = [f"{len(near.moves)} changes" + ("" if near.budget is None else f" within {near.budget * near.unit}"), *words]
+        words = [
+            f"{len(near.moves)} changes"
+            + ("" if near.budget is None else f" within {near.budget * near.unit}"),
+            *words,
+        ]
     elif hasattr(region, "around"):
         if x is None:
-            raise QuestionError("a region needs a sample: count(network, x, region). For limits alone, where={...}.")
+            raise QuestionError(
+                "a region needs a sample: count(network, x, region). For limits alone, where={...}."
+            )
         near, data = region.around(network, x), region_data(network, region)
         words = [str(region), *words]
     else:
-        raise QuestionError(f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), Free([...]) or Anything().")
+        raise QuestionError(
+            f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), "
+            f"Free([...]) or Anything()."
+        )
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
-        raise TooLargeError("the costs are too finely divided to count exactly: as whole numbers they leave 60 bits.")
-    question = {"kind": "count", "sample": [plain(value) for value in near.sample], "region": data, "where": limits}
+        raise TooLargeError(
+            "the costs are too finely divided to count exactly: as whole numbers they leave 60 bits."
+        )
+    question = {
+        "kind": "count",
+        "sample": [plain(value) for value in near.sample],
+        "region": data,
+        "where": limits,
+    }
     return within(near, box), near.sample, question, " and ".join(words)
 
 
@@ -185,7 +224,8 @@ def _moves_data(near: Neighbourhood) -> dict[str, Any]:
 def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
     """The part of a neighbourhood whose states are within limits; None when nothing is.
 
-    Where the sample's own state is not, the lightest change that is becomes part of the sample, and its weight is taken off.
+    Where the sample's own state is not, the lightest change that is becomes part of the sample, and its
+    weight is taken off.
     """
     if not box.limits:
         return near
@@ -203,7 +243,11 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
             sample[feature], states[feature] = base.value, base.state
             budget = None if budget is None else budget - base.weight
             limit = None if limit is None else limit - base.price
-            lighter = (way._replace(price=way.price - base.price, weight=way.weight - base.weight) for way in kept if way is not base)
+            lighter = (
+                way._replace(price=way.price - base.price, weight=way.weight - base.weight)
+                for way in kept
+                if way is not base
+            )
             kept = tuple(lighter)
         ways[feature] = kept
     if budget is not None and budget < 0:
@@ -213,7 +257,9 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
 
 
 def _space(near: Neighbourhood, method: str) -> Space | None:
-    """The region as a whole; None where its inputs are few, and the network or its numbers are too large for that."""
+    """The region as a whole; None where its inputs are few, and the network or its numbers are
+    too large for that.
+    """
     sets = sets_within(near)
     one_by_one = method in ("auto", "walk") and sets <= MOST_POINTS
     if one_by_one and is_for_points(near, sets):
@@ -226,14 +272,21 @@ def _space(near: Neighbourhood, method: str) -> Space | None:
         raise
 
 
-# -- the methods -----------------------------------------------------------------------------------------------------------------
+# -- the methods ---------------------------------------------------------------------------------------------
 
 
 class _Clock:
     """Tells when to stop, and how far it is."""
 
-    def __init__(self, limit: float | None, notify: Callable[[str], None] | None, total: int, begin: float) -> None:
-        self.stop, self.notify, self.total, self.told = np.zeros(1, np.uint8), notify, total, time.perf_counter()
+    def __init__(
+        self, limit: float | None, notify: Callable[[str], None] | None, total: int, begin: float
+    ) -> None:
+        self.stop, self.notify, self.total, self.told = (
+            np.zeros(1, np.uint8),
+            notify,
+            total,
+            time.perf_counter(),
+        )
         self.is_interrupted = False
         left = None if limit is None else begin + limit - time.perf_counter()  # what came before counts
         self.timer = None if left is None else Timer(max(0.0, left), self._ring)
@@ -264,7 +317,9 @@ class _Clock:
             self.notify(f"counted {share:.0%} of {self.total:,}")
 
 
-def _prepared(notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]) -> tuple[str, Walked]:
+def _prepared(
+    notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]
+) -> tuple[str, Walked]:
     """Run with a word when something has to be compiled first."""
     if notify is None:
         return run()
@@ -276,7 +331,9 @@ def _prepared(notify: Callable[[str], None] | None, run: Callable[[], tuple[str,
 
 
 def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tuple[str, Walked]:
-    """Run beside the main thread, which hears Ctrl-C while compiled code runs; what is counted until then is given."""
+    """Run beside the main thread, which hears Ctrl-C while compiled code runs;
+    what is counted until then is given.
+    """
     if current_thread() is not main_thread():
         return run()
     with ThreadPoolExecutor(1) as pool:
@@ -312,11 +369,17 @@ def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> t
 
 
 def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | None, clock: _Clock) -> Walked:
-    """Features that move no neuron are counted by arithmetic: as many ways as what is left of the budget allows them."""
+    """Features that move no neuron are counted by arithmetic:
+    as many ways as what is left of the budget allows them.
+    """
     if space.budget is None:
         walked = count_walk(space.only(live, None), threads, clock.stop, clock.step)
         times = space.count(idle)
-        return Walked(walked.order, tuple((what, tuple(times * many for many in row)) for what, row in walked.parts), walked.is_whole)
+        return Walked(
+            walked.order,
+            tuple((what, tuple(times * many for many in row)) for what, row in walked.parts),
+            walked.is_whole,
+        )
     rows = [space.weights[space.features.index(f)].tolist() for f in idle]
     used = ways(rows, space.budget)
     upto = [sum(many for weight, many in used.items() if weight <= left) for left in range(space.budget + 1)]
@@ -327,11 +390,15 @@ def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | No
         walked = count_walk(space.only(live, level), threads, clock.stop, clock.step, groups=0)
         whole, order = whole and walked.is_whole, walked.order
         for what, row in ((None if what is None else tuple(what), row) for what, row in walked.parts):
-            exactly = [max(0, many - old) for many, old in zip(row, before.get(what, (0,) * len(row)), strict=True)]
+            exactly = [
+                max(0, many - old) for many, old in zip(row, before.get(what, (0,) * len(row)), strict=True)
+            ]
             total = found.setdefault(what, [0] * len(row))
             found[what] = [a + upto[space.budget - level] * b for a, b in zip(total, exactly, strict=True)]
             before[what] = row
         if not whole:
             break
-    parts: tuple[Part, ...] = tuple((None if what is None else list(what), tuple(row)) for what, row in found.items())
+    parts: tuple[Part, ...] = tuple(
+        (None if what is None else list(what), tuple(row)) for what, row in found.items()
+    )
     return Walked(order, parts, whole)

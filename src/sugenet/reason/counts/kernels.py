@@ -1,9 +1,11 @@
-"""Compiled counting: a walk over combinations of options that gives every pattern to the network behind the first layer, in blocks.
+"""Compiled counting: a walk over combinations of options that gives every pattern to the network behind the
+first layer, in blocks.
 
-Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero gives 64 bits of a pattern in a
-few instructions. Patterns are collected and judged 256 and more at a time, one neuron after another. Where that is costly, patterns that
-came by before are remembered with their class. A subtree in which no neuron, or no class, can change is counted by a table of sizes.
-What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
+Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero
+gives 64 bits of a pattern in a few instructions. Patterns are collected and judged 256 and more at a time,
+one neuron after another. Where that is costly, patterns that came by before are remembered with their class.
+A subtree in which no neuron, or no class, can change is counted by a table of sizes. What other walks need
+too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
 
@@ -78,7 +80,9 @@ def _layer(src, size, tail, layer, dst, count):
 
 @njit(nogil=True, cache=True)
 def classify(patterns, size, tail, first, work, count, best, labels):
-    """Classes of the first `size` patterns, by their places among those that can win. ``patterns[w, i]`` is word w of pattern i.
+    """Classes of the first `size` patterns, by their places among those that can win.
+
+    ``patterns[w, i]`` is word w of pattern i.
 
     The patterns are inputs of layer `first` behind the first layer of the network.
     """
@@ -123,7 +127,9 @@ def _bounds(sure, open_, here, entries, first, end):
 
 @njit(nogil=True, cache=True)
 def _settled(tail, sure, open_):
-    """The class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``, or -1 where bounds through the layers do not tell."""
+    """The class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``, or -1 where bounds
+    through the layers do not tell.
+    """
     layers, ends, entries, least, slope, _ = tail
     last = layers.shape[0] - 3
     here = 0
@@ -181,9 +187,11 @@ def _judge(first, store, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def _resolve(met, many, size, first, store, tail, work, tally):
-    """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of them wait to be judged.
+    """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of
+    them wait to be judged.
 
-    A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that wait; 0: an empty place.
+    A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that
+    wait; 0: an empty place.
     """
     known, waiting, waiting_many, places, sizes = store
     words, mask = known.shape[1] - 1, nb.uint64(known.shape[0] - 1)
@@ -229,7 +237,9 @@ def _resolve(met, many, size, first, store, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def _remember(size, memory, tail, work, tally):
-    """Add up patterns that were met, by what the second layer makes of them where there are several: far fewer patterns are left there."""
+    """Add up patterns that were met, by what the second layer makes of them where there are several: far
+    fewer patterns are left there.
+    """
     _, _, met, met_many, second, store = memory
     zero = tail[0][0]
     if second.shape[0] == 0:
@@ -303,15 +313,36 @@ def _forget(memory, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def walk(
-    begin, end, root, used, free, rows, weight, after, lightest, leaves, budget, alike, place, low, high, sizes, tail, memory, tally, stop
+    begin,
+    end,
+    root,
+    used,
+    free,
+    rows,
+    weight,
+    after,
+    lightest,
+    leaves,
+    budget,
+    alike,
+    place,
+    low,
+    high,
+    sizes,
+    tail,
+    memory,
+    tally,
+    stop,
 ):
     """Count the combinations that begin with one of the options begin..end-1, by class.
 
-    With a budget every set of options is a prefix and a last option behind it; ``after[k]`` is the first option of the next feature. When
-    all is `free`, a prefix is a choice of the first features, and `leaves` has all that the last ones add together. ``root`` are the lanes
-    to begin with, which already use `used` of the budget. ``alike``: all options weigh the same. ``place[k]`` is the feature of option k;
-    ``low`` and ``high`` bound what is still to come, by feature when free, else by what is left of the budget; ``sizes`` says how much
-    that is. Combinations are added to `tally`; ends early when ``stop[0]`` is set. Returns how many were counted by bounds.
+    With a budget every set of options is a prefix and a last option behind it; ``after[k]`` is the first
+    option of the next feature. When all is `free`, a prefix is a choice of the first features, and `leaves`
+    has all that the last ones add together. ``root`` are the lanes to begin with, which already use `used` of
+    the budget. ``alike``: all options weigh the same. ``place[k]`` is the feature of option k; ``low`` and
+    ``high`` bound what is still to come, by feature when free, else by what is left of the budget; ``sizes``
+    says how much that is. Combinations are added to `tally`; ends early when ``stop[0]`` is set. Returns how
+    many were counted by bounds.
     """
     count, lanes = rows.shape
     words = lanes // LANES
@@ -396,7 +427,9 @@ def walk(
                 else:
                     for k in range(start, part):
                         for w in range(words):
-                            found[w, n] = turned(acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES)
+                            found[w, n] = turned(
+                                acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES
+                            )
                         n += weight[k] <= left
                 start = part
         else:
@@ -428,7 +461,10 @@ def walk(
 
 @njit(nogil=True, cache=True)
 def merge(rows, table, where):
-    """Number equal rows alike: ``where[i]`` is the number of row i. Returns the first of each. `table` comes filled with -1."""
+    """Number equal rows alike: ``where[i]`` is the number of row i. Returns the first of each.
+
+    `table` comes filled with -1.
+    """
     mask = nb.uint64(table.shape[0] - 1)
     words = rows.shape[1]
     new = 0

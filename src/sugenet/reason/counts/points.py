@@ -1,4 +1,6 @@
-"""Counting by inference: every input of a small region is put to the network, where that is too large to be looked at as a whole."""
+"""Counting by inference: every input of a small region is put to the network, where that is too large to be
+looked at as a whole.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def is_for_points(near: Neighbourhood, total: float) -> bool:
 
 
 def count_points(
-    near: Neighbourhood, threads: int | None, stop: Callable[[], bool], step: Callable[[int], None] = lambda _: None
+    near: Neighbourhood,
+    threads: int | None,
+    stop: Callable[[], bool],
+    step: Callable[[int], None] = lambda _: None,
 ) -> Walked:
     """Count the inputs of each class, all of them in one part; `step` is told how many there are so far."""
     network = near.network
@@ -56,7 +61,9 @@ def _visited(near: Neighbourhood, row: Any, first: int, left: int | None) -> Ite
     """All combinations that add a feature from the one at a place on."""
     groups, weights = list(near.places.values()), near.columns.weights
     for place in range(first, len(groups)):
-        moves = [k for k in range(groups[place].start, groups[place].stop) if left is None or weights[k] <= left]
+        moves = [
+            k for k in range(groups[place].start, groups[place].stop) if left is None or weights[k] <= left
+        ]
         rows = inputs_after(near, moves, row)
         yield rows
         if place + 1 < len(groups):

@@ -56,7 +56,9 @@ def _with_none(gains: Ints) -> Ints:
 
 
 class _Limited:
-    """Combinations within a budget, by their number: for each feature and what is left, how many ways there are to go on."""
+    """Combinations within a budget, by their number: for each feature and what is left,
+    how many ways there are to go on.
+    """
 
     def __init__(self, space: Space) -> None:
         assert space.budget is not None
@@ -83,14 +85,20 @@ class _Limited:
         for weights in space.weights:
             found |= {left - weight for left in found for weight in set(weights.tolist()) if weight <= left}
             if len(found) * len(space.features) > _TABLE:
-                raise TooLargeError("the costs are too finely divided to draw combinations with equal chance.")
+                raise TooLargeError(
+                    "the costs are too finely divided to draw combinations with equal chance."
+                )
         while True:
-            more = {left - w for left in found for row in space.weights for w in set(row.tolist()) if w <= left} - found
+            more = {
+                left - w for left in found for row in space.weights for w in set(row.tolist()) if w <= left
+            } - found
             if not more:
                 return found
             found |= more
             if len(found) * len(space.features) > _TABLE:
-                raise TooLargeError("the costs are too finely divided to draw combinations with equal chance.")
+                raise TooLargeError(
+                    "the costs are too finely divided to draw combinations with equal chance."
+                )
 
     def draw(self, space: Space, samples: int, rng: np.random.Generator) -> Ints:
         """The lanes of combinations drawn."""
@@ -102,7 +110,9 @@ class _Limited:
             chosen = np.zeros(samples, np.int64)
             for option, weight in enumerate([0, *weights.tolist()]):
                 fits = open_ & (self.levels[left] >= weight)
-                target = np.searchsorted(self.levels, np.where(fits, self.levels[left] - weight, self.levels[left]))
+                target = np.searchsorted(
+                    self.levels, np.where(fits, self.levels[left] - weight, self.levels[left])
+                )
                 many = after[target]
                 here = fits & np.asarray(rank < many, dtype=bool)
                 rank = np.where(fits & ~here, rank - many, rank)

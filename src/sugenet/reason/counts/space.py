@@ -1,8 +1,10 @@
-"""A region as numbers, for counting: what each option of a feature adds to the fragile neurons, and what the network makes of a pattern.
+"""A region as numbers, for counting: what each option of a feature adds to the fragile neurons, and what the
+network makes of a pattern.
 
-A *pattern* is the set of fragile neurons that have turned against the sample, one bit each. Where the head reads the inputs themselves, the
-comparisons of every two classes take the place of the first layer. The layers behind it are written as sums over turned neurons; those
-that no pattern can turn are folded into what follows.
+A *pattern* is the set of fragile neurons that have turned against the sample, one bit each. Where the head
+reads the inputs themselves, the comparisons of every two classes take the place of the first layer. The
+layers behind it are written as sums over turned neurons; those that no pattern can turn are folded
+into what follows.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Tail:
     """One row a class that can win, over the last hidden neurons."""
     slopes: tuple[int, ...]
     offsets: tuple[int, ...]
-    """Class k scores ``slopes[k] * (weights[k] @ active) + offsets[k]``; the lowest class of the best score wins."""
+    """Class k scores ``slopes[k] * (weights[k] @ active) + offsets[k]``;
+    the lowest class of the best score wins.
+    """
 
     def labels(self, turned: Bits) -> Ints:
         """Classes of patterns, one row of truth values each, in plain NumPy."""
@@ -50,14 +54,19 @@ class Tail:
         for weights, least in self.layers:
             values = (values @ weights.T >= least).astype(np.int64)
         kind = object if self.is_large else np.int64
-        scores = (values @ self.weights.T).astype(kind) * np.array(self.slopes, kind) + np.array(self.offsets, kind)
+        scores = (values @ self.weights.T).astype(kind) * np.array(self.slopes, kind) + np.array(
+            self.offsets, kind
+        )
         return np.asarray(np.array(self.classes)[np.argmax(scores, axis=1)])
 
     @cached_property
     def is_large(self) -> bool:
         """Whether scores leave 62 bits."""
         sums = np.abs(self.weights).sum(axis=1).tolist()
-        return max(abs(a) * int(n) + abs(b) for a, b, n in zip(self.slopes, self.offsets, sums, strict=True)) >= 1 << 62
+        return (
+            max(abs(a) * int(n) + abs(b) for a, b, n in zip(self.slopes, self.offsets, sums, strict=True))
+            >= 1 << 62
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +77,9 @@ class Space:
     features: tuple[int, ...]
     """Features that can change, in order."""
     weights: tuple[Ints, ...]
-    """For each of them, what its options use of the budget; the state at the sample is no option, and uses nothing."""
+    """For each of them, what its options use of the budget; the state at the sample is no
+    option, and uses nothing.
+    """
     gains: tuple[Ints, ...]
     """For each of them one row an option: what it adds to the lanes."""
     start: Ints
@@ -92,7 +103,9 @@ class Space:
         budget = near.budget
         if budget is not None and budget >= sum(int(row.max()) for row in weights):
             budget = None
-        return cls(near, tuple(rows), tuple(weights), tuple(lanes[row] for row in rows.values()), start, budget, tail)
+        return cls(
+            near, tuple(rows), tuple(weights), tuple(lanes[row] for row in rows.values()), start, budget, tail
+        )
 
     @cached_property
     def total(self) -> int:
@@ -129,7 +142,9 @@ def combinations_within(near: Neighbourhood) -> int:
     """Number of allowed combinations of moves, exactly."""
     if near.budget is None:
         return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
-    return sum(ways((near.columns.weights[moves].tolist() for moves in near.places.values()), near.budget).values())
+    return sum(
+        ways((near.columns.weights[moves].tolist() for moves in near.places.values()), near.budget).values()
+    )
 
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
@@ -143,11 +158,13 @@ def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
                     after[used + weight] = after.get(used + weight, 0) + many
         found = after
         if len(found) > 1 << 20:
-            raise TooLargeError("the costs are too finely divided: combinations cannot be counted by what they use.")
+            raise TooLargeError(
+                "the costs are too finely divided: combinations cannot be counted by what they use."
+            )
     return found
 
 
-# -- the layers ------------------------------------------------------------------------------------------------------------------
+# -- the layers ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +184,9 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
     ends = [b - a * int(s) for a, b, s in zip(slopes, offsets, shift, strict=True)]
     outputs = network.layers[0].outputs if network.layers else network.encoder.width
-    room = 3 * len(near.moves) * outputs + sum(2 * layer.inputs * layer.outputs for layer in network.layers[1:])
+    room = 3 * len(near.moves) * outputs + sum(
+        2 * layer.inputs * layer.outputs for layer in network.layers[1:]
+    )
     make_sure(8 * room, "the region seen from the first layer", "Count a smaller region.")
     first = first_layer(network)
     deltas = move_gains(near, first)
@@ -179,8 +198,12 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     return margins, deltas, margins >= 0, _Behind(layers, head.weights, slopes, ends)
 
 
-def _comparisons(near: Neighbourhood, bits: Any, deltas: Ints, slopes: list[int], ends: list[int]) -> tuple[Ints, Ints, Bits, _Behind]:
-    """Without a hidden layer: for every two classes j < k, whether k scores more; the class that wins all its comparisons wins."""
+def _comparisons(
+    near: Neighbourhood, bits: Any, deltas: Ints, slopes: list[int], ends: list[int]
+) -> tuple[Ints, Ints, Bits, _Behind]:
+    """Without a hidden layer: for every two classes j < k, whether k scores more;
+    the class that wins all its comparisons wins.
+    """
     head = near.network.head
     rows = head.weights.astype(object) * np.array(slopes, dtype=object)[:, None]
     pairs = list(combinations(range(head.outputs), 2))
@@ -188,7 +211,9 @@ def _comparisons(near: Neighbourhood, bits: Any, deltas: Ints, slopes: list[int]
     weights = np.array([rows[k] - rows[j] for j, k in pairs], dtype=object).reshape(len(pairs), head.inputs)
     least = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
     if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(least).max(initial=0)) >= _LARGE:
-        raise TooLargeError("the scores of the classes are too finely divided: as whole numbers they leave 61 bits.")
+        raise TooLargeError(
+            "the scores of the classes are too finely divided: as whole numbers they leave 61 bits."
+        )
     whole = weights.astype(np.int64)
     margins = whole @ active - least.astype(np.int64)
     wins = np.zeros((head.outputs, len(pairs)), np.int64)
@@ -202,14 +227,22 @@ def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
     """Sums over turned neurons, without what cannot turn."""
     turned, kept, held = np.where(active, -1, 1), np.asarray(fragile), active.astype(np.int64)
     layers = []
-    for rows, bound in behind.layers:  # a neuron's input is held + turned * t for those kept, held for the others
+    for (
+        rows,
+        bound,
+    ) in behind.layers:  # a neuron's input is held + turned * t for those kept, held for the others
         least = bound - rows @ held
         weights = (rows * turned)[:, kept]
-        always, never = np.minimum(weights, 0).sum(axis=1) >= least, np.maximum(weights, 0).sum(axis=1) < least
+        always, never = (
+            np.minimum(weights, 0).sum(axis=1) >= least,
+            np.maximum(weights, 0).sum(axis=1) < least,
+        )
         kept = np.flatnonzero(~always & ~never)
         layers.append((weights[kept], least[kept]))
         turned, held = np.ones(len(rows), np.int64), always.astype(np.int64)
-    offsets = [b + a * int(s) for a, b, s in zip(behind.slopes, behind.offsets, behind.head @ held, strict=True)]
+    offsets = [
+        b + a * int(s) for a, b, s in zip(behind.slopes, behind.offsets, behind.head @ held, strict=True)
+    ]
     weights = (behind.head * turned)[:, kept]
     winners = _winners(weights, behind.slopes, offsets)
     scored = tuple(behind.slopes[k] for k in winners), tuple(offsets[k] for k in winners)

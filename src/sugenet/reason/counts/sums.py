@@ -1,7 +1,9 @@
-"""Counting by sums: features are added one after another, and combinations with equal sums from then on are one.
+"""Counting by sums: features are added one after another,
+and combinations with equal sums from then on are one.
 
-A sum that has passed its neuron's threshold for good, or can no longer reach it, is cut to the nearest value that says so. What remains is
-a decision diagram over sums, level by level; equal columns make it small, and so do narrow layers and networks without a hidden one.
+A sum that has passed its neuron's threshold for good, or can no longer reach it, is cut to the nearest value
+that says so. What remains is a decision diagram over sums, level by level; equal columns make it small, and
+so do narrow layers and networks without a hidden one.
 """
 
 from __future__ import annotations
@@ -22,15 +24,21 @@ _BYTES = 1 << 29
 
 
 def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False) -> Walked | None:
-    """Count by sums; None when stopped, or where there are more than `most` different sums at some feature."""
+    """Count by sums; None when stopped, or where there are more than `most` different
+    sums at some feature.
+    """
     places = _order(space)
     limit = space.budget
     ends = [[np.maximum((sign * rows).max(axis=0, initial=0), 0) for rows in space.gains] for sign in (1, -1)]
     heavy = [int(row.max()) for row in space.weights]
     up, down = (sum(rows, np.zeros(len(space.start), np.int64)) for rows in ends)
     rest = sum(heavy)
-    largest = int((np.abs(space.start) + 2 * up + 2 * down + 2).max(initial=0)) + (0 if limit is None else limit + 2 * rest)
-    kind = next((kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest < np.iinfo(kind).max), None)
+    largest = int((np.abs(space.start) + 2 * up + 2 * down + 2).max(initial=0)) + (
+        0 if limit is None else limit + 2 * rest
+    )
+    kind = next(
+        (kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest < np.iinfo(kind).max), None
+    )
     if kind is None:
         return None
     width = len(space.start) + (limit is not None)
@@ -42,13 +50,20 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
         up, down, rest = up - ends[0][place], down - ends[1][place], rest - heavy[place]
         if stop() or len(states) * (len(space.weights[place]) + 1) * words * 8 > _BYTES:
             return None
-        pieces = [_stepped(space, place, option, states, counts, up, down, rest) for option in range(-1, len(space.weights[place]))]
-        states, counts = _merged(np.concatenate([rows for rows, _ in pieces]), np.concatenate([many for _, many in pieces]))
+        pieces = [
+            _stepped(space, place, option, states, counts, up, down, rest)
+            for option in range(-1, len(space.weights[place]))
+        ]
+        states, counts = _merged(
+            np.concatenate([rows for rows, _ in pieces]), np.concatenate([many for _, many in pieces])
+        )
         if len(states) > most:
             return None
     parts: list[Part] = []
     nothing = np.zeros(len(space.start), np.int64)
-    moves = [[move.state for move in space.near.moves if move.feature == feature] for feature in space.features]
+    moves = [
+        [move.state for move in space.near.moves if move.feature == feature] for feature in space.features
+    ]
     for option in range(-1, len(space.weights[places[-1]])):
         rows, many = _merged(*_stepped(space, places[-1], option, states, counts, nothing, nothing, 0))
         feature = space.features[places[-1]]
@@ -60,11 +75,15 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
 def _order(space: Space) -> list[int]:
     """Places of features: those that change the lanes most come first, equal ones next to each other."""
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
-    looks = [(rows.tobytes(), weights.tobytes()) for rows, weights in zip(space.gains, space.weights, strict=True)]
+    looks = [
+        (rows.tobytes(), weights.tobytes()) for rows, weights in zip(space.gains, space.weights, strict=True)
+    ]
     return sorted(range(len(far)), key=lambda place: (-far[place], looks[place], place))
 
 
-def _stepped(space: Space, place: int, option: int, states: Any, counts: Any, up: Ints, down: Ints, rest: int) -> tuple[Any, Any]:
+def _stepped(
+    space: Space, place: int, option: int, states: Any, counts: Any, up: Ints, down: Ints, rest: int
+) -> tuple[Any, Any]:
     """States after one option of a feature, -1 for none, cut to what can still matter."""
     lanes, rows = len(space.start), states.copy()
     if option >= 0:

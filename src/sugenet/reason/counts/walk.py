@@ -31,7 +31,8 @@ _HEAVY = 1 << 60
 Part = tuple[Any, tuple[int, ...]]
 """What a part holds, and its counts by class.
 
-Either features one of which is the first in order to change (None: none of any does), or the states of some features.
+Either features one of which is the first in order to change (None: none of any does),
+or the states of some features.
 """
 
 
@@ -46,11 +47,18 @@ class Walked:
 
 
 def count_walk(
-    space: Space, threads: int | None, stop: Any, step: Callable[[float], None] = lambda _: None, *, groups: int = 128
+    space: Space,
+    threads: int | None,
+    stop: Any,
+    step: Callable[[float], None] = lambda _: None,
+    *,
+    groups: int = 128,
 ) -> Walked:
-    """Count by walking through all combinations; `stop` is an array whose first byte, when set, ends the walk early.
+    """Count by walking through all combinations; `stop` is an array whose first byte, when set,
+    ends the walk early.
 
-    `step` is told now and then which share of the parts is done. A region with a budget has about `groups` parts; 0: one for each feature.
+    `step` is told now and then which share of the parts is done. A region with a budget has about `groups`
+    parts; 0: one for each feature.
     """
     if space.total >= _HEAVY:
         raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
@@ -58,7 +66,9 @@ def count_walk(
 
 
 def tail_arrays(tail: Tail) -> tuple[Any, ...]:
-    """The network behind the first layer as flat arrays for the kernels: neurons, classes, and comparisons of two classes for bounds."""
+    """The network behind the first layer as flat arrays for the kernels: neurons, classes, and comparisons of
+    two classes for bounds.
+    """
     rows: list[Ints] = []
     bounds: list[int] = []
     slopes: list[int] = []
@@ -95,7 +105,12 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
         ends.append(len(word))
     whole = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
     first, last, limits, slope_of = whole
-    entries = (np.array(word, np.int64), np.array(shift, np.int64), np.array(flip, np.uint64), np.array(mask, np.uint64))
+    entries = (
+        np.array(word, np.int64),
+        np.array(shift, np.int64),
+        np.array(flip, np.uint64),
+        np.array(mask, np.uint64),
+    )
     return first, last, entries, limits, slope_of, ranks
 
 
@@ -104,7 +119,9 @@ def _word(bits: Any) -> int:
 
 
 def _scores(tail: Tail, held: list[int]) -> tuple[list[int], list[int], Ints]:
-    """Slopes and offsets over match counts that compare as the scores do; where they are too large, the rank of each score."""
+    """Slopes and offsets over match counts that compare as the scores do; where they are too large,
+    the rank of each score.
+    """
     slopes, none = list(tail.slopes), np.zeros((0, 0), np.int64)
     offsets = [b + a * h for a, b, h in zip(slopes, tail.offsets, held, strict=True)]
     if len(set(slopes)) == 1 and slopes[0] > 0:
@@ -126,10 +143,15 @@ def _scores(tail: Tail, held: list[int]) -> tuple[list[int], list[int], Ints]:
 
 
 def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
-    """For every two classes, k after j: weights and least sum with which class j is better than k. None where weights are large."""
+    """For every two classes, k after j: weights and least sum with which class j is better than k. None where
+    weights are large.
+    """
     found = []
     for j, k in product(range(len(tail.classes)), repeat=2):
-        row = [tail.slopes[j] * int(a) - tail.slopes[k] * int(b) for a, b in zip(tail.weights[j], tail.weights[k], strict=True)]
+        row = [
+            tail.slopes[j] * int(a) - tail.slopes[k] * int(b)
+            for a, b in zip(tail.weights[j], tail.weights[k], strict=True)
+        ]
         least = tail.offsets[k] - tail.offsets[j] + (j > k)
         common = gcd(*row) or 1
         if max(map(abs, row), default=0) // common >= 1 << _DIGITS or abs(least) // common >= _HEAVY:
@@ -139,7 +161,9 @@ def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
 
 
 class _Walk:
-    def __init__(self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None], groups: int) -> None:
+    def __init__(
+        self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None], groups: int
+    ) -> None:
         self.space, self.threads, self.stop, self.step, self.groups = space, threads, stop, step, groups
         self.tail = tail_arrays(space.tail)
         self.winners, self.classes = space.tail.classes, space.near.network.head.outputs
@@ -157,7 +181,9 @@ class _Walk:
         far = 2 * sum(best, np.zeros(len(self.space.start), np.int64)) + np.abs(self.space.start) + 2
         if self.space.budget is not None:
             fit = 2 * _fits(self.weights, self.space.budget) + 1
-            far = np.minimum(far, (-np.sort(-np.array(best), axis=0))[:fit].sum(axis=0) * 2 + np.abs(self.space.start) + 2)
+            far = np.minimum(
+                far, (-np.sort(-np.array(best), axis=0))[:fit].sum(axis=0) * 2 + np.abs(self.space.start) + 2
+            )
         largest = int(far.max(initial=0))
         for kind in (np.int8, np.int16, np.int64):
             if largest < np.iinfo(kind).max:
@@ -175,7 +201,7 @@ class _Walk:
         order = tuple(self.space.features[place] for place in self.places)
         return Walked(order, tuple(parts), not self.stop[0])
 
-    # -- regions with a budget ---------------------------------------------------------------------------------------------------
+    # -- regions with a budget -------------------------------------------------------------------------------
 
     def _limited(self) -> list[Part]:
         space, budget = self.space, self.space.budget
@@ -186,14 +212,18 @@ class _Walk:
         place = np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
         after = first[1:][place[:-1]] if len(flat) else np.zeros(0, np.int64)
         lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
-        rows = self._lanes(np.concatenate(self.gains) if self.gains else np.zeros((0, len(space.start)), np.int64))
+        rows = self._lanes(
+            np.concatenate(self.gains) if self.gains else np.zeros((0, len(space.start)), np.int64)
+        )
         root = self._lanes(space.start[None], -1)[0]
         low, high, below = self._below(budget)
         alike = bool(len(flat)) and bool((flat == flat[0]).all())
         fixed = (rows, flat, after, lightest, rows, budget, alike, place, low, high, below)
         own = int(space.tail.labels(space.start[None] >= 0)[0])
         groups = self._groups(below)
-        tasks = [(int(first[group.start]), int(first[group.stop]), root, 0, False, *fixed) for group in groups]
+        tasks = [
+            (int(first[group.start]), int(first[group.stop]), root, 0, False, *fixed) for group in groups
+        ]
         counts = self._share(tasks)
         nothing = tuple(int(k == own) for k in range(self.classes))
         named = [[space.features[self.places[k]] for k in group] for group in groups]
@@ -211,7 +241,9 @@ class _Walk:
         return groups
 
     def _below(self, budget: int) -> tuple[Any, Any, Ints]:
-        """By what is left of the budget, how far lanes can still go; and by feature too, how many sets there are that change something."""
+        """By what is left of the budget, how far lanes can still go; and by feature too, how many sets there
+        are that change something.
+        """
         wide = budget if budget <= _LEVELS else -1
         up: list[Ints] = []
         down: list[Ints] = []
@@ -237,7 +269,7 @@ class _Walk:
         shape = (wide + 1, len(self.space.start))
         return self._lanes(np.array(down).reshape(shape)), self._lanes(np.array(up).reshape(shape)), below
 
-    # -- regions without one -----------------------------------------------------------------------------------------------------
+    # -- regions without one ---------------------------------------------------------------------------------
 
     def _free(self) -> list[Part]:
         space, many = self.space, [len(row) + 1 for row in self.weights]
@@ -259,10 +291,24 @@ class _Walk:
         low, high = (self._lanes(_ends(stays, tail, len(space.start), pick)) for pick in (np.min, np.max))
         flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:tail]])
         rows = self._lanes(np.concatenate([np.zeros((0, len(space.start)), np.int64), *self.gains[:tail]]))
-        fixed = (rows, 0 * flat, after, np.zeros(len(flat) + 1, np.int64), self._lanes(leaves), 0, True, place, low, high, below)
+        fixed = (
+            rows,
+            0 * flat,
+            after,
+            np.zeros(len(flat) + 1, np.int64),
+            self._lanes(leaves),
+            0,
+            True,
+            place,
+            low,
+            high,
+            below,
+        )
         tasks, named = [], []
         for chosen in product(*(range(size) for size in many[:head])):
-            root = space.start + sum((stays[d][k] for d, k in enumerate(chosen)), np.zeros(len(space.start), np.int64))
+            root = space.start + sum(
+                (stays[d][k] for d, k in enumerate(chosen)), np.zeros(len(space.start), np.int64)
+            )
             tasks.append((int(first[head]), int(first[-1]), self._lanes(root[None], -1)[0], 0, True, *fixed))
             named.append([self._state(d, k) for d, k in enumerate(chosen)])
         return list(zip(named, self._share(tasks), strict=True))
@@ -273,7 +319,7 @@ class _Walk:
         moves = [move.state for move in self.space.near.moves if move.feature == feature]
         return [feature, int(self.space.near.states[feature]) if option == 0 else moves[option - 1]]
 
-    # -- threads -----------------------------------------------------------------------------------------------------------------
+    # -- threads ---------------------------------------------------------------------------------------------
 
     def _share(self, tasks: Sequence[Any]) -> list[tuple[int, ...]]:
         from sugenet.reason.counts import kernels as count_kernels
@@ -281,7 +327,9 @@ class _Walk:
         walk: Any = count_kernels.walk
 
         tallies = np.zeros((len(tasks), len(self.winners)), np.int64)
-        stride = next(s for s in range(max(1, len(tasks) * 5 // 8), len(tasks) + 2) if gcd(s, len(tasks) or 1) == 1)
+        stride = next(
+            s for s in range(max(1, len(tasks) * 5 // 8), len(tasks) + 2) if gcd(s, len(tasks) or 1) == 1
+        )
         mixed = [(k * stride) % len(tasks) for k in range(len(tasks))]  # large parts far from each other
 
         def work(start: int, end: int) -> None:
@@ -312,7 +360,9 @@ class _Walk:
         words, costly = self.space.words, len(self.tail[1]) >= _COSTLY
         table = min(_TABLE, 1 << (2 * self.space.total).bit_length()) if costly else 0
         recent = min(_RECENT, max(table, 1))
-        second = -(-len(self.space.tail.layers[0][1]) // 64) if costly and len(self.space.tail.layers) > 1 else 0
+        second = (
+            -(-len(self.space.tail.layers[0][1]) // 64) if costly and len(self.space.tail.layers) > 1 else 0
+        )
         return (
             np.zeros((words, recent), np.uint64),
             np.zeros(recent, np.int64),
@@ -359,4 +409,6 @@ def _sums(gains: list[Ints], width: int) -> Ints:
 def _ends(gains: list[Ints], tail: int, width: int, pick: Any) -> Ints:
     """The least or the most that the features from each of the first ones on can add."""
     rows = [pick(options, axis=0) for options in gains]
-    return np.array([sum(rows[k:], np.zeros(width, np.int64)) for k in range(tail + 1)]).reshape(tail + 1, width)
+    return np.array([sum(rows[k:], np.zeros(width, np.int64)) for k in range(tail + 1)]).reshape(
+        tail + 1, width
+    )

@@ -1,4 +1,6 @@
-"""What `why` answers: reasons in raw features, each with its status and certificate, and what is known of every feature."""
+"""What `why` answers: reasons in raw features, each with its status and certificate,
+and what is known of every feature.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ class Reason(Drawn):
     features: tuple[int, ...]
     """Numbers from 0, rising."""
     status: str
-    """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; each proved. ``unknown``: not proved."""
+    """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; each proved.
+
+    ``unknown``: not proved.
+    """
     certificate: dict[str, Any]
 
     @property
@@ -36,11 +41,19 @@ class Reason(Drawn):
         """What must stay true, in words: the range of raw values with the same code."""
         encoder = self.network.encoder
         states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
-        return [encoder.codings[f].describe(encoder.names[f], state) for f, state in zip(self.features, states, strict=True)]
+        return [
+            encoder.codings[f].describe(encoder.names[f], state)
+            for f, state in zip(self.features, states, strict=True)
+        ]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        return {"features": list(self.names), "conditions": self.conditions(), "status": self.status, "certificate": self.certificate}
+        return {
+            "features": list(self.names),
+            "conditions": self.conditions(),
+            "status": self.status,
+            "certificate": self.certificate,
+        }
 
     def __str__(self) -> str:
         return " and ".join(self.conditions()) or "nothing needs to be known"
@@ -55,7 +68,9 @@ class Reasons(Drawn):
     sample: tuple[Any, ...]
     reasons: tuple[Reason, ...]
     contrasts: tuple[Contrast, ...]
-    """Sets of features that change the class when changed together, each with one way to do it; minimal when all are listed."""
+    """Sets of features that change the class when changed together, each with one way to do it;
+    minimal when all are listed.
+    """
     all_reasons: bool
     """Whether these are all minimal reasons."""
     all_contrasts: bool
@@ -73,12 +88,16 @@ class Reasons(Drawn):
     @property
     def upper(self) -> int | None:
         """Size of the smallest reason found."""
-        return min((len(reason.features) for reason in self.reasons if reason.status != "unknown"), default=None)
+        return min(
+            (len(reason.features) for reason in self.reasons if reason.status != "unknown"), default=None
+        )
 
     @cached_property
     def core(self) -> tuple[str, ...]:
         """Features in every reason: those that change the class on their own. Always complete."""
-        return self._named({feature for c in self.contrasts if len(c.features) == 1 for feature in c.features})
+        return self._named(
+            {feature for c in self.contrasts if len(c.features) == 1 for feature in c.features}
+        )
 
     @cached_property
     def relevant(self) -> tuple[str, ...]:
@@ -97,10 +116,16 @@ class Reasons(Drawn):
 
     @cached_property
     def attribution(self) -> dict[str, Fraction]:
-        """FFA of each feature that can change: its share of the listed reasons. Exact when `all_reasons`, else an estimate from these."""
+        """FFA of each feature that can change: its share of the listed reasons.
+
+        Exact when `all_reasons`, else an estimate from these.
+        """
         count = max(1, len(self.reasons))
         names = self.network.encoder.names
-        return {names[f]: Fraction(sum(f in reason.features for reason in self.reasons), count) for f in sorted(self.movable)}
+        return {
+            names[f]: Fraction(sum(f in reason.features for reason in self.reasons), count)
+            for f in sorted(self.movable)
+        }
 
     def _named(self, features: set[int]) -> tuple[str, ...]:
         return tuple(self.network.encoder.names[feature] for feature in sorted(features))
@@ -131,13 +156,21 @@ class Reasons(Drawn):
         where = f"for {where}" if where == "any input" else f"with {where}"
         total = self.network.encoder.features
         if not self.reasons:
-            return f"{label}, {where}: no reason was found in the time; every reason has at least {self.lower} features."
+            return (
+                f"{label}, {where}: no reason was found in the time; "
+                f"every reason has at least {self.lower} features."
+            )
         lines = []
         for reason in self.reasons:
             size = len(reason.features)
             if not size:
-                lines.append(f"{label}, {where}: nothing needs to be known, the class stays whatever changes (proved)")
+                lines.append(
+                    f"{label}, {where}: nothing needs to be known, the class stays whatever changes (proved)"
+                )
                 continue
-            words = f"{size} of {total} features: {'proved ' if reason.status != 'unknown' else ''}{reason.status}"
+            words = (
+                f"{size} of {total} features: "
+                f"{'proved ' if reason.status != 'unknown' else ''}{reason.status}"
+            )
             lines.append(f"{label}, {where}, because {reason} ({words})")
         return "\n".join(lines)

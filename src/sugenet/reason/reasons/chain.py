@@ -1,8 +1,10 @@
-"""The chain of reasons of one prediction: which hidden neurons decided the class, which focal set of each fired, down to raw features.
+"""The chain of reasons of one prediction: which hidden neurons decided the class, which focal set of each
+fired, down to raw features.
 
-At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every chosen neuron, `tau` of the
-literals that hold (active), or as many that fail as make `tau` out of reach (idle): a focal set of its capacity or of the conjugate. So on
-down to the bits, and so to raw features. Every step is checked by counting, and no neuron or literal of a step can be left out.
+At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every
+chosen neuron, `tau` of the literals that hold (active), or as many that fail as make `tau` out of reach
+(idle): a focal set of its capacity or of the conjugate. So on down to the bits, and so to raw features. Every
+step is checked by counting, and no neuron or literal of a step can be left out.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Link:
     matches: int
     tau: int
     literals: tuple[int, ...]
-    """Literals of its inputs that hold (active), or contrary ones (idle), and that suffice; signed, from 1."""
+    """Literals of its inputs that hold (active), or contrary ones (idle),
+    and that suffice; signed, from 1.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,27 +59,57 @@ class Chain(Drawn):
         """What of the raw features the chain rests on, in words."""
         encoder = self.network.encoder
         states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
-        return [encoder.codings[f].describe(encoder.names[f], state) for f, state in zip(self.features, states, strict=True)]
+        return [
+            encoder.codings[f].describe(encoder.names[f], state)
+            for f, state in zip(self.features, states, strict=True)
+        ]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
         links = [
-            {"layer": k.layer, "neuron": k.neuron, "active": k.active, "M": k.matches, "tau": k.tau, "because": list(k.literals)}
+            {
+                "layer": k.layer,
+                "neuron": k.neuron,
+                "active": k.active,
+                "M": k.matches,
+                "tau": k.tau,
+                "because": list(k.literals),
+            }
             for k in self.links.values()
         ]
         label = self.network.classes[self.label]
-        return {"class": label, "decisive": list(self.decisive), "links": links, "features": self.conditions()}
+        return {
+            "class": label,
+            "decisive": list(self.decisive),
+            "links": links,
+            "features": self.conditions(),
+        }
 
     def text(self, limit: int = 12) -> str:
-        """Indented text, each neuron explained where it is first used; at most `limit` lines below any one."""
-        lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} neurons of the last layer suffice:"]
+        """Indented text, each neuron explained where it is first used;
+        at most `limit` lines below any one.
+        """
+        lines = [
+            f"{self.network.classes[self.label]}, because these {len(self.decisive)} neurons of the "
+            f"last layer suffice:"
+        ]
         if not self.links:
-            lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} inputs suffice:"]
+            lines = [
+                f"{self.network.classes[self.label]}, because these {len(self.decisive)} inputs suffice:"
+            ]
         seen: set[tuple[int, int]] = set()
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, seen)
         return "\n".join(lines)
 
-    def _below(self, layer: int, literals: Iterable[int], depth: int, limit: int, lines: list[str], seen: set[tuple[int, int]]) -> None:
+    def _below(
+        self,
+        layer: int,
+        literals: Iterable[int],
+        depth: int,
+        limit: int,
+        lines: list[str],
+        seen: set[tuple[int, int]],
+    ) -> None:
         listed, pad = list(literals), "  " * depth
         if layer == 0:
             words = self._input_words(listed)
@@ -84,8 +118,15 @@ class Chain(Drawn):
             return
         for literal in listed[:limit]:
             link = self.links[layer, abs(literal)]
-            state = f"{'on' if link.active else 'off'}: M = {link.matches} {'>=' if link.active else '<'} tau = {link.tau}"
-            known = " (see above)" if (layer, abs(literal)) in seen else f", because of these {len(link.literals)}:"
+            state = (
+                f"{'on' if link.active else 'off'}: M = {link.matches} {'>=' if link.active else '<'} "
+                f"tau = {link.tau}"
+            )
+            known = (
+                " (see above)"
+                if (layer, abs(literal)) in seen
+                else f", because of these {len(link.literals)}:"
+            )
             lines.append(f"{pad}neuron {abs(literal)} of layer {layer} is {state}{known}")
             if (layer, abs(literal)) not in seen:
                 seen.add((layer, abs(literal)))
@@ -107,7 +148,10 @@ class Chain(Drawn):
             else:
                 bit = place - encoder.group(feature).start
                 states &= {state for state in states if bool(coding.bits(state)[bit]) == (literal > 0)}
-        return [encoder.codings[f].describe_several(encoder.names[f], sorted(states)) for f, states in sorted(allowed.items())]
+        return [
+            encoder.codings[f].describe_several(encoder.names[f], sorted(states))
+            for f, states in sorted(allowed.items())
+        ]
 
     def __str__(self) -> str:
         return self.text()
@@ -140,7 +184,13 @@ def chain_of(network: Network, x: Any) -> Chain:
         layer = network.layers[number - 1]
         below: dict[int, None] = {}
         levels = number == 1 and network.reads_levels
-        inputs = network.encoder.levels(row)[0] if levels else hidden[number - 2] if number > 1 else network.encoder.encode(row)[0]
+        inputs = (
+            network.encoder.levels(row)[0]
+            if levels
+            else hidden[number - 2]
+            if number > 1
+            else network.encoder.encode(row)[0]
+        )
         usage = np.zeros(len(inputs), np.int64)
         if levels:
             links |= _level_links(network, wanted, inputs, below)
@@ -149,9 +199,13 @@ def chain_of(network: Network, x: Any) -> Chain:
             matches = dense.match_counts(inputs[None, :])[0].tolist()
             for literal in wanted:
                 j = abs(literal) - 1
-                chosen = _focal(dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage)
+                chosen = _focal(
+                    dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage
+                )
                 usage[[abs(c) - 1 for c in chosen]] += 1
-                links[number, j + 1] = Link(number, j + 1, bool(hidden[number - 1][j]), matches[j], int(dense.tau[j]), tuple(chosen))
+                links[number, j + 1] = Link(
+                    number, j + 1, bool(hidden[number - 1][j]), matches[j], int(dense.tau[j]), tuple(chosen)
+                )
                 below |= dict.fromkeys(chosen)
         wanted = sorted(below, key=abs)
     places = {abs(literal) - 1 for literal in wanted}
@@ -160,17 +214,26 @@ def chain_of(network: Network, x: Any) -> Chain:
 
 
 def _decisive(network: Network, label: int, active: Bits) -> list[int]:
-    """Neurons of the last layer that suffice for the class: each that can be left out is, the least telling first."""
+    """Neurons of the last layer that suffice for the class: each that can be left out is,
+    the least telling first.
+    """
     head = network.head
     slopes, offsets, _ = head.integers
     rivals = [k for k in range(head.outputs) if k != label]
     gaps, swings = [], []  # for each rival: by how much it loses, and by how much each neuron could help it
     for k in rivals:
-        weights = slopes[label] * head.weights[label].astype(object) - slopes[k] * head.weights[k].astype(object)
-        counts = [int(np.maximum(head.weights[c], 0) @ active - np.minimum(head.weights[c], 0) @ ~active) for c in (label, k)]
+        weights = slopes[label] * head.weights[label].astype(object) - slopes[k] * head.weights[k].astype(
+            object
+        )
+        counts = [
+            int(np.maximum(head.weights[c], 0) @ active - np.minimum(head.weights[c], 0) @ ~active)
+            for c in (label, k)
+        ]
         lead = slopes[label] * counts[0] + offsets[label] - slopes[k] * counts[1] - offsets[k]
         gaps.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
-        swings.append([max(0, int(w if on else -w)) for w, on in zip(weights.tolist(), active.tolist(), strict=True)])
+        swings.append(
+            [max(0, int(w if on else -w)) for w, on in zip(weights.tolist(), active.tolist(), strict=True)]
+        )
     kept = set(range(head.inputs))
     room = list(gaps)
     for neuron in sorted(kept, key=lambda i: (sum(row[i] for row in swings), i)):
@@ -181,7 +244,10 @@ def _decisive(network: Network, label: int, active: Bits) -> list[int]:
 
 
 def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> list[int]:
-    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it. Those in use already come first."""
+    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it.
+
+    Those in use already come first.
+    """
     holds = (weights > 0) == inputs
     sizes = np.abs(weights)
     useful = np.flatnonzero((holds if active else ~holds) & (sizes > 0))
@@ -199,8 +265,12 @@ def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> 
     return [place + 1 if inputs[place] else -(place + 1) for place in sorted(chosen)]
 
 
-def _level_links(network: Network, wanted: list[int], levels: Ints, below: dict[int, None]) -> dict[tuple[int, int], Link]:
-    """Neurons over levels: features are taken, those that weigh most first, until the rest can do what they like."""
+def _level_links(
+    network: Network, wanted: list[int], levels: Ints, below: dict[int, None]
+) -> dict[tuple[int, int], Link]:
+    """Neurons over levels: features are taken, those that weigh most first,
+    until the rest can do what they like.
+    """
     from sugenet.problem.front import first_layer
 
     first = first_layer(network)
@@ -214,7 +284,9 @@ def _level_links(network: Network, wanted: list[int], levels: Ints, below: dict[
         weights, tau = first.weights[j], int(first.tau[j])
         active = counts[j] >= tau
         brought = np.where(weights > 0, weights * levels, -weights * (tops - levels))
-        swing = brought if active else np.abs(weights) * tops - brought  # what a feature could take away, or add
+        swing = (
+            brought if active else np.abs(weights) * tops - brought
+        )  # what a feature could take away, or add
         room = int(counts[j]) - tau if active else tau - 1 - int(counts[j])
         kept = set(np.flatnonzero(swing).tolist())
         for place in sorted(kept, key=lambda i: (int(swing[i]), i)):

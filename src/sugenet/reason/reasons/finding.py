@@ -1,4 +1,6 @@
-"""Why: sets of raw features that suffice for the answer, minimal or minimum, with proof (REASONING sections 1 to 3)."""
+"""Why: sets of raw features that suffice for the answer, minimal or minimum,
+with proof (REASONING sections 1 to 3).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def why(
     notify: Callable[[str], None] | None = None,
     each: Callable[[Reason], None] | None = None,
 ) -> Reasons:
-    """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do inside the region.
+    """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do
+    inside the region.
 
     Parameters
     ----------
@@ -55,7 +58,8 @@ def why(
     region
         Where the other features may go; anywhere unless given.
     minimal
-        ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None: whatever is found first.
+        ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None:
+        whatever is found first.
     n
         How many reasons, shortest first; ``all`` for all of them.
     target
@@ -82,11 +86,14 @@ def why(
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
     question = Robust(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
-    return _Search(Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each).run()
+    return _Search(
+        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each
+    ).run()
 
 
 def each_reason(network: Network, x: Any, region: Region | None = None, **options: Any) -> Iterator[Reason]:
-    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in `why`, but `minimal` and `n`.
+    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in
+    `why`, but `minimal` and `n`.
 
     Examples
     --------
@@ -100,7 +107,9 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
     """
     unknown = sorted(set(options) - {"target", "ties", "time_limit", "threads", "seed", "notify"})
     if unknown:
-        raise QuestionError(f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first.")
+        raise QuestionError(
+            f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first."
+        )
     target, ties = options.pop("target", None), options.pop("ties", "lowest")
     question = Robust(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
@@ -127,7 +136,10 @@ class _Search:
         """Whether no further set can be a minimal reason."""
         self.lower = 0
         """No reason is smaller."""
-        self.order = "features are freed from the least to the most important: by what they bring to neurons near their threshold"
+        self.order = (
+            "features are freed from the least to the most important: "
+            "by what they bring to neurons near their threshold"
+        )
 
     def run(self) -> Reasons:
         """Find reasons, then say what is known of every feature."""
@@ -172,7 +184,10 @@ class _Search:
     def _prepare(self) -> None:
         """See that there is something to explain, and find what can be found of contrastive sets at once."""
         if self.oracle.problem.replays(()):
-            raise QuestionError("the sample itself is a tie at the top, so with ties='against' there is no answer to give reasons for.")
+            raise QuestionError(
+                "the sample itself is a tie at the top, so with ties='against' there is no answer to "
+                "give reasons for."
+            )
         self._singles()
         self._list_contrasts()
 
@@ -184,7 +199,7 @@ class _Search:
             self._found(self._reason(found, self._needs(found), minimum=minimum))
             yield self.reasons[-1]
 
-    # -- contrastive sets ------------------------------------------------------------------------------------------------------------
+    # -- contrastive sets ------------------------------------------------------------------------------------
 
     def _singles(self) -> None:
         """Features that change the class on their own: they are in every reason."""
@@ -203,15 +218,19 @@ class _Search:
         found: dict[Features, tuple[Move, ...]] = {}
         for moves in sorted(listed, key=len):
             features = frozenset(move.feature for move in moves)
-            if features not in found and not any(smaller <= features for smaller in found if len(smaller) < len(features)):
+            if features not in found and not any(
+                smaller <= features for smaller in found if len(smaller) < len(features)
+            ):
                 found[features] = moves
         self.oracle.contrasts = [Contrast(features, moves) for features, moves in found.items()]
         self.all_contrasts = True
 
-    # -- reasons ---------------------------------------------------------------------------------------------------------------------
+    # -- reasons ---------------------------------------------------------------------------------------------
 
     def _order(self) -> list[int]:
-        """Features from the least to the most important: by what they can bring to first-layer neurons near their threshold."""
+        """Features from the least to the most important: by what they can bring to first-layer neurons
+        near their threshold.
+        """
         weight = self.oracle.problem.front.importance()
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
@@ -240,11 +259,18 @@ class _Search:
     def _often_changed(self) -> list[int]:
         """Features from the one that most counterexamples change to the one that fewest do.
 
-        Behind several hidden layers proofs are by exhaustion, so few free features that soon fail are better than many that hold long.
+        Behind several hidden layers proofs are by exhaustion, so few free features that soon fail are better
+        than many that hold long.
         """
         oracle = self.oracle
         for turn in range(_EXAMPLES):
-            moves = search(oracle.problem.front, oracle.problem.goal, seed=oracle.clock.seed + turn, light=False, stop=oracle.clock.up)
+            moves = search(
+                oracle.problem.front,
+                oracle.problem.goal,
+                seed=oracle.clock.seed + turn,
+                light=False,
+                stop=oracle.clock.up,
+            )
             if moves is None or oracle.clock.up():
                 break
             if oracle.problem.near.admits(moves):
@@ -254,19 +280,25 @@ class _Search:
         return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
 
     def _needs(self, reason: Features) -> dict[int, tuple[Move, ...]] | None:
-        """For each feature of a reason a counterexample that changes it and nothing else of the reason; None when one is not known."""
+        """For each feature of a reason a counterexample that changes it and nothing else of the reason; None
+        when one is not known.
+        """
         found = {}
         for feature in sorted(reason):
             contrast = next((c for c in self.oracle.contrasts if c.features & reason == {feature}), None)
             if contrast is None and self.minimal is not None and self.oracle.ask(reason - {feature}) is False:
-                contrast = next((c for c in self.oracle.contrasts if not c.features & (reason - {feature})), None)
+                contrast = next(
+                    (c for c in self.oracle.contrasts if not c.features & (reason - {feature})), None
+                )
             if contrast is None:
                 return None
             found[feature] = contrast.moves
         return found
 
     def _shortest_first(self) -> Iterator[tuple[Features, bool]]:
-        """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a new one until it suffices."""
+        """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a
+        new one until it suffices.
+        """
         oracle = self.oracle
         spare = self._in_reserve()
         sets = HittingSets(c.features for c in oracle.contrasts)
@@ -294,7 +326,9 @@ class _Search:
             yield found, False
 
     def _in_reserve(self) -> Features | None:
-        """Under a time limit: a reason that is given when none is proved to be the smallest in time; half of the time is for it."""
+        """Under a time limit: a reason that is given when none is proved to be the smallest in time; half of
+        the time is for it.
+        """
         oracle, clock = self.oracle, self.oracle.clock
         left = clock.left()
         if left is None or self.all_contrasts:
@@ -319,18 +353,34 @@ class _Search:
         """What is left of the time, and a tenth more: a reason that was found is worth a proof."""
         clock = self.oracle.clock
         left = clock.left()
-        return Clock(None if left is None or clock.time_limit is None else max(left, 1.0, clock.time_limit / 10), clock.threads, clock.seed)
+        return Clock(
+            None if left is None or clock.time_limit is None else max(left, 1.0, clock.time_limit / 10),
+            clock.threads,
+            clock.seed,
+        )
 
-    def _reason(self, features: Features, needs: dict[int, tuple[Move, ...]] | None, *, minimum: bool = False) -> Reason:
+    def _reason(
+        self, features: Features, needs: dict[int, tuple[Move, ...]] | None, *, minimum: bool = False
+    ) -> Reason:
         """A reason with its proof and what shows that nothing can be left out."""
         oracle = self.oracle
         near = oracle.problem.near
         outcome = decide(oracle.freed(features), self._for_proof())
         proof = outcome.proof if isinstance(outcome, Holds) else None
-        status = "minimum" if minimum and proof is not None else "minimal" if needs is not None and proof is not None else "sufficient"
+        status = (
+            "minimum"
+            if minimum and proof is not None
+            else "minimal"
+            if needs is not None and proof is not None
+            else "sufficient"
+        )
         if proof is None:
             status = "unknown"
-        witnesses = None if needs is None else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
+        witnesses = (
+            None
+            if needs is None
+            else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
+        )
         question = self.question.data(near.network) | {"kind": "reason", "fixed": sorted(features)}
         certificate = {
             "format": "sugenet certificate",
@@ -342,5 +392,7 @@ class _Search:
             "proof": proof,
         }
         if status == "minimum":
-            certificate["contrasts"] = [[[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts]
+            certificate["contrasts"] = [
+                [[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts
+            ]
         return Reason(near.network, near.sample, tuple(sorted(features)), status, certificate)

@@ -1,8 +1,10 @@
-"""Is a set of features enough: the question behind every reason, asked many times about one sample and region.
+"""Is a set of features enough: the question behind every reason,
+asked many times about one sample and region.
 
-A set S of features is *sufficient* when the class stays whatever the other features do inside the region. What is learned is kept: a
-counterexample shows that every sufficient set contains one of the features it changes (a *contrastive set*); a sufficient set vouches for
-all sets that contain it; and our solver keeps its clauses from question to question and says which fixed features it really used.
+A set S of features is *sufficient* when the class stays whatever the other features do inside the region.
+What is learned is kept: a counterexample shows that every sufficient set contains one of the features it
+changes (a *contrastive set*); a sufficient set vouches for all sets that contain it; and our solver keeps its
+clauses from question to question and says which fixed features it really used.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class Oracle:
             self.sufficient.append(fixed)
             return True
         shallow = len(problem.near.network.layers) <= _SHALLOW
-        small = min(sets_within(problem.near), combinations_of(problem.near)) <= (_SMALL if shallow else _SMALL_DEEP)
+        small = min(sets_within(problem.near), combinations_of(problem.near)) <= (
+            _SMALL if shallow else _SMALL_DEEP
+        )
         return self._decided(problem, fixed) if small or self._solver is None else self._solved(fixed)
 
     def _decided(self, problem: Problem, fixed: Features) -> bool | None:
@@ -113,7 +117,9 @@ class Oracle:
         found = {}
         for chain in self.problem.cascade.chains:
             own = chain.options.index(None)
-            found[chain.feature] = [step + 1 if number < own else -(step + 1) for number, step in enumerate(chain.steps)]
+            found[chain.feature] = [
+                step + 1 if number < own else -(step + 1) for number, step in enumerate(chain.steps)
+            ]
         return found
 
     def _solved(self, fixed: Features) -> bool | None:

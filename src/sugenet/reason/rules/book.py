@@ -1,8 +1,9 @@
 """Global rules: a network, or one of its classes, as prime rules over raw features, each proved.
 
-A rule limits some features, numbers to neighbouring states and categories to a set, and every input within its limits has its class. It is
-*prime* when no limit can be widened without losing that. A network with few codewords gets rules that say everything (`complete`); of a
-large one the rules say what they say, and are silent elsewhere.
+A rule limits some features, numbers to neighbouring states and categories to a set, and every input within
+its limits has its class. It is *prime* when no limit can be widened without losing that. A network with few
+codewords gets rules that say everything (`complete`); of a large one the rules say what they say,
+and are silent elsewhere.
 """
 
 from __future__ import annotations
@@ -118,20 +119,23 @@ class Rulebook(Drawn):
         return [None if label < 0 else label for label in found.tolist()]
 
     def covered(self, label: Any) -> Share:
-        """Share of all codewords on which a rule of a class speaks; where it is not exact, at least that much."""
+        """Share of all codewords on which a rule of a class speaks; where it is not exact,
+        at least that much.
+        """
         boxes = [rule.masks for rule in self.of(label)]
         if self._grid.total <= CODEWORDS:
             return Share(Fraction(int(marked(self._grid, boxes).sum()), self._grid.total), True)
         return self._grid.union(boxes)
 
     def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
-        """Check every claim by the definition: the certificate of each rule, that it is prime, and where the book is complete, that.
+        """Check every claim by the definition: the certificate of each rule, that it is prime, and where the
+        book is complete, that.
 
         Raises `CertificateError` where a claim is not so, and `CheckLimitError` when the time ends first.
         """
         return check_book(self, self.network if network is None else network, Limit(time_limit))
 
-    # -- in other forms ------------------------------------------------------------------------------------------------------------
+    # -- in other forms --------------------------------------------------------------------------------------
 
     def text(self) -> str:
         """What the book holds, then one rule a line with its coverage."""
@@ -142,7 +146,11 @@ class Rulebook(Drawn):
 
     def _summary(self) -> str:
         names = ", ".join(self.network.classes[label] for label in self.classes)
-        kinds = {"every": "all prime rules", "cover": "prime rules, none of them needless", "some": "rules grown from samples"}
+        kinds = {
+            "every": "all prime rules",
+            "cover": "prime rules, none of them needless",
+            "some": "rules grown from samples",
+        }
         words = f"{len(self.rules)} rules for {names}: {kinds[self.kind]}"
         if self.complete:
             words += "; together they say everything"
@@ -150,7 +158,10 @@ class Rulebook(Drawn):
             parts = []
             for label in self.classes:
                 share = self.covered(label)
-                parts.append(f"{'' if share.exact else 'at least '}{_percent(share.value)} for {self.network.classes[label]}")
+                parts.append(
+                    f"{'' if share.exact else 'at least '}{_percent(share.value)} for "
+                    f"{self.network.classes[label]}"
+                )
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
         return words + (f"; left out: {left}" if left else "")
@@ -166,44 +177,74 @@ class Rulebook(Drawn):
             "complete": self.complete,
             "kind": self.kind,
             "left_out": dict(self.left_out),
-            "covered": {name: {"share": str(share.value), "exact": share.exact} for name, share in shares.items()},
+            "covered": {
+                name: {"share": str(share.value), "exact": share.exact} for name, share in shares.items()
+            },
             "rules": [rule.data() for rule in self.rules],
             "seconds": self.seconds,
         }
 
     @classmethod
-    def from_data(cls, network: Network, data: Mapping[str, Any], *, time_limit: float | None = SECONDS) -> Rulebook:
-        """Read a book from what `data` gave, and check all that it claims, as `check` does; nothing is believed."""
+    def from_data(
+        cls, network: Network, data: Mapping[str, Any], *, time_limit: float | None = SECONDS
+    ) -> Rulebook:
+        """Read a book from what `data` gave, and check all that it claims, as `check` does;
+        nothing is believed.
+        """
         check_data(data, network)
         try:
             grid = Grid(network)
             rules = []
             for number, row in enumerate(data["rules"], start=1):
-                rule = _rule(grid, masks_in(grid, row, number), network.classes.index(row["then"]), row["prime"], row["certificate"])
+                rule = _rule(
+                    grid,
+                    masks_in(grid, row, number),
+                    network.classes.index(row["then"]),
+                    row["prime"],
+                    row["certificate"],
+                )
                 if row["if"] != rule.conditions() or row["coverage"] != str(rule.coverage):
-                    raise CertificateError(f"the words or the coverage of rule {number} are not about the rule {rule}.")
+                    raise CertificateError(
+                        f"the words or the coverage of rule {number} are not about the rule {rule}."
+                    )
                 rules.append(rule)
             classes = tuple(network.classes.index(name) for name in data["classes"])
-            book = cls(network, tuple(rules), classes, data["complete"], data["kind"], dict(data["left_out"]), float(data["seconds"]))
+            book = cls(
+                network,
+                tuple(rules),
+                classes,
+                data["complete"],
+                data["kind"],
+                dict(data["left_out"]),
+                float(data["seconds"]),
+            )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, CertificateError):
                 raise
-            raise CertificateError(f"the rulebook is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+            raise CertificateError(
+                f"the rulebook is damaged: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
         book.check(time_limit=time_limit)
         if data["covered"] != book.data()["covered"]:
-            raise CertificateError("the rules do not cover exactly the shares of all codewords that the book says.")
+            raise CertificateError(
+                "the rules do not cover exactly the shares of all codewords that the book says."
+            )
         return book
 
     def to_python(self) -> str:
-        """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample, None where no rule speaks."""
+        """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample,
+        None where no rule speaks.
+        """
         from sugenet.reason.rules.export import to_python
 
         return to_python(self._grid, self.rules)
 
     def to_dnf(self, label: Any = None) -> str:
-        """The rules of one class as a disjunction of terms over the encoder's bits, in the manner of DIMACS (``p dnf``).
+        """The rules of one class as a disjunction of terms over the encoder's bits,
+        in the manner of DIMACS (``p dnf``).
 
-        A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff the network gives the class.
+        A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff
+        the network gives the class.
         """
         from sugenet.reason.rules.export import to_dnf
 
@@ -212,18 +253,19 @@ class Rulebook(Drawn):
     def to_cnf_dimacs(self) -> str:
         """The rules as DIMACS CNF over the encoder's bits and one variable a class.
 
-        Its models are the legal codewords, each with one class that no rule contradicts. For a book that is complete for all classes
-        that is the network's class, so models and codewords are as many.
+        Its models are the legal codewords, each with one class that no rule contradicts. For a book that is
+        complete for all classes that is the network's class, so models and codewords are as many.
         """
         from sugenet.reason.rules.export import to_cnf_dimacs
 
         return to_cnf_dimacs(self._grid, self.rules)
 
     def possibilistic_base(self) -> PossibilisticBase:
-        """The rules as a possibilistic base, each certain: the clause "some bit of the body is otherwise, or the class is so", weight 1.
+        """The rules as a possibilistic base, each certain: the clause "some bit of the body is otherwise, or
+        the class is so", weight 1.
 
-        Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample with a class is impossible
-        (degree 0) iff a rule gives the sample another class, else wholly possible.
+        Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample
+        with a class is impossible (degree 0) iff a rule gives the sample another class, else wholly possible.
         """
         from sugenet.reason.rules.export import possibilistic_base
 
@@ -232,7 +274,8 @@ class Rulebook(Drawn):
     def _one(self, label: Any) -> int:
         if label is None and len(self.classes) != 1:
             raise QuestionError(
-                f"the book has rules of {len(self.classes)} classes. Say which: label={self.network.classes[self.classes[0]]!r}."
+                f"the book has rules of {len(self.classes)} classes. Say "
+                f"which: label={self.network.classes[self.classes[0]]!r}."
             )
         return self.classes[0] if label is None else class_of(self.network, label)
 
@@ -257,8 +300,9 @@ def rulebook(
 ) -> Rulebook:
     """Say what a network does as rules over raw features.
 
-    A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none of them needless. Rules of a
-    larger one are grown from samples: of each sample that no rule speaks of yet, one prime rule.
+    A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none
+    of them needless. Rules of a larger one are grown from samples:
+    of each sample that no rule speaks of yet, one prime rule.
 
     Parameters
     ----------
@@ -267,7 +311,8 @@ def rulebook(
     label
         Rules of this class alone, by name or number.
     X
-        Raw samples that rules of a large network grow from, in order; 32 random codewords unless given. A small one needs none.
+        Raw samples that rules of a large network grow from, in order; 32 random codewords unless given. A
+        small one needs none.
     most
         Keep this many rules at most: of a small network those that cover most, of a large one the first.
     longest
@@ -292,7 +337,9 @@ def rulebook(
     25 %  x2 = +1 and x3 = -1 -> on
     """
     for name, value in (("most", most), ("longest", longest)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
+        ):
             raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
     work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
@@ -300,7 +347,9 @@ def rulebook(
         if work.grid.total <= CODEWORDS:
             return work.small(every)
         if every:
-            raise QuestionError(f"there are {work.grid.total:,} codewords, too many for every rule. Leave out every=True.")
+            raise QuestionError(
+                f"there are {work.grid.total:,} codewords, too many for every rule. Leave out every=True."
+            )
         return work.large(X)
     except KeyboardInterrupt:
         work.clock.tell("interrupted")
@@ -310,7 +359,9 @@ def rulebook(
 class _Work:
     """One book on its way."""
 
-    def __init__(self, grid: Grid, classes: tuple[int, ...], most: int | None, longest: int | None, clock: Clock) -> None:
+    def __init__(
+        self, grid: Grid, classes: tuple[int, ...], most: int | None, longest: int | None, clock: Clock
+    ) -> None:
         self.grid, self.classes, self.most, self.longest, self.clock = grid, classes, most, longest, clock
         self.rules: list[ProvedRule] = []
         self.left_out = dict.fromkeys(LEFT_OUT, 0)
@@ -379,12 +430,18 @@ class _Work:
         return fits
 
     def _prove(self, masks: Masks, label: int, *, prime: bool) -> None:
-        """Add a rule with its certificate: bounds where they suffice, else the solver's clauses, else whatever engine does it."""
+        """Add a rule with its certificate: bounds where they suffice, else the solver's clauses, else
+        whatever engine does it.
+        """
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
         left, limit = self.clock.left(), self.clock.time_limit
-        clock = Clock(None if left is None or limit is None else max(left, _PROOF_SECONDS, limit / 10))  # for all engines together
+        clock = Clock(
+            None if left is None or limit is None else max(left, _PROOF_SECONDS, limit / 10)
+        )  # for all engines together
         for engine in ("bounds", "cdcl", "auto"):
-            answer = verify(self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed)
+            answer = verify(
+                self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed
+            )
             if isinstance(answer, Proved):
                 self.rules.append(_rule(self.grid, masks, label, prime, answer.certificate))
                 return
@@ -392,9 +449,13 @@ class _Work:
 
     def book(self, complete: bool, kind: str) -> Rulebook:
         """What was found: rules inside others left out, those that cover most first."""
-        kept = [rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)]
+        kept = [
+            rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)
+        ]
         kept.sort(key=lambda rule: _rank(self.grid, rule.label, rule.masks))
-        return Rulebook(self.grid.network, tuple(kept), self.classes, complete, kind, self.left_out, self.clock.seconds)
+        return Rulebook(
+            self.grid.network, tuple(kept), self.classes, complete, kind, self.left_out, self.clock.seconds
+        )
 
 
 def _inside(rule: ProvedRule, other: ProvedRule) -> bool:

@@ -64,8 +64,9 @@ def check_rule(
     network
         The network.
     rule
-        Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an explanation by Anchors; or a
-        fitted decision tree of scikit-learn over the same raw features, for which a list is given.
+        Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
+        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features, for
+        which a list is given.
     time_limit, threads, seed, notify
         As in `verify`; the time limit is for each rule, its decision and its count together.
 
@@ -82,14 +83,29 @@ def check_rule(
     elif isinstance(rule, Mapping):
         rule = rule_of_anchor(network, rule)
     elif hasattr(rule, "tree_"):
-        options: dict[str, Any] = {"time_limit": time_limit, "threads": threads, "seed": seed, "notify": notify}
+        options: dict[str, Any] = {
+            "time_limit": time_limit,
+            "threads": threads,
+            "seed": seed,
+            "notify": notify,
+        }
         return [
-            found for one in rules_of_tree(network, rule) for found in [check_rule(network, one, **options)] if not isinstance(found, list)
+            found
+            for one in rules_of_tree(network, rule)
+            for found in [check_rule(network, one, **options)]
+            if not isinstance(found, list)
         ]
     elif not isinstance(rule, NetworkRule):
-        raise QuestionError(f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, or a decision tree of scikit-learn.")
+        raise QuestionError(
+            f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, "
+            f"or a decision tree of scikit-learn."
+        )
     named = [(network.encoder.names[feature], limit) for feature, limit in rule.limits]
     clock = Clock(time_limit, threads, seed, notify)
     half = None if time_limit is None else time_limit / 2
-    verdict = verify(network, Always(rule.label, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify)
-    return CheckedRule(rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify))
+    verdict = verify(
+        network, Always(rule.label, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
+    )
+    return CheckedRule(
+        rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify)
+    )

@@ -1,7 +1,7 @@
 """Rulebooks in other forms: Python code, DNF and CNF in the manner of DIMACS, a possibilistic base.
 
-Variables are the encoder's bits, numbered from 1; a comment says what each means. A rule is a conjunction of bits: a number is at least one
-cut and below another; a category is none of those left out.
+Variables are the encoder's bits, numbered from 1; a comment says what each means. A rule is a conjunction of
+bits: a number is at least one cut and below another; a category is none of those left out.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ __all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs"
 
 
 def literals_of(grid: Grid, masks: Masks) -> list[int]:
-    """The bits that a box asks for, as signed numbers from 1; for legal codewords they say the same as the box."""
+    """The bits that a box asks for, as signed numbers from 1;
+    for legal codewords they say the same as the box.
+    """
     found = []
     for feature in grid.conditions(masks):
         coding, first = grid.network.encoder.codings[feature], grid.network.encoder.group(feature).start + 1
         if isinstance(coding, OneHot):
             chosen = places_of(masks[feature])
-            found += [first + chosen[0]] if len(chosen) == 1 else [-(first + c) for c in range(coding.width) if c not in chosen]
+            found += (
+                [first + chosen[0]]
+                if len(chosen) == 1
+                else [-(first + c) for c in range(coding.width) if c not in chosen]
+            )
             continue
         low, high = grid.span(feature, masks[feature])
         found += [] if low is None else [first + low - 1]
@@ -45,13 +51,18 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
             found += [[-a, -b] for a, b in combinations(bits, 2)]
             continue
         found += [[a, -b] for a, b in pairwise(bits)]
-        for state in set(range(coding.states)) - set(grid.states[feature]):  # not: the last cut reached is number `state`
+        for state in set(range(coding.states)) - set(
+            grid.states[feature]
+        ):  # not: the last cut reached is number `state`
             found.append([-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1])
     return found
 
 
 def _map(grid: Grid) -> list[str]:
-    return [f"c {place + 1} {_line(grid.network.encoder.words(place))}" for place in range(grid.network.encoder.width)]
+    return [
+        f"c {place + 1} {_line(grid.network.encoder.words(place))}"
+        for place in range(grid.network.encoder.width)
+    ]
 
 
 def _line(words: str) -> str:
@@ -71,8 +82,13 @@ def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
     width, names = grid.network.encoder.width, grid.network.classes
     labels = [width + 1 + k for k in range(len(names))]
     clauses = [*legal_clauses(grid), labels, *([-a, -b] for a, b in combinations(labels, 2))]
-    clauses += [[*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.label]] for rule in rules]
-    lines = [*_map(grid), *(f"c {label} class {_line(name)}" for label, name in zip(labels, names, strict=True))]
+    clauses += [
+        [*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.label]] for rule in rules
+    ]
+    lines = [
+        *_map(grid),
+        *(f"c {label} class {_line(name)}" for label, name in zip(labels, names, strict=True)),
+    ]
     lines.append(f"p cnf {labels[-1]} {len(clauses)}")
     lines += [" ".join(map(str, [*clause, 0])) for clause in clauses]
     return "\n".join(lines) + "\n"
@@ -95,13 +111,22 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
     used = sorted({feature for rule in rules for feature in grid.conditions(rule.masks)})
     lines = [
         "def classify(sample):",
-        '    """Class of a sample, a sequence of raw values, by rules proved of a network; None where no rule speaks."""',
+        (
+            '    """Class of a sample, a sequence of raw values, by rules proved of a network; '
+            'None where no rule speaks."""'
+        ),
     ]
     for feature in used:
-        read = f"sample[{feature}]" if isinstance(encoder.codings[feature], OneHot) else f"float(sample[{feature}])"
+        read = (
+            f"sample[{feature}]"
+            if isinstance(encoder.codings[feature], OneHot)
+            else f"float(sample[{feature}])"
+        )
         lines.append(f"    x{feature} = {read}  # {_line(encoder.names[feature])}")
     for rule in rules:
-        tests = " and ".join(_test(grid, feature, rule.masks[feature]) for feature in grid.conditions(rule.masks))
+        tests = " and ".join(
+            _test(grid, feature, rule.masks[feature]) for feature in grid.conditions(rule.masks)
+        )
         lines += [f"    if {tests or 'True'}:", f"        return {classes[rule.label]!r}"]
     return "\n".join([*lines, "    return None"]) + "\n"
 
@@ -115,7 +140,10 @@ def _test(grid: Grid, feature: int, mask: int) -> str:
         except (ValueError, SyntaxError):
             same = False
         if not same:
-            raise QuestionError(f"the categories {chosen} cannot be written as Python code. Use text or numbers for categories.")
+            raise QuestionError(
+                f"the categories {chosen} cannot be written as Python code. "
+                f"Use text or numbers for categories."
+            )
         return f"x{feature} in {chosen!r}"
     low, high = grid.span(feature, mask)
     lower = None if low is None else coding.cuts[low - 1]

@@ -1,7 +1,7 @@
 """How far a rule about a network reaches, and how often it is right there: `coverage`, exactly.
 
-As in `count`, inputs are combinations of legal states of the features, each state once; a rule covers a state when some raw value of it
-meets the rule's conditions.
+As in `count`, inputs are combinations of legal states of the features, each state once; a rule covers a state
+when some raw value of it meets the rule's conditions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ __all__ = ["RuleFigures", "coverage"]
 
 @dataclass(frozen=True, eq=False)
 class RuleFigures:
-    """How many inputs a rule covers, and how many of them have its class; bounds where not all could be counted."""
+    """How many inputs a rule covers, and how many of them have its class;
+    bounds where not all could be counted.
+    """
 
     rule: NetworkRule
     total: int
@@ -53,7 +55,10 @@ class RuleFigures:
         """Share of the covered inputs that have the rule's class."""
         low, high = self.precision_bounds
         if low != high:
-            raise QuestionError(f"not all inputs were counted; the precision is between {low} and {high}: see precision_bounds.")
+            raise QuestionError(
+                f"not all inputs were counted; the precision is between {low} and {high}: "
+                f"see precision_bounds."
+            )
         return low
 
     @property
@@ -67,7 +72,13 @@ class RuleFigures:
         """Everything as JSON data."""
         bounds = [str(end) for end in self.precision_bounds] if self.covered else None
         figures = {"total": self.total, "covered": self.covered, "right": [self.right, self.right_at_most]}
-        return {"rule": str(self.rule), **figures, "coverage": str(self.coverage), "precision": bounds, "certificate": self.certificate}
+        return {
+            "rule": str(self.rule),
+            **figures,
+            "coverage": str(self.coverage),
+            "precision": bounds,
+            "certificate": self.certificate,
+        }
 
     def __str__(self) -> str:
         text = f"{self.rule}: covers {self.covered:,} of {self.total:,} inputs ({float(self.coverage):.4g})"
@@ -109,11 +120,20 @@ def coverage(
     if inside is None:
         return RuleFigures(rule, total, 0, 0, 0, None)
     try:
-        answer = count(network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify)
+        answer = count(
+            network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify
+        )
     except TooLargeError:  # what it covers is known all the same
         covered = combinations_within(inside)
         return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
-        return RuleFigures(rule, total, answer.total, answer.counts[rule.label], answer.counts[rule.label], answer.certificate)
+        return RuleFigures(
+            rule,
+            total,
+            answer.total,
+            answer.counts[rule.label],
+            answer.counts[rule.label],
+            answer.certificate,
+        )
     assert isinstance(answer, CountOpen)
     return RuleFigures(rule, total, answer.total, answer.lower[rule.label], answer.upper[rule.label], None)

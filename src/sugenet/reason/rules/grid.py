@@ -1,7 +1,9 @@
-"""The codewords of a network as a grid, feature by feature, and boxes in it: which states a rule allows, in numbers, limits and words.
+"""The codewords of a network as a grid, feature by feature, and boxes in it: which states a rule allows, in
+numbers, limits and words.
 
-A *place* numbers the states of a feature that can occur, from 0. A *box* has one bit mask of allowed places a feature: neighbouring ones
-for a number, any for a category. Coverage is a share of all codewords, each counting the same.
+A *place* numbers the states of a feature that can occur, from 0. A *box* has one bit mask of allowed places a
+feature: neighbouring ones for a number, any for a category. Coverage is a share of all codewords, each
+counting the same.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ class Grid:
     @cached_property
     def states(self) -> tuple[tuple[int, ...], ...]:
         """For each feature the states that can occur."""
-        return tuple(tuple(s for s in range(coding.states) if coding.reachable(s)) for coding in self.network.encoder.codings)
+        return tuple(
+            tuple(s for s in range(coding.states) if coding.reachable(s))
+            for coding in self.network.encoder.codings
+        )
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -76,7 +81,7 @@ class Grid:
         """Whether the places of a feature are ordered."""
         return isinstance(self.network.encoder.codings[feature], Steps)
 
-    # -- codewords -----------------------------------------------------------------------------------------------------------------
+    # -- codewords -------------------------------------------------------------------------------------------
 
     def places(self, X: Any) -> Ints:
         """Places of raw samples, one row each."""
@@ -131,9 +136,11 @@ class Grid:
     def values(self, places: Iterable[int]) -> tuple[Any, ...]:
         """A raw sample with these places."""
         codings = self.network.encoder.codings
-        return tuple(_value(coding, states[p]) for coding, states, p in zip(codings, self.states, places, strict=True))
+        return tuple(
+            _value(coding, states[p]) for coding, states, p in zip(codings, self.states, places, strict=True)
+        )
 
-    # -- boxes ---------------------------------------------------------------------------------------------------------------------
+    # -- boxes -----------------------------------------------------------------------------------------------
 
     def coverage(self, masks: Masks) -> Fraction:
         """Share of all codewords that a box holds."""
@@ -163,7 +170,9 @@ class Grid:
         for feature in self.conditions(masks):
             coding = self.network.encoder.codings[feature]
             if isinstance(coding, OneHot):
-                found.append((feature, frozenset(coding.categories[place] for place in places_of(masks[feature]))))
+                found.append(
+                    (feature, frozenset(coding.categories[place] for place in places_of(masks[feature])))
+                )
                 continue
             low, high = self.span(feature, masks[feature])
             ends = [None if s is None else coding.interval(s) for s in (low, high)]
@@ -178,10 +187,16 @@ class Grid:
             coding, name = self.network.encoder.codings[feature], self.network.encoder.names[feature]
             if isinstance(coding, OneHot):
                 chosen = [str(coding.categories[place]) for place in places_of(masks[feature])]
-                found.append(f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}")
+                found.append(
+                    f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}"
+                )
             else:
                 low, high = self.span(feature, masks[feature])
-                found.append(coding.describe_several(name, range(low or 0, (coding.width if high is None else high) + 1)))
+                found.append(
+                    coding.describe_several(
+                        name, range(low or 0, (coding.width if high is None else high) + 1)
+                    )
+                )
         return found
 
     def check_box(self, masks: Masks) -> Masks:
@@ -193,11 +208,15 @@ class Grid:
             gap = self.is_number(feature) and bool(places) and places[-1] - places[0] >= len(places)
             if not mask or mask & ~full or gap:
                 name = self.network.encoder.names[feature]
-                raise QuestionError(f"a box must allow {name} some states that can occur, neighbouring ones for a number.")
+                raise QuestionError(
+                    f"a box must allow {name} some states that can occur, neighbouring ones for a number."
+                )
         return masks
 
     def union(self, boxes: Sequence[Masks]) -> Share:
-        """Share of all codewords that lie in some box: exact, by splitting feature by feature; else of boxes that do not meet."""
+        """Share of all codewords that lie in some box: exact, by splitting feature by feature;
+        else of boxes that do not meet.
+        """
         rows = [{f: mask[f] for f in self.conditions(mask)} for mask in boxes]
         budget = [_NODES]
         value = self._union(rows, budget)
@@ -216,7 +235,9 @@ class Grid:
         if not all(rows) or not rows:
             return Fraction(int(bool(rows)))
         if len(rows) == 1:
-            return prod((Fraction(mask.bit_count(), self.sizes[f]) for f, mask in rows[0].items()), start=Fraction(1))
+            return prod(
+                (Fraction(mask.bit_count(), self.sizes[f]) for f, mask in rows[0].items()), start=Fraction(1)
+            )
         used: dict[int, int] = {}
         for row in rows:
             for feature in row:
@@ -228,7 +249,11 @@ class Grid:
             groups[members] = groups.get(members, 0) + 1
         total = Fraction(0)
         for members, many in groups.items():
-            rest = [{f: m for f, m in row.items() if f != feature} for row, member in zip(rows, members, strict=True) if member]
+            rest = [
+                {f: m for f, m in row.items() if f != feature}
+                for row, member in zip(rows, members, strict=True)
+                if member
+            ]
             part = self._union(rest, budget)
             if part is None:
                 return None

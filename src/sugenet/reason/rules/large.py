@@ -1,8 +1,10 @@
-"""Prime rules of a large network, grown from codewords by asking our solver, which keeps what it learns from question to question.
+"""Prime rules of a large network, grown from codewords by asking our solver, which keeps what it learns from
+question to question.
 
-A rule begins as a single codeword. The limits that the solver did not need for its proof go first; then whole features, the least important
-first; then each limit that is left is widened as far as it goes. Truth can only be lost by widening, so one pass leaves nothing to widen.
-Codewords whose class is known, the samples and all counterexamples, answer most questions with "no" at once.
+A rule begins as a single codeword. The limits that the solver did not need for its proof go first; then whole
+features, the least important first; then each limit that is left is widened as far as it goes. Truth can only
+be lost by widening, so one pass leaves nothing to widen. Codewords whose class is known, the samples and all
+counterexamples, answer most questions with "no" at once.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class Grower:
         if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
             return
         start = self.grid.values([0] * len(self.grid.sizes))
-        problem = Problem(Anything().around(self.grid.network, start), loses(self.grid.network.head, self.label))
+        problem = Problem(
+            Anything().around(self.grid.network, start), loses(self.grid.network.head, self.label)
+        )
         try:
             cascade = problem.cascade
             self._solver = Solver(cascade, facts_of(problem.front, cascade), seed=self.clock.seed)
@@ -84,8 +88,13 @@ class Grower:
         return Grown(tuple(box), not self._open)
 
     def _order(self, places: Sequence[int]) -> list[int]:
-        """Features from the least to the most important here: by what they can bring to first-layer neurons near their threshold."""
-        problem = Problem(Anything().around(self.grid.network, self.grid.values(places)), loses(self.grid.network.head, self.label))
+        """Features from the least to the most important here: by what they can bring to first-layer neurons
+        near their threshold.
+        """
+        problem = Problem(
+            Anything().around(self.grid.network, self.grid.values(places)),
+            loses(self.grid.network.head, self.label),
+        )
         weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.front.importance()
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
@@ -115,10 +124,12 @@ class Grower:
                 far = middle - 1
         return (1 << near + 1) - (1 << low)
 
-    # -- questions -----------------------------------------------------------------------------------------------------------------
+    # -- questions -------------------------------------------------------------------------------------------
 
     def _asked(self, box: list[int]) -> list[int] | None:
-        """A box proved to have the class throughout, this one or, as far as its proof goes, more; None: not proved."""
+        """A box proved to have the class throughout, this one or, as far as its proof goes,
+        more; None: not proved.
+        """
         if self._refuted(box) or self._late():
             return None
         if self._solver is None:
@@ -133,7 +144,9 @@ class Grower:
                 continue
             low, high = self._ends(feature, mask)
             below = (mask & -mask) - 1 if low in needed else 0
-            wide[feature] = ((1 << mask.bit_length()) - 1 if high in needed else self.grid.full[feature]) & ~below
+            wide[feature] = (
+                (1 << mask.bit_length()) - 1 if high in needed else self.grid.full[feature]
+            ) & ~below
         return wide
 
     def _holds(self, box: list[int]) -> bool:
@@ -164,14 +177,19 @@ class Grower:
         return low, high
 
     def _literals(self, box: list[int]) -> list[int]:
-        return [literal for f, mask in enumerate(box) for literal in self._ends(f, mask) if literal is not None]
+        return [
+            literal for f, mask in enumerate(box) for literal in self._ends(f, mask) if literal is not None
+        ]
 
     def _solved(self, literals: list[int]) -> Any:
         assert self._solver is not None
         answer = self._solver.solve(literals, time_limit=self.clock.left(), stop=self.clock.up)
         if isinstance(answer, Found):
             values = answer.values
-            row = [sum(bool(values[step]) for step in self._steps.get(f, ())) for f in range(len(self.grid.sizes))]
+            row = [
+                sum(bool(values[step]) for step in self._steps.get(f, ()))
+                for f in range(len(self.grid.sizes))
+            ]
             self._learn(np.array(row, np.int64))
         elif not isinstance(answer, Core):
             self._open = True
@@ -188,7 +206,9 @@ class Grower:
 
     def _learn(self, places: Ints) -> None:
         if int(self.grid.classes(places[None, :], "definition")[0]) == self.label:
-            raise SoundnessError(f"the codeword {places.tolist()} is no counterexample. Please report this network.")
+            raise SoundnessError(
+                f"the codeword {places.tolist()} is no counterexample. Please report this network."
+            )
         self.others = np.concatenate([self.others, places[None, :]])
 
 

@@ -1,4 +1,6 @@
-"""What a rulebook claims, seen again: the form of its data, the proof of every rule, that rules are prime, and what they cover together."""
+"""What a rulebook claims, seen again: the form of its data, the proof of every rule, that rules are prime,
+and what they cover together.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,18 @@ __all__ = ["KINDS", "LEFT_OUT", "check_book", "check_data", "masks_in", "only"]
 
 KINDS = ("cover", "every", "some")
 LEFT_OUT = ("too long", "beyond most", "not proved in time")
-_FIELDS = ("format", "version", "network", "classes", "complete", "kind", "left_out", "covered", "rules", "seconds")
+_FIELDS = (
+    "format",
+    "version",
+    "network",
+    "classes",
+    "complete",
+    "kind",
+    "left_out",
+    "covered",
+    "rules",
+    "seconds",
+)
 _RULE = ("if", "then", "states", "coverage", "prime", "certificate")
 
 
@@ -42,18 +55,33 @@ def only(data: Any, names: tuple[str, ...], what: str) -> None:
 
 def check_data(data: Any, network: Network) -> None:
     """See that data of a book have its form, and that what it says of itself does not contradict itself."""
-    if not isinstance(data, Mapping) or data.get("format") != "sugenet rulebook" or type(data.get("version")) is not int:
+    if (
+        not isinstance(data, Mapping)
+        or data.get("format") != "sugenet rulebook"
+        or type(data.get("version")) is not int
+    ):
         raise CertificateError("this is no sugenet rulebook of version 1.")
     if data["version"] != 1:
         raise CertificateError("this is no sugenet rulebook of version 1.")
     only(data, _FIELDS, "the rulebook")
     if data["network"] != network.fingerprint:
-        raise CertificateError(f"the rulebook is for the network {str(data['network'])[:12]}, not for {network.fingerprint[:12]}.")
+        raise CertificateError(
+            f"the rulebook is for the network {str(data['network'])[:12]}, "
+            f"not for {network.fingerprint[:12]}."
+        )
     classes, left = data["classes"], data["left_out"]
-    if not isinstance(classes, list) or not all(name in network.classes for name in classes) or len(set(classes)) < len(classes):
-        raise CertificateError("the rulebook is damaged: its classes must be names of the network's, each once.")
+    if (
+        not isinstance(classes, list)
+        or not all(name in network.classes for name in classes)
+        or len(set(classes)) < len(classes)
+    ):
+        raise CertificateError(
+            "the rulebook is damaged: its classes must be names of the network's, each once."
+        )
     if not isinstance(data["complete"], bool) or data["kind"] not in KINDS:
-        raise CertificateError(f"the rulebook is damaged: complete is true or false, and kind one of {', '.join(KINDS)}.")
+        raise CertificateError(
+            f"the rulebook is damaged: complete is true or false, and kind one of {', '.join(KINDS)}."
+        )
     only(left, LEFT_OUT, "what was left out")
     if not all(type(many) is int and many >= 0 for many in left.values()):
         raise CertificateError("the rulebook is damaged: what was left out is counted in whole numbers.")
@@ -65,8 +93,15 @@ def check_data(data: Any, network: Network) -> None:
         raise CertificateError("the rulebook is damaged: its rules must be a list.")
     for number, row in enumerate(data["rules"], start=1):
         only(row, _RULE, f"rule {number}")
-        if not isinstance(row["prime"], bool) or row["then"] not in classes or not isinstance(row["certificate"], dict):
-            raise CertificateError(f"the rulebook is damaged: rule {number} has a class of the book, a certificate, and is prime or not.")
+        if (
+            not isinstance(row["prime"], bool)
+            or row["then"] not in classes
+            or not isinstance(row["certificate"], dict)
+        ):
+            raise CertificateError(
+                f"the rulebook is damaged: rule {number} has a class of the book, a certificate, "
+                f"and is prime or not."
+            )
 
 
 def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
@@ -74,8 +109,15 @@ def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
     masks = list(grid.full)
     for feature, kept in row["states"]:
         known = type(feature) is int and 0 <= feature < len(masks) and masks[feature] == grid.full[feature]
-        if not known or not all(type(state) is int and state in grid.states[feature] for state in kept) or len(set(kept)) < len(kept):
-            raise CertificateError(f"the rulebook is damaged: rule {number} has states of feature {str(feature)[:40]} that there are not.")
+        if (
+            not known
+            or not all(type(state) is int and state in grid.states[feature] for state in kept)
+            or len(set(kept)) < len(kept)
+        ):
+            raise CertificateError(
+                f"the rulebook is damaged: rule {number} has states of feature {str(feature)[:40]} "
+                f"that there are not."
+            )
         masks[feature] = sum(1 << grid.states[feature].index(state) for state in kept)
     return grid.check_box(tuple(masks))
 
@@ -96,12 +138,16 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
         for wider in _widened(grid, rule.masks):
             limit.look()
             if _holds(grid, table, rule, wider, limit):
-                raise CertificateError(f"rule {number} is not prime: {' and '.join(grid.words(wider)) or 'any input'} is enough.")
+                raise CertificateError(
+                    f"rule {number} is not prime: {' and '.join(grid.words(wider)) or 'any input'} is enough."
+                )
     if prime:
         said += f", {'all' if len(prime) == len(book.rules) else len(prime)} of them prime"
     if book.complete:
         if table is None:
-            raise CertificateError(f"that the rules say everything cannot be checked: there are {grid.total:,} codewords.")
+            raise CertificateError(
+                f"that the rules say everything cannot be checked: there are {grid.total:,} codewords."
+            )
         for label in book.classes:
             _check_class(book, grid, table == label, label)
         said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in book.classes)}"
@@ -135,16 +181,22 @@ def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
 
 
 def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit) -> bool:
-    """Whether every codeword of a box has a class; a large network is asked, and a counterexample is replayed by the definition."""
+    """Whether every codeword of a box has a class; a large network is asked, and a counterexample is replayed
+    by the definition.
+    """
     if table is not None:
         return bool((table[marked(grid, [masks])] == rule.label).all())
     from sugenet.reason.rules.rule import NetworkRule
     from sugenet.reason.verdicts.verifying import verify
 
     answer = verify(
-        grid.network, Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box), time_limit=limit.left()
+        grid.network,
+        Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box),
+        time_limit=limit.left(),
     )
     if not isinstance(answer, Proved | Refuted):
-        raise CheckLimitError("not checked within the limit: that a rule is prime takes more time. Allow more: time_limit=.")
+        raise CheckLimitError(
+            "not checked within the limit: that a rule is prime takes more time. Allow more: time_limit=."
+        )
     check(answer.certificate, grid.network, time_limit=limit.left())
     return isinstance(answer, Proved)

@@ -1,8 +1,9 @@
-"""Rules about a network, from anywhere: typed, from Anchors, from a decision tree; each is proved or gets a counterexample.
+"""Rules about a network, from anywhere: typed, from Anchors, from a decision tree;
+each is proved or gets a counterexample.
 
-A rule is written ``mean radius >= 14 and side = left -> malignant``. Conditions compare a feature with a number (``<``, ``<=``, ``>``,
-``>=``, ``=``, also ``2 < x <= 5``) or name categories (``=``, ``!=``, ``in {a, b}``). A bit is
-compared as 0 or 1; -1 is another spelling of 0.
+A rule is written ``mean radius >= 14 and side = left -> malignant``. Conditions compare a feature with a
+number (``<``, ``<=``, ``>``, ``>=``, ``=``, also ``2 < x <= 5``) or name categories (``=``, ``!=``,
+``in {a, b}``). A bit is compared as 0 or 1; -1 is another spelling of 0.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
 
 
 def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkRule:
-    """Read an explanation of alibi's Anchors, as its `to_json` gives it: the conditions in `anchor`, the class in `raw.prediction`."""
+    """Read an explanation of alibi's Anchors, as its `to_json` gives it: the conditions in `anchor`, the
+    class in `raw.prediction`.
+    """
     try:
         data = explanation["data"]
         prediction = data["raw"]["prediction"]
@@ -73,7 +76,9 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
     except (KeyError, TypeError, IndexError) as error:
         raise RuleSyntaxError(f"this is no explanation of Anchors: {error!r} is missing.") from error
     if not isinstance(conditions, list | tuple) or not all(isinstance(part, str) for part in conditions):
-        raise RuleSyntaxError(f"this is no explanation of Anchors: its anchor is {conditions!r}, not a list of conditions.")
+        raise RuleSyntaxError(
+            f"this is no explanation of Anchors: its anchor is {conditions!r}, not a list of conditions."
+        )
     limits: dict[int, Any] = {}
     for part in conditions:
         for feature, limit in _conditions(network, part):
@@ -82,15 +87,19 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
 
 
 def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
-    """The paths of a fitted decision tree of scikit-learn over the network's raw features, one rule a leaf that some input can reach.
+    """The paths of a fitted decision tree of scikit-learn over the network's raw features, one rule a leaf
+    that some input can reach.
 
-    Its classes must be numbers or names of the network's classes. scikit-learn itself rounds inputs to 32 bits before it compares them.
+    Its classes must be numbers or names of the network's classes. scikit-learn itself rounds inputs to 32
+    bits before it compares them.
     """
     inner = tree.tree_
     if not hasattr(tree, "classes_"):
         raise QuestionError("the tree has no classes: it must be a classifier.")
     if inner.n_features != network.encoder.features:
-        raise QuestionError(f"the tree reads {inner.n_features} features, the network {network.encoder.features}.")
+        raise QuestionError(
+            f"the tree reads {inner.n_features} features, the network {network.encoder.features}."
+        )
     found: list[NetworkRule] = []
 
     def walk(node: int, limits: dict[int, Any]) -> None:
@@ -106,7 +115,11 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
                 low, high = both = _both(network, feature, limits.get(feature), limit)
             except RuleSyntaxError:  # nothing goes this way
                 continue
-            if isinstance(coding, Steps) and (low is None or low <= coding.high) and (high is None or high >= coding.low):
+            if (
+                isinstance(coding, Steps)
+                and (low is None or low <= coding.high)
+                and (high is None or high >= coding.low)
+            ):
                 walk(int(child), {**limits, feature: both})
 
     walk(0, {})
@@ -126,19 +139,32 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
 
 
 def _conditions(network: Network, body: str) -> list[tuple[int, Any]]:
-    """The features and limits that conditions name, joined by "and", which names and categories may have in them too."""
+    """The features and limits that conditions name, joined by "and",
+    which names and categories may have in them too.
+    """
     if body.strip() in ("", "any input"):
         return []
     words = [
         *network.encoder.names,
-        *(str(c) for coding in network.encoder.codings if isinstance(coding, OneHot) for c in coding.categories),
+        *(
+            str(c)
+            for coding in network.encoder.codings
+            if isinstance(coding, OneHot)
+            for c in coding.categories
+        ),
     ]
     joined = any(_AND.search(word) for word in words)
-    return [found for row in _grouped(body.strip(), _AND, lambda part: _condition(network, part), joined=joined) for found in row]
+    return [
+        found
+        for row in _grouped(body.strip(), _AND, lambda part: _condition(network, part), joined=joined)
+        for found in row
+    ]
 
 
 def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], *, joined: bool) -> list[Any]:
-    """Read the parts between separators, the shortest that can be read first; `joined`: a separator may also be inside a part."""
+    """Read the parts between separators, the shortest that can be read first; `joined`:
+    a separator may also be inside a part.
+    """
     cuts = list(separator.finditer(text))
     starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
     after: dict[int, list[Any] | RuleSyntaxError] = {len(starts): []}
@@ -184,15 +210,24 @@ def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
     if wrong is not None and not found:
         raise wrong
     known = ", ".join(network.encoder.names[:5]) + (", ..." if len(network.encoder.names) > 5 else "")
-    raise RuleSyntaxError(f"the condition {part!r} must compare one feature with a value; features are {known}")
+    raise RuleSyntaxError(
+        f"the condition {part!r} must compare one feature with a value; features are {known}"
+    )
 
 
 def _around(left: str, right: str) -> tuple[tuple[str, str] | None, tuple[str, str] | None] | None:
     """Sign and value in front of a feature's name, and behind it; None where something else stands there."""
     before = re.fullmatch(rf"(.*?)\s*{_SIGN}", left)
-    several = re.fullmatch(r"in\s*[{\[(](.*)[}\])]", right, re.IGNORECASE) or re.fullmatch(r"one\s+of\s+(.*)", right, re.IGNORECASE)
+    several = re.fullmatch(r"in\s*[{\[(](.*)[}\])]", right, re.IGNORECASE) or re.fullmatch(
+        r"one\s+of\s+(.*)", right, re.IGNORECASE
+    )
     after = re.fullmatch(rf"{_SIGN}\s*(.*)", right)
-    if (left and not before) or (right and not after and not several) or (several and left) or not (left or right):
+    if (
+        (left and not before)
+        or (right and not after and not several)
+        or (several and left)
+        or not (left or right)
+    ):
         return None
     behind = ("in", several[1]) if several else (after[1], after[2]) if after else None
     return (before[2], before[1]) if before else None, behind
@@ -205,14 +240,18 @@ def _limits(
     found = []
     if behind is not None and behind[0] == "in":
         comma = any("," in str(c) for c in getattr(network.encoder.codings[feature], "categories", ()))
-        words = _grouped(behind[1], re.compile(r"\s*,\s*"), lambda word: _category(network, feature, word), joined=comma)
+        words = _grouped(
+            behind[1], re.compile(r"\s*,\s*"), lambda word: _category(network, feature, word), joined=comma
+        )
         return [(feature, frozenset(words))]
     if behind is not None:
         found.append((feature, _limit(network, feature, *behind, part)))
     if before is not None:
         sign = _SAME.get(before[0], before[0])
         if sign not in _TURNED:
-            raise RuleSyntaxError(f"the condition {part!r} cannot be read: {sign} must stand behind the feature.")
+            raise RuleSyntaxError(
+                f"the condition {part!r} cannot be read: {sign} must stand behind the feature."
+            )
         found.append((feature, _limit(network, feature, _TURNED[sign], before[1], part)))
     return found
 
@@ -223,7 +262,9 @@ def _category(network: Network, feature: int, word: str) -> Any:
         return _number(word)
     known = {str(category): category for category in coding.categories}
     if word not in known:
-        raise RuleSyntaxError(f"{word!r} is no category of {network.encoder.names[feature]}: {', '.join(known)}.")
+        raise RuleSyntaxError(
+            f"{word!r} is no category of {network.encoder.names[feature]}: {', '.join(known)}."
+        )
     return known[word]
 
 
@@ -237,15 +278,21 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
             return frozenset(category for category in coding.categories if category != value)
         raise RuleSyntaxError(f"the condition {part!r} orders categories; use = or !=.")
     if sign == "!=":
-        raise RuleSyntaxError(f"the condition {part!r} leaves out one number; write two rules, below and above it.")
+        raise RuleSyntaxError(
+            f"the condition {part!r} leaves out one number; write two rules, below and above it."
+        )
     return _compared(network, feature, sign, _number(word))
 
 
 def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[Any, Any]:
-    """Closed bounds for a comparison with a number: the next whole number or float where the bound itself is left out."""
+    """Closed bounds for a comparison with a number: the next whole number or float where the bound
+    itself is left out.
+    """
     coding = network.encoder.codings[feature]
     if not isinstance(coding, Steps):
-        raise QuestionError(f"feature {network.encoder.names[feature]} is a category, and cannot be compared with {value}.")
+        raise QuestionError(
+            f"feature {network.encoder.names[feature]} is a category, and cannot be compared with {value}."
+        )
     if coding.bipolar and value == -1:
         value = 0.0  # -1 is another spelling of 0
     match sign:
@@ -279,7 +326,10 @@ def _both(network: Network, feature: int, a: Any, b: Any) -> Any:
         rows = [limit if isinstance(limit, frozenset) else None for limit in (a, b)]
         joined = a & b if None not in rows else None
         if not joined:
-            raise RuleSyntaxError(f"the conditions on {network.encoder.names[feature]} exclude each other, or mix values with bounds.")
+            raise RuleSyntaxError(
+                f"the conditions on {network.encoder.names[feature]} exclude each other, "
+                f"or mix values with bounds."
+            )
         return joined
     lows, highs = ([limit[k] for limit in (a, b) if limit[k] is not None] for k in (0, 1))
     low, high = max(lows, default=None), min(highs, default=None)

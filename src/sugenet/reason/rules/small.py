@@ -1,8 +1,9 @@
-"""Prime rules of a network that is small enough to look at every codeword: a small cover, or every one of them.
+"""Prime rules of a network that is small enough to look at every codeword: a small cover,
+or every one of them.
 
-A table says for each codeword whether it has the class. A box is grown from a codeword feature by feature: each takes all places (a run of
-neighbours for a number) at which everything else allowed so far has the class. What later features gain can only make that stricter, so one
-pass makes the box prime.
+A table says for each codeword whether it has the class. A box is grown from a codeword feature by feature:
+each takes all places (a run of neighbours for a number) at which everything else allowed so far has the
+class. What later features gain can only make that stricter, so one pass makes the box prime.
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ _ORDERS = 3
 
 
 def cover(
-    grid: Grid, has_class: Bits, *, seed: int = 0, stop: Callable[[], bool] = lambda: False, notify: Callable[[str], None] = lambda _: None
+    grid: Grid,
+    has_class: Bits,
+    *,
+    seed: int = 0,
+    stop: Callable[[], bool] = lambda: False,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> list[Masks]:
-    """Prime boxes that together hold every codeword of the class and no other, none of them needless; fewer when stopped.
+    """Prime boxes that together hold every codeword of the class and no other, none of them needless;
+    fewer when stopped.
 
     Examples
     --------
@@ -52,7 +59,10 @@ def cover(
         if stop():
             break
         point = [int(place) for place in np.unravel_index(start, has_class.shape)]
-        orders = [by_turns, *(rng.permutation(len(live)).tolist() for _ in range(_ORDERS if len(live) > 1 else 0))]
+        orders = [
+            by_turns,
+            *(rng.permutation(len(live)).tolist() for _ in range(_ORDERS if len(live) > 1 else 0)),
+        ]
         grown = (_grown(has_class, point, order, ordered) for order in orders)
         best = max(grown, key=lambda box: int(_part(left, box).sum()))
         _put(left, best, False)
@@ -144,10 +154,18 @@ def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
     6
     """
     live = [f for f, size in enumerate(grid.sizes) if size > 1]
-    options = [list(_options(grid.sizes[f], grid.is_number(f))) if _count(grid.sizes[f], grid.is_number(f)) <= _BOXES else [] for f in live]
+    options = [
+        list(_options(grid.sizes[f], grid.is_number(f)))
+        if _count(grid.sizes[f], grid.is_number(f)) <= _BOXES
+        else []
+        for f in live
+    ]
     count = prod(_count(grid.sizes[f], grid.is_number(f)) for f in live)
     if count > _BOXES:
-        raise TooLargeError(f"there are {count:,} boxes to look at for every prime rule, more than {_BOXES:,}. Take a cover: every=False.")
+        raise TooLargeError(
+            f"there are {count:,} boxes to look at for every prime rule, more than {_BOXES:,}. "
+            f"Take a cover: every=False."
+        )
     true = has_class
     for axis, masks in enumerate(options):
         true = np.stack([true.take(places_of(mask), axis=axis).all(axis=axis) for mask in masks], axis=axis)
@@ -160,7 +178,10 @@ def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
                 wider = number.get(mask | 1 << place, k)
                 if wider != k:
                     prime[(*here, k)] &= ~true[(*here, wider)]
-    return [_whole(grid, live, [masks[k] for masks, k in zip(options, row, strict=True)]) for row in np.argwhere(prime).tolist()]
+    return [
+        _whole(grid, live, [masks[k] for masks, k in zip(options, row, strict=True)])
+        for row in np.argwhere(prime).tolist()
+    ]
 
 
 def _options(size: int, ordered: bool) -> Iterator[int]:

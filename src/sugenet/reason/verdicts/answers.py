@@ -12,7 +12,16 @@ from sugenet.drawn import Drawn
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.neighbourhood import row_of
 
-__all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "Proved", "Refuted", "Undecided", "engine_words", "show_cost"]
+__all__ = [
+    "Counterfactual",
+    "NoCounterfactual",
+    "OpenCounterfactual",
+    "Proved",
+    "Refuted",
+    "Undecided",
+    "engine_words",
+    "show_cost",
+]
 
 _ENGINES = {
     "evaluation": "evaluating one input",
@@ -35,7 +44,7 @@ def engine_words(engine: str, proof: dict[str, Any] | None = None) -> str:
     return words
 
 
-# -- verify ----------------------------------------------------------------------------------------------------------------------
+# -- verify --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +65,13 @@ class Proved(Drawn):
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
         words = engine_words(self.engine, self.certificate["proof"])
-        return {"outcome": "proved", "claim": self.claim, "engine": words, "seconds": self.seconds, "certificate": self.certificate}
+        return {
+            "outcome": "proved",
+            "claim": self.claim,
+            "engine": words,
+            "seconds": self.seconds,
+            "certificate": self.certificate,
+        }
 
     def __str__(self) -> str:
         words = engine_words(self.engine, self.certificate["proof"])
@@ -86,7 +101,9 @@ class Refuted(Drawn):
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        source = {} if self._in_source is None else {"source_witness": [str(value) for value in self._in_source]}
+        source = (
+            {} if self._in_source is None else {"source_witness": [str(value) for value in self._in_source]}
+        )
         return {
             "outcome": "refuted",
             "claim": self.claim,
@@ -108,13 +125,17 @@ class Refuted(Drawn):
         else:
             values = self.witness if self._in_source is None else self._in_source
             pairs = list(zip(self.network.encoder.names, values, strict=True))
-            shown = f"for {'; '.join(f'{name} = {value}' for name, value in pairs[:4])}" + ("; ..." if len(pairs) > 4 else "")
+            shown = f"for {'; '.join(f'{name} = {value}' for name, value in pairs[:4])}" + (
+                "; ..." if len(pairs) > 4 else ""
+            )
             shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
         return f"{self.claim}: refuted by {engine_words(self.engine)}. Class {found} {shown}"
 
     @property
     def _in_source(self) -> tuple[Any, ...] | None:
-        """The witness in the numbers of the file that a query is about, where these are not the network's own."""
+        """The witness in the numbers of the file that a query is about,
+        where these are not the network's own.
+        """
         own = self.network.source.is_plain or self.certificate["question"]["kind"] != "query"
         return None if own else self.network.source.inputs(self.witness)
 
@@ -154,11 +175,14 @@ class Undecided(Drawn):
             kind = self.certificate["question"]["region"]["kind"]
             known = f" Proved so far: it holds up to {show_cost(kind, Fraction(self.facts['proved_up_to']))}."
         if "open_cases" in self.facts:
-            known += f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} ways to violate it."
+            known += (
+                f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} "
+                f"ways to violate it."
+            )
         return f"{self.claim}: undecided ({self.reason}).{known} {_advice(self.reason)}"
 
 
-# -- whatif ----------------------------------------------------------------------------------------------------------------------
+# -- whatif --------------------------------------------------------------------------------------------------
 
 
 def show_cost(cost: str, value: Fraction) -> str:
@@ -238,13 +262,24 @@ class Counterfactual(Drawn):
 
     def __str__(self) -> str:
         names = self.prop.network.classes
-        proof = "proved to be the least" if self.is_minimum else f"the least is at least {show_cost(self.cost, self.lower)}"
+        proof = (
+            "proved to be the least"
+            if self.is_minimum
+            else f"the least is at least {show_cost(self.cost, self.lower)}"
+        )
         if self.is_minimum and not self.is_certified:
             proof = f"the least, {engine_words(self.engine, self.certificate['proof'])}"
         tie = " (a tie)" if self.label == self.prop.label else ""
         shown = _listed(self.changes())
-        text = f"{names[self.prop.label]} becomes {names[self.label]}{tie} with {show_cost(self.cost, self.value)}, {proof}: {shown}"
-        missing = [] if self.all_listed else ["others were not listed: there are too many sets of changes, or the time was up"]
+        text = (
+            f"{names[self.prop.label]} becomes {names[self.label]}{tie} with "
+            f"{show_cost(self.cost, self.value)}, {proof}: {shown}"
+        )
+        missing = (
+            []
+            if self.all_listed
+            else ["others were not listed: there are too many sets of changes, or the time was up"]
+        )
         return "\n".join([text, *(str(other) for other in self.others), *missing])
 
 
@@ -276,7 +311,9 @@ class NoCounterfactual(Drawn):
         }
 
     def __str__(self) -> str:
-        within = "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
+        within = (
+            "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
+        )
         question = self.certificate["question"]
         if question["region"] or len(question["movable"]) < len(question["sample"]) or self.cost == "Prices":
             within += " of what may change"
@@ -318,7 +355,9 @@ class OpenCounterfactual(Drawn):
 
 def _advice(reason: str, smaller: str = "ask about a smaller region") -> str:
     """What to do next: more time helps only where it ran out."""
-    if any(words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")):
+    if any(
+        words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")
+    ):
         return f"Allow more time, or {smaller}."
     return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
 

@@ -1,4 +1,6 @@
-"""Can it fail: a question decided for every input it is about, with a certificate (REASONING sections 1 to 3)."""
+"""Can it fail: a question decided for every input it is about,
+with a certificate (REASONING sections 1 to 3).
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,9 @@ def verify(
     network
         The network.
     question
-        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A query speaks of the file that
-        the network was read from: its inputs are in the order and the numbers of that file. All others speak of raw samples.
+        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A
+        query speaks of the file that the network was read from: its inputs are in the order and the numbers
+        of that file. All others speak of raw samples.
     engine
         ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
     time_limit
@@ -61,7 +64,8 @@ def verify(
     """
     if not isinstance(question, Question):
         raise QuestionError(
-            f"{question!r} is no question. Ask Robust, Always, Never, Monotone, Fair, Agree or a Query that read_vnnlib gives."
+            f"{question!r} is no question. Ask Robust, Always, Never, Monotone, Fair, Agree or a Query that "
+            f"read_vnnlib gives."
         )
     clock = Clock(time_limit, threads, seed, notify)
     claim = _claim(network, question)
@@ -76,7 +80,13 @@ def verify(
         found = Open("", "interrupted", getattr(stop, "facts", {}))
     certificate = certificate_of(network, question)
     if isinstance(found, Holds):
-        return Proved(network, claim, found.engine, clock.seconds, certificate | {"answer": "proved", "proof": found.proof})
+        return Proved(
+            network,
+            claim,
+            found.engine,
+            clock.seconds,
+            certificate | {"answer": "proved", "proof": found.proof},
+        )
     if isinstance(found, Fails):
         return _refuted(network, question, claim, found, joint, clock, certificate)
     facts = dict(found.facts)
@@ -112,7 +122,9 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     from sugenet.engines.reals.deciding import decide_query
 
-    return decide_query(network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify)
+    return decide_query(
+        network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify
+    )
 
 
 def _claim(network: Network, question: Question) -> str:
@@ -121,8 +133,17 @@ def _claim(network: Network, question: Question) -> str:
 
 def certificate_of(network: Network, question: Question) -> dict[str, Any]:
     """A certificate without its answer."""
-    data = _query_data(of_network(network, question)) if isinstance(question, Query) else question.data(network)
-    return {"format": "sugenet certificate", "version": 2, "network": network.fingerprint, "question": data, "witness": None, "proof": None}
+    data = (
+        _query_data(of_network(network, question)) if isinstance(question, Query) else question.data(network)
+    )
+    return {
+        "format": "sugenet certificate",
+        "version": 2,
+        "network": network.fingerprint,
+        "question": data,
+        "witness": None,
+        "proof": None,
+    }
 
 
 def _query_data(query: Query) -> dict[str, Any]:
@@ -130,7 +151,10 @@ def _query_data(query: Query) -> dict[str, Any]:
         {
             "lower": [str(value) for value in case.box.lower],
             "upper": [str(value) for value in case.box.upper],
-            "condition": [[[[[k, str(value)] for k, value in part.terms], str(part.bound)] for part in row] for row in case.condition],
+            "condition": [
+                [[[[k, str(value)] for k, value in part.terms], str(part.bound)] for part in row]
+                for row in case.condition
+            ],
         }
         for case in query.cases
     ]
@@ -138,30 +162,53 @@ def _query_data(query: Query) -> dict[str, Any]:
 
 
 def _refuted(
-    network: Network, question: Question, claim: str, found: Fails, joint: Joint | None, clock: Clock, certificate: dict[str, Any]
+    network: Network,
+    question: Question,
+    claim: str,
+    found: Fails,
+    joint: Joint | None,
+    clock: Clock,
+    certificate: dict[str, Any],
 ) -> Refuted:
     names = network.encoder.names
     if joint is None:
         rows = [tuple(found.witness)]
         before = question.values(network) if isinstance(question, Robust) else None
-        changes = {n: (a, b) for n, a, b in zip(names, before or rows[0], rows[0], strict=True) if before is not None and a != b}
+        changes = {
+            n: (a, b)
+            for n, a, b in zip(names, before or rows[0], rows[0], strict=True)
+            if before is not None and a != b
+        }
     else:
         rows = list(joint.pair(found.witness))
         changes = {n: (a, b) for n, a, b in zip(names, rows[0], rows[1], strict=True) if a != b}
     networks = [network] if joint is None else [joint.left, joint.right]
     labels = tuple(_label(net, row) for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
-        raise SoundnessError(f"the two inputs of a violation have the same class {labels[0]}. Please report this input.")
+        raise SoundnessError(
+            f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
+        )
     if joint is None or joint.left is not joint.right:  # two networks read the same input
         witness: Any = [plain(value) for value in rows[0]]
         rows = rows[:1]
     else:
         witness = [[plain(value) for value in row] for row in rows]
     certificate |= {"answer": "refuted", "witness": witness}
-    return Refuted(network, claim, rows[0] if len(rows) == 1 else tuple(rows), labels, changes, found.engine, clock.seconds, certificate)
+    return Refuted(
+        network,
+        claim,
+        rows[0] if len(rows) == 1 else tuple(rows),
+        labels,
+        changes,
+        found.engine,
+        clock.seconds,
+        certificate,
+    )
 
 
 def _label(network: Network, row: tuple[Any, ...]) -> str:
     if network.reads_reals and any(value != int(value) for value in row):
-        return "other"  # a class of the query's condition; the levels between whole numbers have no prediction
+        return (
+            "other"  # a class of the query's condition; the levels between whole numbers have no prediction
+        )
     return network.classes[int(network.predict(row_of(row), engine="definition")[0])]

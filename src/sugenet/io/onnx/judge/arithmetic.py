@@ -37,8 +37,8 @@ def floats(tensor: Tensor, data: bool) -> Array:
 def _rounding(tensors: Sequence[Tensor], result: Array, exactly: Array | bool, kind: np.dtype[Any]) -> Array:
     """What one rounded operation adds to the bound.
 
-    Constants are computed in their own kind, correctly rounded as the file's. Data are computed in float64; values that stem from signs
-    may have been worked out in the file's float32.
+    Constants are computed in their own kind, correctly rounded as the file's. Data are computed in float64;
+    values that stem from signs may have been worked out in the file's float32.
     """
     if not any(tensor.data for tensor in tensors) or kind.kind != "f":
         return np.zeros(())
@@ -66,7 +66,12 @@ def sum_of(left: Tensor, right: Tensor, sign: int) -> Tensor:
     b = b if sign > 0 else -b
     part = result - a
     lost = (a - (result - part)) + (b - part)
-    return made_of((left, right), result, kind, left.error + right.error + _rounding((left, right), result, lost == 0, kind))
+    return made_of(
+        (left, right),
+        result,
+        kind,
+        left.error + right.error + _rounding((left, right), result, lost == 0, kind),
+    )
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -90,10 +95,17 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
             raise UncomparableError("it divides whole numbers by zero.")
         if not (left.exact and right.exact):
             raise UncomparableError("it divides whole numbers that are not certain.")
-        return made_of((left, right), (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind), kind, np.zeros(()))
+        return made_of(
+            (left, right),
+            (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind),
+            kind,
+            np.zeros(()),
+        )
     result = np.asarray(a / b)
     room = np.abs(b) - right.error
-    spread = np.where(room > 0, (left.error + np.abs(result) * right.error) / np.where(room > 0, room, 1), np.inf)
+    spread = np.where(
+        room > 0, (left.error + np.abs(result) * right.error) / np.where(room > 0, room, 1), np.inf
+    )
     exactly = is_single(result) & is_single(b) & (result * b == a)
     error = np.zeros(()) if left.exact and right.exact else spread
     return made_of((left, right), result, kind, error + _rounding((left, right), result, exactly, kind))

@@ -1,4 +1,7 @@
-"""Operators that decide: signs, comparisons and quantizers. What they saw and decided is kept for the comparison layer by layer."""
+"""Operators that decide: signs, comparisons and quantizers.
+
+What they saw and decided is kept for the comparison layer by layer.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def _bipolar(call: Call) -> Tensor:
     if x.data:
         call.decide(x.values, up, ~up, x.error)
     unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
-    sign = Tensor(np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data)
+    sign = Tensor(
+        np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data
+    )
     return product(sign, scale)
 
 
@@ -79,7 +84,9 @@ def _steps(call: Call) -> Tensor:
         if x.data:
             call.decide(apart, apart >= 0, apart < 0, x.error)
     number = Tensor(count, np.dtype(np.float32), unsure, x.data, x.data)
-    scale, bias = (constant(np.asarray(call.real(k, v)), number.kind) for k, v in (("out_scale", 1.0), ("out_bias", 0.0)))
+    scale, bias = (
+        constant(np.asarray(call.real(k, v)), number.kind) for k, v in (("out_scale", 1.0), ("out_bias", 0.0))
+    )
     return sum_of(product(number, scale), bias, 1)
 
 
@@ -88,7 +95,9 @@ def _away(array: Array) -> Any:
 
 
 def _half(up: bool) -> Callable[[Array], Any]:
-    return lambda array: np.sign(array) * (np.floor(np.abs(array) + 0.5) if up else np.ceil(np.abs(array) - 0.5))
+    return lambda array: (
+        np.sign(array) * (np.floor(np.abs(array) + 0.5) if up else np.ceil(np.abs(array) - 0.5))
+    )
 
 
 _ROUNDINGS: dict[str, Callable[[Array], Any]] = {
@@ -119,7 +128,9 @@ def _quantize(call: Call) -> Tensor:
     step = np.asarray(rounding(inside))
     error = np.zeros(())
     if not place.exact:
-        ends = [np.asarray(rounding(np.clip(place.values + side * place.error, low, high))) for side in (-1, 1)]
+        ends = [
+            np.asarray(rounding(np.clip(place.values + side * place.error, low, high))) for side in (-1, 1)
+        ]
         error = np.maximum(ends[1] - step, step - ends[0])
     if x.data and high - low == 1:
         middle = low + 0.5
@@ -152,7 +163,9 @@ def _lce(call: Call) -> Tensor:
     if x.data:
         call.decide(x.values, up, ~up, x.error)
     unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
-    return Tensor(np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data)
+    return Tensor(
+        np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data
+    )
 
 
 DECISIONS: dict[str, Operator] = {

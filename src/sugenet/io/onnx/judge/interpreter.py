@@ -1,7 +1,8 @@
 """Runs an ONNX graph operator by operator, for comparing an import with its file.
 
-Nothing here knows how the reader recognizes layers; both share the parser of the file and nothing else. An operator or an attribute
-that is not known, and a graph that would take too much memory, are refused by name: then the import says that it was not compared.
+Nothing here knows how the reader recognizes layers; both share the parser of the file and nothing else. An
+operator or an attribute that is not known, and a graph that would take too much memory, are refused by name:
+then the import says that it was not compared.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ OPERATORS = {**POINTWISE, **WINDOWS, **MOVES}
 
 _ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK"}
 _BEHIND_ENDS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
-_DOMAINS = {"", "ai.onnx.ml", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general", "larq", "lq"}
+_DOMAINS = {
+    "",
+    "ai.onnx.ml",
+    "onnx.brevitas",
+    "finn.custom_op.general",
+    "qonnx.custom_op.general",
+    "larq",
+    "lq",
+}
 _MOST = 1 << 25
 """Values that one run may make."""
 
@@ -71,10 +80,14 @@ class Program:
             raise UncomparableError("it has no single data input of known shape.")
         self.input = inputs[0]
         _Budget(_MOST).spend((self.batch or 1) * prod(self.sample))
-        unknown = next((node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None)
+        unknown = next(
+            (node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None
+        )
         if unknown is not None:
             raise UncomparableError(f"{unknown}: the interpreter does not know this operator.")
-        self.fixed: dict[str, Tensor] = {name: constant(array) for name, array in graph.constants.items() if name in needed}
+        self.fixed: dict[str, Tensor] = {
+            name: constant(array) for name, array in graph.constants.items() if name in needed
+        }
         self._fold()
 
     @property
@@ -98,7 +111,9 @@ class Program:
         """Run a batch whose size the file allows, in the file's shape."""
         kind = self.kind
         values = {**self.fixed}
-        values[self.input.name] = Tensor(np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True)
+        values[self.input.name] = Tensor(
+            np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True
+        )
         budget = _Budget(_MOST)
         decisions: list[tuple[Decision, Tensor]] = []
         stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
@@ -127,11 +142,15 @@ class Program:
             if all(name in self.fixed for name in node.inputs if name) and node.op not in ("Shape", "Size"):
                 self._step(node, self.fixed, budget)
         for node in self.nodes:  # shapes of constants, and what follows from them
-            if all(name in self.fixed for name in node.inputs if name) and not all(name in self.fixed for name in node.outputs if name):
+            if all(name in self.fixed for name in node.inputs if name) and not all(
+                name in self.fixed for name in node.outputs if name
+            ):
                 self._step(node, self.fixed, budget)
 
     def _step(self, node: Node, values: dict[str, Tensor], budget: _Budget) -> list[Decision]:
-        call = Call(node, self.graph.opset, [values[name] if name else None for name in node.inputs], budget.spend)
+        call = Call(
+            node, self.graph.opset, [values[name] if name else None for name in node.inputs], budget.spend
+        )
         while call.inputs and call.inputs[-1] is None:
             call.inputs.pop()
         try:
@@ -161,7 +180,9 @@ class _Budget:
         """Take a number of values."""
         self.spent += int(count)
         if self.spent > self.most:
-            raise UncomparableError(f"it would take more than the {self.most:,} values that a comparison may make.")
+            raise UncomparableError(
+                f"it would take more than the {self.most:,} values that a comparison may make."
+            )
 
 
 def _scores(output: str, maker: dict[str, Any]) -> str:

@@ -1,4 +1,6 @@
-"""Operators that move, pick, repeat or reduce values, and the ends of networks: softmax, the largest score."""
+"""Operators that move, pick, repeat or reduce values, and the ends of networks: softmax,
+the largest score.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, Call, Tensor, UncomparableError, constant, exact_products
+from sugenet.io.onnx.judge.tensors import (
+    ROUND,
+    SINGLE,
+    Call,
+    Tensor,
+    UncomparableError,
+    constant,
+    exact_products,
+)
 
 __all__ = ["MOVES"]
 
@@ -36,7 +46,9 @@ def _reshape(call: Call) -> Tensor:
     if target.count(-1) > 1 or min(target, default=1) < -1:
         raise UncomparableError("its shape is none.")
     known = prod(size for size in target if size != -1)
-    if (known != x.values.size and -1 not in target) or (-1 in target and (not known or x.values.size % known)):
+    if (known != x.values.size and -1 not in target) or (
+        -1 in target and (not known or x.values.size % known)
+    ):
         raise UncomparableError("its shape does not fit the data.")
     return x.moved(lambda array: array.reshape(target))
 
@@ -61,7 +73,11 @@ def _transpose(call: Call) -> Tensor:
 
 def _squeeze(call: Call) -> Tensor:
     x, axes = call.tensor(0), call.listed(1, "axes")
-    dropped = [k for k, size in enumerate(x.shape) if size == 1] if axes is None else [_within(a, x.values.ndim) for a in axes]
+    dropped = (
+        [k for k, size in enumerate(x.shape) if size == 1]
+        if axes is None
+        else [_within(a, x.values.ndim) for a in axes]
+    )
     if any(x.shape[axis] != 1 for axis in dropped):
         raise UncomparableError("it drops an axis that is larger than 1.")
     kept = [size for k, size in enumerate(x.shape) if k not in dropped]
@@ -108,7 +124,11 @@ def _gather_elements(call: Call) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
     axis = _within(call.number("axis"), x.values.ndim)
     count, index = x.shape[axis], places.values
-    if index.dtype.kind not in "iu" or index.ndim != x.values.ndim or ((index < -count) | (index >= count)).any():
+    if (
+        index.dtype.kind not in "iu"
+        or index.ndim != x.values.ndim
+        or ((index < -count) | (index >= count)).any()
+    ):
         raise UncomparableError("it picks what does not exist.")
     if any(a > b for k, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis):
         raise UncomparableError("it picks along more than there is.")
@@ -133,13 +153,19 @@ def _concat(call: Call) -> Tensor:
         values = np.concatenate([part.values for part in parts], axis)
     except ValueError:
         raise UncomparableError("it joins what does not fit together.") from None
-    error = np.zeros(()) if all(part.exact for part in parts) else np.concatenate([part.errors for part in parts], axis)
+    error = (
+        np.zeros(())
+        if all(part.exact for part in parts)
+        else np.concatenate([part.errors for part in parts], axis)
+    )
     return Tensor(values, parts[0].kind, error, any(part.data for part in parts))
 
 
 def _slice(call: Call) -> Tensor:
     x = call.tensor(0)
-    starts, ends, axes, steps = (call.listed(place, name) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps")))
+    starts, ends, axes, steps = (
+        call.listed(place, name) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))
+    )
     if starts is None or ends is None or len(starts) != len(ends):
         raise UncomparableError("its starts or ends are missing.")
     axes = tuple(range(len(starts))) if axes is None else axes
@@ -203,7 +229,10 @@ def _shape(call: Call) -> Tensor:
     x = call.tensor(0)
     rank = x.values.ndim
     start, end = call.number("start"), call.attribute("end")
-    first, last = (min(max(value + rank if value < 0 else value, 0), rank) for value in (start, rank if end is None else int(end)))
+    first, last = (
+        min(max(value + rank if value < 0 else value, 0), rank)
+        for value in (start, rank if end is None else int(end))
+    )
     return constant(np.array(x.shape[first : max(first, last)], np.int64))
 
 
@@ -211,7 +240,7 @@ def _size(call: Call) -> Tensor:
     return constant(np.asarray(call.tensor(0).values.size, np.int64))
 
 
-# -- reductions ------------------------------------------------------------------------------------------------------------------
+# -- reductions ----------------------------------------------------------------------------------------------
 
 
 def _reduce(call: Call) -> Tensor:
@@ -219,7 +248,11 @@ def _reduce(call: Call) -> Tensor:
     keep, noop = bool(call.number("keepdims", 1)), bool(call.number("noop_with_empty_axes"))
     if not axes and noop:
         return x
-    chosen = tuple(sorted({_within(axis, x.values.ndim) for axis in axes})) if axes else tuple(range(x.values.ndim))
+    chosen = (
+        tuple(sorted({_within(axis, x.values.ndim) for axis in axes}))
+        if axes
+        else tuple(range(x.values.ndim))
+    )
     terms = prod(x.shape[axis] for axis in chosen)
     op = call.node.op
     if op in ("ReduceMax", "ReduceMin"):
@@ -258,7 +291,7 @@ def _as(x: Tensor, values: Array, error: Array) -> Tensor:
     return Tensor(values.astype(x.kind), x.kind, error, x.data)
 
 
-# -- ends ------------------------------------------------------------------------------------------------------------------------
+# -- ends ----------------------------------------------------------------------------------------------------
 
 
 def _soft(call: Call) -> Tensor:
@@ -281,7 +314,11 @@ def _soft(call: Call) -> Tensor:
 
 def _arg_max(call: Call) -> Tensor:
     x = call.tensor(0)
-    axis, keep, last = _within(call.number("axis"), x.values.ndim), call.number("keepdims", 1), call.number("select_last_index")
+    axis, keep, last = (
+        _within(call.number("axis"), x.values.ndim),
+        call.number("keepdims", 1),
+        call.number("select_last_index"),
+    )
     if not x.shape[axis]:
         raise UncomparableError("it looks for the largest of nothing.")
     rows = np.flip(x.values, axis) if last else x.values
@@ -301,7 +338,9 @@ def _top(call: Call) -> tuple[Tensor, Tensor]:
     places = np.take(order, np.arange(count[0]), axis=axis)
     values = np.take_along_axis(x.values, places, axis)
     endless = np.asarray(np.inf)
-    return Tensor(values, x.kind, endless, x.data), Tensor(places.astype(np.int64), np.dtype(np.int64), endless, x.data)
+    return Tensor(values, x.kind, endless, x.data), Tensor(
+        places.astype(np.int64), np.dtype(np.int64), endless, x.data
+    )
 
 
 MOVES: dict[str, _Operator] = {

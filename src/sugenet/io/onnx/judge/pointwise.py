@@ -9,9 +9,26 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.judge.arithmetic import Operator, floats, given, kind_of, product, quotient, rising, sum_of
+from sugenet.io.onnx.judge.arithmetic import (
+    Operator,
+    floats,
+    given,
+    kind_of,
+    product,
+    quotient,
+    rising,
+    sum_of,
+)
 from sugenet.io.onnx.judge.decisions import DECISIONS
-from sugenet.io.onnx.judge.tensors import SINGLE, Call, Tensor, UncomparableError, constant, is_single, made_of
+from sugenet.io.onnx.judge.tensors import (
+    SINGLE,
+    Call,
+    Tensor,
+    UncomparableError,
+    constant,
+    is_single,
+    made_of,
+)
 
 __all__ = ["POINTWISE"]
 
@@ -49,8 +66,15 @@ def _extreme(call: Call) -> Tensor:
     values = floats(tensors[0], data)
     for tensor in tensors[1:]:
         more = floats(tensor, data)
-        values, ends = choose(values, more), [choose(end, more + side * tensor.error) for end, side in zip(ends, (-1, 1), strict=True)]
-    error = np.zeros(()) if all(tensor.exact for tensor in tensors) else np.maximum(ends[1] - values, values - ends[0])
+        values, ends = (
+            choose(values, more),
+            [choose(end, more + side * tensor.error) for end, side in zip(ends, (-1, 1), strict=True)],
+        )
+    error = (
+        np.zeros(())
+        if all(tensor.exact for tensor in tensors)
+        else np.maximum(ends[1] - values, values - ends[0])
+    )
     return made_of(tensors, values, kind_of(tensors), error)
 
 
@@ -67,7 +91,9 @@ def _clip(call: Call) -> Tensor:
         if end is not None:
             limit = np.asarray(end).astype(values.dtype)
             values, ends = choose(values, limit), [choose(side, limit) for side in ends]
-    return made_of((x,), values, x.kind, np.zeros(()) if x.exact else np.maximum(ends[1] - values, values - ends[0]))
+    return made_of(
+        (x,), values, x.kind, np.zeros(()) if x.exact else np.maximum(ends[1] - values, values - ends[0])
+    )
 
 
 def _linear_map(factor: int) -> Operator:
@@ -154,14 +180,18 @@ def _cast(call: Call) -> Tensor:
         unsure = np.abs(x.values) <= x.error
         return made_of((x,), x.values != 0, kind, np.where(unsure & (x.error > 0), 1.0, 0.0))
     if x.kind.kind == "f":
-        error = np.zeros(()) if x.exact else np.where(x.error > 0, np.trunc(x.values + x.error) - np.trunc(x.values - x.error), 0.0)
+        error = (
+            np.zeros(())
+            if x.exact
+            else np.where(x.error > 0, np.trunc(x.values + x.error) - np.trunc(x.values - x.error), 0.0)
+        )
         if not np.isfinite(x.values).all() or np.abs(x.values).max(initial=0) >= 2.0**62:
             raise UncomparableError("it casts numbers that do not fit.")
         return made_of((x,), np.trunc(x.values).astype(np.int64).astype(kind), kind, error)
     return made_of((x,), x.values.astype(kind), kind, x.error)
 
 
-# -- booleans and choices --------------------------------------------------------------------------------------------------------
+# -- booleans and choices ------------------------------------------------------------------------------------
 
 
 def _logic(function: Callable[..., Any], count: int) -> Operator:

@@ -1,7 +1,8 @@
 """Values with a bound on their rounding, and what an operator of a file is called with.
 
-Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a bound on how far it may lie
-from the number that exact arithmetic gives, so that a judge never counts a difference that is rounding, and never misses another.
+Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a
+bound on how far it may lie from the number that exact arithmetic gives, so that a judge never counts a
+difference that is rounding, and never misses another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node, Subgraph
 
-__all__ = ["ROUND", "SINGLE", "Call", "Decision", "Tensor", "UncomparableError", "constant", "exact_products", "is_single", "made_of"]
+__all__ = [
+    "ROUND",
+    "SINGLE",
+    "Call",
+    "Decision",
+    "Tensor",
+    "UncomparableError",
+    "constant",
+    "exact_products",
+    "is_single",
+    "made_of",
+]
 
 ROUND = 2.0**-53
 """Half a unit in the last place of float64."""
@@ -40,7 +52,9 @@ class Tensor:
     data: bool
     """Whether it depends on the input of the graph."""
     signs: bool = False
-    """Whether it depends on it through decisions alone, element by element: a reader may work such values out in the file's floats."""
+    """Whether it depends on it through decisions alone, element by element: a reader may work such values out
+    in the file's floats.
+    """
 
     @property
     def errors(self) -> Array:
@@ -71,7 +85,13 @@ def constant(array: Array, kind: np.dtype[Any] | None = None) -> Tensor:
 def made_of(tensors: Sequence[Tensor], values: Array, kind: np.dtype[Any], error: Array) -> Tensor:
     """What an operation made element by element of others."""
     data = [tensor for tensor in tensors if tensor.data]
-    return Tensor(np.asarray(values), kind, np.asarray(error), bool(data), bool(data) and all(tensor.signs for tensor in data))
+    return Tensor(
+        np.asarray(values),
+        kind,
+        np.asarray(error),
+        bool(data),
+        bool(data) and all(tensor.signs for tensor in data),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +167,9 @@ class Call:
         return tuple(value)
 
     def listed(self, place: int, name: str) -> tuple[int, ...] | None:
-        """A list of whole numbers from an input, or as older operator sets have it from an attribute; None where neither is there."""
+        """A list of whole numbers from an input, or as older operator sets have it from an attribute; None
+        where neither is there.
+        """
         given = self.optional(place)
         if given is None:
             return self.numbers(name)

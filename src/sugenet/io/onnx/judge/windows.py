@@ -17,11 +17,15 @@ __all__ = ["WINDOWS"]
 _Operator: TypeAlias = Callable[[Call], Tensor]
 
 
-# -- sums of products ------------------------------------------------------------------------------------------------------------
+# -- sums of products ----------------------------------------------------------------------------------------
 
 
-def _summed(rows: Tensor, values: Array, errors: Array, weights: Array, spread: Array | None) -> tuple[Array, Array]:
-    """``values @ weights`` and the bound of each sum, for values of shape (..., terms); `spread` bounds the weights."""
+def _summed(
+    rows: Tensor, values: Array, errors: Array, weights: Array, spread: Array | None
+) -> tuple[Array, Array]:
+    """``values @ weights`` and the bound of each sum, for values of shape (..., terms);
+    `spread` bounds the weights.
+    """
     terms, weights = len(weights), np.ascontiguousarray(weights)
     result = (values.reshape(-1, terms) @ weights).reshape(*values.shape[:-1], weights.shape[1])
     bound: Any = np.zeros(())
@@ -43,7 +47,9 @@ def _matrices(call: Call, left: Tensor, right: Tensor) -> Tensor:
     call.spend(prod(left.shape) * right.shape[1] // 64)
     weights = right.values.astype(np.float64)
     values = left.values.astype(np.float64)
-    result, bound = _summed(left, values, np.asarray(left.errors), weights, None if right.exact else np.asarray(right.errors))
+    result, bound = _summed(
+        left, values, np.asarray(left.errors), weights, None if right.exact else np.asarray(right.errors)
+    )
     kind = left.kind
     return Tensor(result if left.data or kind.kind == "f" else result.astype(kind), kind, bound, left.data)
 
@@ -83,15 +89,19 @@ def _gemm(call: Call) -> Tensor:
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another, which stays as it is."""
-    return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(shape[::-1], target[::-1], strict=False))
+    return len(shape) <= len(target) and all(
+        a in (1, b) for a, b in zip(shape[::-1], target[::-1], strict=False)
+    )
 
 
-# -- windows ---------------------------------------------------------------------------------------------------------------------
+# -- windows -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where the taps of a window lie along one axis, for each position: their places, and which of them are inside."""
+    """Where the taps of a window lie along one axis, for each position: their places,
+    and which of them are inside.
+    """
 
     places: Array
     inside: Array
@@ -112,7 +122,11 @@ def _axes(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis
     ceil = bool(call.number("ceil_mode"))
     if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank:
         raise UncomparableError("its attributes have the wrong number of axes.")
-    if min((*strides, *dilations, *kernel)) < 1 or min(pads) < 0 or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+    if (
+        min((*strides, *dilations, *kernel)) < 1
+        or min(pads) < 0
+        or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+    ):
         raise UncomparableError("its attributes make no windows.")
     found = []
     for k, (size, taps, step, spread) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
@@ -128,11 +142,15 @@ def _axes(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis
             if room < 0:
                 raise UncomparableError("its window does not fit.")
             count = room // step + 1
-            if ceil and room % step and count * step < size + before:  # one more, which begins before the padding behind
+            if (
+                ceil and room % step and count * step < size + before
+            ):  # one more, which begins before the padding behind
                 count += 1
         call.spend(count * taps)
         places = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
-        found.append(_Axis(places, (places >= 0) & (places < size), (places >= -before) & (places < size + behind)))
+        found.append(
+            _Axis(places, (places >= 0) & (places < size), (places >= -before) & (places < size + behind))
+        )
     return found
 
 
@@ -165,7 +183,13 @@ def _conv(call: Call) -> Tensor:
     w = weights.values.astype(np.float64)
     groups = call.number("group", 1)
     kernel = call.numbers("kernel_shape") or w.shape[2:]
-    if kernel != w.shape[2:] or groups < 1 or w.shape[1] * groups != x.shape[1] or len(w) % groups or not w.size:
+    if (
+        kernel != w.shape[2:]
+        or groups < 1
+        or w.shape[1] * groups != x.shape[1]
+        or len(w) % groups
+        or not w.size
+    ):
         raise UncomparableError("its weights do not fit the data.")
     axes = _axes(call, x.shape[2:], kernel)
     positions = tuple(axis.positions for axis in axes)
@@ -184,7 +208,9 @@ def _conv(call: Call) -> Tensor:
     for g in range(groups):
         flat, wide = (a[g * per : (g + 1) * per].reshape(per, -1).T for a in (w, weights.errors))
         cut = rows(x.values.astype(np.float64), g)
-        found, bound = _summed(x, cut, cut if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide)
+        found, bound = _summed(
+            x, cut, cut if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide
+        )
         made.append(found)
         bounds.append(np.broadcast_to(bound, found.shape))
     values, error = (np.moveaxis(np.concatenate(parts, axis=-1), -1, 1) for parts in (made, bounds))
@@ -192,7 +218,9 @@ def _conv(call: Call) -> Tensor:
         if bias.shape != (len(w),):
             raise UncomparableError("its bias does not fit.")
         shift = bias.values.astype(np.float64).reshape(-1, *[1] * len(axes))
-        fine = not error.any() and exact_products(np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2)
+        fine = not error.any() and exact_products(
+            np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2
+        )
         values = values + shift
         error = error if fine else error + ROUND * np.abs(values)
         error = error + bias.errors.reshape(shift.shape)
@@ -231,7 +259,11 @@ def _average_pool(call: Call) -> Tensor:
 
 
 def _parts(x: Tensor) -> list[Array]:
-    return [x.values.astype(np.float64)] if x.exact else [x.values.astype(np.float64), np.ascontiguousarray(x.errors)]
+    return (
+        [x.values.astype(np.float64)]
+        if x.exact
+        else [x.values.astype(np.float64), np.ascontiguousarray(x.errors)]
+    )
 
 
 def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
@@ -243,7 +275,9 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
     error = (terms + 2) * ROUND * np.abs(parts[0]).sum(axis=last) / count
     if exact_products(parts[0], np.ones(1), terms):
         error = np.where(
-            values * count == total, np.where(np.log2(count) % 1 == 0, 0.0, 2 * ROUND * np.abs(values)), 2 * ROUND * np.abs(values)
+            values * count == total,
+            np.where(np.log2(count) % 1 == 0, 0.0, 2 * ROUND * np.abs(values)),
+            2 * ROUND * np.abs(values),
         )
     if len(parts) > 1:
         error = error + parts[1].sum(axis=last) / count
@@ -258,7 +292,12 @@ def _global(call: Call) -> Tensor:
     if call.node.op == "GlobalMaxPool":
         error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
         return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
-    return _mean(x, [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)], np.asarray(prod(x.shape[2:])), rank)
+    return _mean(
+        x,
+        [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)],
+        np.asarray(prod(x.shape[2:])),
+        rank,
+    )
 
 
 def _max_pool_last(call: Call) -> Tensor:
@@ -284,10 +323,18 @@ def _windows_as_rows(call: Call) -> Tensor:
 
     kernel, stride, dilation = pair("kernel_size", None), pair("stride", None), pair("dilations", (1, 1))
     pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.attribute("pad_value", 0)
-    if call.number("depthwise") or fill or x.values.ndim != 4 or min((*kernel, *stride, *dilation)) < 1 or min(pads) < 0:
+    if (
+        call.number("depthwise")
+        or fill
+        or x.values.ndim != 4
+        or min((*kernel, *stride, *dilation)) < 1
+        or min(pads) < 0
+    ):
         raise UncomparableError("it makes windows in a way that is not known.")
     axes = []
-    for size, taps, step, spread, before, behind in zip(x.shape[1:3], kernel, stride, dilation, pads[:2], pads[2:], strict=True):
+    for size, taps, step, spread, before, behind in zip(
+        x.shape[1:3], kernel, stride, dilation, pads[:2], pads[2:], strict=True
+    ):
         room = size + before + behind - (taps - 1) * spread - 1
         if room < 0:
             raise UncomparableError("its window does not fit.")
@@ -304,7 +351,7 @@ def _windows_as_rows(call: Call) -> Tensor:
     return x.moved(rows)
 
 
-# -- padding and normalization ---------------------------------------------------------------------------------------------------
+# -- padding and normalization -------------------------------------------------------------------------------
 
 
 def _pad(call: Call) -> Tensor:
@@ -325,10 +372,15 @@ def _pad(call: Call) -> Tensor:
     around = [(0, 0)] * rank
     for k, axis in enumerate(axes):
         around[axis % rank] = amounts[k], amounts[k + len(axes)]
-    call.made(tuple(max(size + before + behind, 0) for size, (before, behind) in zip(x.shape, around, strict=True)))
+    call.made(
+        tuple(max(size + before + behind, 0) for size, (before, behind) in zip(x.shape, around, strict=True))
+    )
     if any(size + before + behind < 0 for size, (before, behind) in zip(x.shape, around, strict=True)):
         raise UncomparableError("its pads cut away more than there is.")
-    kept = tuple(slice(max(-before, 0), size - max(-behind, 0)) for size, (before, behind) in zip(x.shape, around, strict=True))
+    kept = tuple(
+        slice(max(-before, 0), size - max(-behind, 0))
+        for size, (before, behind) in zip(x.shape, around, strict=True)
+    )
     wide = [(max(before, 0), max(behind, 0)) for before, behind in around]
     values = np.pad(x.values[kept], wide, constant_values=value)
     return Tensor(values, x.kind, np.zeros(()) if x.exact else np.pad(x.errors[kept], wide), x.data)
@@ -343,7 +395,9 @@ def _normalized(call: Call) -> Tensor:
     if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):
         raise UncomparableError("its parameters are no constants, one a channel.")
     call.made(x.shape, x.shape)
-    gamma, beta, mean, var = (p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters)
+    gamma, beta, mean, var = (
+        p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters
+    )
     root = np.sqrt(var + call.real("epsilon", 1e-5))
     apart = x.values - mean
     part = apart - x.values
@@ -351,13 +405,20 @@ def _normalized(call: Call) -> Tensor:
     error = x.error + np.where(lost == 0, 0.0, ROUND * np.abs(apart))
     term = gamma * apart / root
     result = term + beta
-    bound = np.abs(gamma / root) * error * (1 + 8 * ROUND) + 8 * ROUND * np.abs(term) + np.where(beta == 0, 0.0, ROUND * np.abs(result))
+    bound = (
+        np.abs(gamma / root) * error * (1 + 8 * ROUND)
+        + 8 * ROUND * np.abs(term)
+        + np.where(beta == 0, 0.0, ROUND * np.abs(result))
+    )
     if not all(p.exact for p in parameters):
         g, b, m, v = (p.errors.reshape(gamma.shape) for p in parameters)
         room = np.where(2 * v < root**2, root**2 - v, 0.0)
         with np.errstate(divide="ignore"):
             bound = bound + 2 * (
-                np.abs(apart / root) * g + b + np.abs((np.abs(gamma) + g) / root) * m + np.where(v > 0, np.abs(term) * v / room, 0.0)
+                np.abs(apart / root) * g
+                + b
+                + np.abs((np.abs(gamma) + g) / root) * m
+                + np.where(v > 0, np.abs(term) * v / room, 0.0)
             )
     return Tensor(result, x.kind, np.asarray(bound), x.data)
 
