@@ -1030,9 +1030,9 @@ class Draft:
                 )
             case "linear":
                 x, count, out = self.add("Flatten", x), int(np.prod(sizes)), pick(1, 2, 4)
-                gemm = lambda: self.add(
+                gemm = lambda: self.add(  # noqa: E731
                     "Gemm", x, self.signs(out, count), self.halves([out]), transB=1, alpha=pick(1.0, 0.5)
-                )  # noqa: E731
+                )
                 x = gemm() if pick(True, False) else self.add("MatMul", x, self.signs(count, out))
             case "conv" if len(sizes) == 3 and min(sizes[1:]) > 1:
                 groups = pick(1, 2) if sizes[0] % 2 == 0 else 1

@@ -16,7 +16,7 @@ from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
-from sugenet.io.exact.ops import (
+from sugenet.io.exact.ops import (  # noqa: E402
     Affine,
     AveragePool,
     BatchNorm,
@@ -27,7 +27,7 @@ from sugenet.io.exact.ops import (
     MaxPool,
     Pad,
     Sign,
-)  # noqa: E402
+)
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 from tests.io.torch_models import cases  # noqa: E402
 
