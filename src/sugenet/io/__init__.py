@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sugenet.checker.query import Query
+    from sugenet.files import write_text
     from sugenet.io.compare import Agreement, verify_against
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.proof import ImportProof
     from sugenet.io.samples import read_samples
-    from sugenet.io.texts import read_json, write_text
+    from sugenet.io.texts import read_json
     from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
 
 __all__ = [
@@ -67,13 +68,15 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "compare": ["Agreement", "verify_against"],
-    "exact.domains": ["BitInputs", "Integers", "Reals"],
-    "exact.relaxed": ["PartlyImported"],
-    "exact.report": ["Imported", "LayerReport"],
-    "exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
-    "formats.native": ["load", "save"],
-    "importers": [
+    "checker.query": ["Query"],
+    "files": ["write_text"],
+    "io.compare": ["Agreement", "verify_against"],
+    "io.exact.domains": ["BitInputs", "Integers", "Reals"],
+    "io.exact.relaxed": ["PartlyImported"],
+    "io.exact.report": ["Imported", "LayerReport"],
+    "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
+    "io.formats.native": ["load", "save"],
+    "io.importers": [
         "from_state_dict",
         "from_torch",
         "import_file",
@@ -82,11 +85,11 @@ _ROOMS = {
         "read_npz",
         "read_onnx",
     ],
-    "onnx.writer": ["write_onnx"],
-    "proof": ["ImportProof"],
-    "samples": ["read_samples"],
-    "texts": ["read_json", "write_text"],
-    "vnnlib.parser": ["Query", "read_vnnlib", "write_vnnlib"],
+    "io.onnx.writer": ["write_onnx"],
+    "io.proof": ["ImportProof"],
+    "io.samples": ["read_samples"],
+    "io.texts": ["read_json"],
+    "io.vnnlib.parser": ["read_vnnlib", "write_vnnlib"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -95,4 +98,4 @@ def __getattr__(name: str) -> Any:
     """Each file of this room is loaded when first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
-    return getattr(import_module(f"sugenet.io.{_HOME[name]}"), name)
+    return getattr(import_module(f"sugenet.{_HOME[name]}"), name)

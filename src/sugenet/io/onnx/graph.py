@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
-from sugenet.io.texts import advice
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
 

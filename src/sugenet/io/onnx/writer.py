@@ -27,9 +27,9 @@ from sugenet.bnn import (
     Steps,
 )
 from sugenet.errors import FileError
+from sugenet.files import write_bytes
 from sugenet.io.onnx.builder import Builder, port
 from sugenet.io.onnx.graph import Array
-from sugenet.io.texts import write_bytes
 
 __all__ = ["onnx_bytes", "write_onnx"]
 

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 from sugenet.errors import FileError
-from sugenet.io.texts import write_bytes
+from sugenet.files import write_bytes
 
 __all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
