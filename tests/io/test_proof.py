@@ -20,10 +20,9 @@ from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Flatten, Linear, Sign  # noqa: E402
 from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
-from sugenet.io.judges import Judge, judge_of_chain  # noqa: E402
-from sugenet.io.near import Domain, turning  # noqa: E402
-from sugenet.io.proof import prove_import  # noqa: E402
-from sugenet.io.references import Seen, Stage  # noqa: E402
+from sugenet.io.proof.judges import Judge, Seen, Stage, judge_of_chain  # noqa: E402
+from sugenet.io.proof.near import Domain, turning  # noqa: E402
+from sugenet.io.proof.proving import prove_import  # noqa: E402
 
 
 class Cut(nn.Module):

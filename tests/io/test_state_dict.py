@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.arrays_reader import read_npz  # noqa: E402
+from sugenet.io.arrays.reader import read_npz  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402

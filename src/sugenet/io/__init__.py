@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sugenet.checker.query import Query
     from sugenet.files import write_text
-    from sugenet.io.compare import Agreement, verify_against
+    from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
-    from sugenet.io.exact.report import Imported, LayerReport
+    from sugenet.io.exact.report import Imported, ImportProof, LayerReport
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
-    from sugenet.io.formats.native import load, save
     from sugenet.io.importers import (
         from_state_dict,
         from_torch,
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
         read_npz,
         read_onnx,
     )
+    from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
-    from sugenet.io.proof import ImportProof
+    from sugenet.io.plain.texts import read_json
     from sugenet.io.samples import read_samples
-    from sugenet.io.texts import read_json
-    from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
+    from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
 
 __all__ = [
     "Agreement",
@@ -70,12 +69,12 @@ __all__ = [
 _ROOMS = {
     "checker.query": ["Query"],
     "files": ["write_text"],
-    "io.compare": ["Agreement", "verify_against"],
+    "io.agreement": ["Agreement", "verify_against"],
     "io.exact.domains": ["BitInputs", "Integers", "Reals"],
     "io.exact.relaxed": ["PartlyImported"],
-    "io.exact.report": ["Imported", "LayerReport"],
+    "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
     "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
-    "io.formats.native": ["load", "save"],
+    "io.native.file": ["load", "save"],
     "io.importers": [
         "from_state_dict",
         "from_torch",
@@ -86,10 +85,9 @@ _ROOMS = {
         "read_onnx",
     ],
     "io.onnx.writer": ["write_onnx"],
-    "io.proof": ["ImportProof"],
     "io.samples": ["read_samples"],
-    "io.texts": ["read_json"],
-    "io.vnnlib.parser": ["read_vnnlib", "write_vnnlib"],
+    "io.plain.texts": ["read_json"],
+    "io.vnnlib": ["read_vnnlib", "write_vnnlib"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

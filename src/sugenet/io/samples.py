@@ -23,8 +23,8 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.errors import FileError
-from sugenet.io.packed import open_archive, read_array, refusing
-from sugenet.io.texts import read_standard_input
+from sugenet.io.plain.packed import open_archive, read_array, refusing
+from sugenet.io.plain.texts import read_standard_input
 
 __all__ = ["read_samples"]
 

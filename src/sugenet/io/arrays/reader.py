@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
 from sugenet.io.exact.sizes import check_numbers
-from sugenet.io.ledger import Ledger
-from sugenet.io.packed import open_archive
+from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.packed import open_archive
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 

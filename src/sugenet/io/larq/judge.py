@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.judges import Judge
 from sugenet.io.larq.keras_file import KerasLayer
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Judge, Seen, Stage
 
 __all__ = ["judge_of_layers"]
 

@@ -36,7 +36,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
-from sugenet.io.ledger import Ledger
+from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.piecewise import numbers
 
 __all__ = ["chain_of_layers", "read_larq", "read_model"]

@@ -11,8 +11,8 @@ import stat
 from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.files import advice, write_bytes
-from sugenet.io.formats.container import Document, Tensors, seal, unseal
-from sugenet.io.formats.document import from_document, to_document
+from sugenet.io.native.container import Document, Tensors, seal, unseal
+from sugenet.io.native.document import from_document, to_document
 
 __all__ = ["load", "save"]
 

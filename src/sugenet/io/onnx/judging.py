@@ -12,12 +12,11 @@ import numpy as np
 from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.ops import Affine, Chain, Sign
 from sugenet.io.exact.rounding import Floats
-from sugenet.io.judges import Judge, judge_of_chain
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Outcome, Program
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.wire import blob, number
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Judge, Seen, Stage, judge_of_chain
 
 __all__ = ["judges_of_graph"]
 

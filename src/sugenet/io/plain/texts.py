@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sugenet.errors import FileError
-from sugenet.io.strict import strict_json
+from sugenet.io.plain.strict import strict_json
 
 __all__ = ["read_json", "read_standard_input"]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.io.exact.report import SignPlace
-from sugenet.io.references import Stage
+from sugenet.io.proof.judges import Stage
 
 __all__ = ["Pair", "aligned"]
 

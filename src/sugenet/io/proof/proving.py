@@ -8,7 +8,7 @@ that differs is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -19,17 +19,16 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.errors import FileError, TooLargeError
-from sugenet.io.compare import Tally
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.ops import Chain, Sign
 from sugenet.io.exact.relaxed import PartlyImported
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
-from sugenet.io.judges import Judge, judge_of_chain
-from sugenet.io.near import Domain, turning
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Judge, Seen, Stage, judge_of_chain
+from sugenet.io.proof.near import Domain, turning
+from sugenet.io.proof.tally import Tally
 
-__all__ = ["ImportProof", "prove_import"]
+__all__ = ["prove_import"]
 
 _WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
@@ -37,46 +36,6 @@ _PASSES = 64
 """What looking at one value costs, in multiplications."""
 _MOST, _LEAST = 256, 8
 _CHUNK = 512
-
-
-@dataclass(frozen=True)
-class ImportProof:
-    """What was compared, on how many samples, and by whom."""
-
-    judges: tuple[str, ...]
-    samples: int
-    near: int
-    """Of these, samples beside the threshold of a neuron."""
-    layers: int
-    """Hidden layers whose bits were compared."""
-    unseen: tuple[str, ...]
-    """Operations whose hidden bits the judges do not show; they were compared through what follows only."""
-    bits: int
-    scores: int
-    rounded: int
-    """Bits left out because the judge's value was within its own float rounding of 0,
-    or sign(0) was declared.
-    """
-    left: int
-    """Samples whose scores were left out for this reason."""
-
-    def data(self) -> dict[str, Any]:
-        """As JSON data."""
-        return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
-
-    def __str__(self) -> str:
-        hidden = f"{self.bits:,} hidden bits of {_many(self.layers, 'layer')} and " if self.layers else ""
-        out = (
-            f"; left out within rounding of 0: {_many(self.rounded, 'bit')}, {_many(self.left, 'sample')}"
-            if self.rounded or self.left
-            else ""
-        )
-        unseen = f"; not seen inside: {', '.join(self.unseen)}" if self.unseen else ""
-        who = " and ".join(self.judges)
-        return (
-            f"equal to {who} on {_many(self.samples, 'sample')}, {self.near:,} of them near thresholds: "
-            f"{hidden}{self.scores:,} scores{out}{unseen}"
-        )
 
 
 def prove_import(
@@ -260,7 +219,7 @@ def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
         raise
     except Exception as error:
         raise FileError(
-            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} "
+            f"{chain.source}: it was read, but {judge.name} cannot be run on {many(len(source), 'sample')} "
             f"to compare: {type(error).__name__}: {str(error)[:200]}. "
             f"prove=False goes without the comparison."
         ) from error
@@ -387,7 +346,3 @@ def _work(network: Network) -> int:
         else:
             total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, ConvLayer) else 1)
     return int(total)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

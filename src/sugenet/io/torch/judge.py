@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.judges import Judge
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Judge, Seen, Stage
 from sugenet.io.torch.architecture import Architecture, Part
 
 __all__ = ["judges_of_state_dict"]

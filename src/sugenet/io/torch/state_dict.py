@@ -32,7 +32,7 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 from sugenet.io.exact.sizes import check_maps
-from sugenet.io.ledger import Ledger
+from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
 from sugenet.io.torch.layouts import known_layout
