@@ -26,7 +26,7 @@ from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.judging import judges_of_graph
-from sugenet.io.proof.judges import Judge, judge_of_chain
+from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
@@ -57,7 +57,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def _imported(
-    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[Judge]] | None = None
+    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]] | None = None
 ) -> Imported:
     """Make a chain exact and compare it with its source; without judges of its own,
     with the operations as they were read.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.larq.keras_file import KerasLayer
-from sugenet.io.proof.judges import Judge, Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
 __all__ = ["judge_of_layers"]
 
@@ -34,9 +34,11 @@ _NOTHING = (
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer]) -> Judge:
+def judge_of_layers(layers: Sequence[KerasLayer]) -> SourceJudge:
     """Who says what a Keras model computes."""
-    return Judge("Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True)
+    return SourceJudge(
+        "Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True
+    )
 
 
 class _Pass:

@@ -14,7 +14,7 @@ from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.ops import Chain, Op, Sign
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
-__all__ = ["Judge", "Run", "Seen", "Stage", "judge_of_chain"]
+__all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
 
 _Array = npt.NDArray[Any]
 
@@ -56,7 +56,7 @@ Run: TypeAlias = Callable[[_Array], Seen]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class SourceJudge:
     """Who says what the source computes: float64 samples in the shape and the numbers of the source
     in, its values out.
     """
@@ -78,7 +78,7 @@ class Judge:
     """
 
 
-def judge_of_chain(chain: Chain) -> Judge:
+def judge_of_chain(chain: Chain) -> SourceJudge:
     """The operations as a reader found them, in float64: it knows nothing of lowering,
     but what was misread it misreads too.
     """
@@ -97,4 +97,4 @@ def judge_of_chain(chain: Chain) -> Judge:
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)
 
-    return Judge("the operations as read, evaluated in float64", run, follows=True)
+    return SourceJudge("the operations as read, evaluated in float64", run, follows=True)

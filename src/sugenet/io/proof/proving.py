@@ -24,7 +24,7 @@ from sugenet.io.exact.ops import Chain, Sign
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
-from sugenet.io.proof.judges import Judge, Seen, Stage, judge_of_chain
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 from sugenet.io.proof.near import Domain, turning
 from sugenet.io.proof.tally import Tally
 
@@ -41,7 +41,7 @@ _CHUNK = 512
 def prove_import(
     found: Imported,
     chain: Chain,
-    judges: Sequence[Judge],
+    judges: Sequence[SourceJudge],
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
@@ -153,7 +153,12 @@ class _Judged:
 
 
 def _judged(
-    ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inputs: Inputs | None, declared: bool
+    ours: _Ours,
+    chain: Chain,
+    judge: SourceJudge,
+    rows: npt.NDArray[Any],
+    inputs: Inputs | None,
+    declared: bool,
 ) -> _Judged:
     found, network = ours.found, ours.network
     if judge.floats.bits < 53 and not ours.domain.whole:
@@ -212,7 +217,7 @@ def _judged(
     return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
 
 
-def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
+def _ran(chain: Chain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:
     try:
         return judge.run(source)
     except FileError:
@@ -293,7 +298,7 @@ def _since(
     return first
 
 
-def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits], seen: Seen) -> None:
+def _same_sizes(found: Imported, chain: Chain, judge: SourceJudge, bits: Sequence[Bits], seen: Seen) -> None:
     """A judge with the same signs must have as many values at each."""
     for sign, stage in zip(found.signs, seen.stages, strict=True):
         mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
@@ -304,7 +309,7 @@ def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits
             )
 
 
-def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> str:
+def _difference(found: Imported, chain: Chain, judge: SourceJudge, tally: Tally) -> str:
     first = tally.found
     assert first is not None
     where = next(
@@ -320,7 +325,7 @@ def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> st
     )
 
 
-def _score_difference(chain: Chain, judge: Judge, tally: Tally) -> str:
+def _score_difference(chain: Chain, judge: SourceJudge, tally: Tally) -> str:
     if tally.first_score is not None:
         one = tally.first_score
         what = f"score {one.number} is {one.network:.9g}, but {one.reference:.9g} in {judge.name}"

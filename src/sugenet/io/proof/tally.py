@@ -15,7 +15,7 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.report import SignPlace
-from sugenet.io.proof.alignment import Pair, aligned
+from sugenet.io.proof.alignment import LayerPair, aligned
 from sugenet.io.proof.judges import Seen, Stage
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "ScoreDifference", "Tally"]
@@ -108,7 +108,7 @@ class Tally:
     ) -> None:
         self.network, self.signs = network, signs
         self.bounds, self.declared, self.follows = bounds or {}, declared, follows
-        self.pairs: list[Pair] | None = None
+        self.pairs: list[LayerPair] | None = None
         self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = (
             self.rounded
         ) = self.left = 0
@@ -117,7 +117,7 @@ class Tally:
         self.first_score: ScoreDifference | None = None
         self.nearest: list[tuple[float, NearTie]] = []
 
-    def align(self, bits: Sequence[Bits], seen: Seen) -> list[Pair]:
+    def align(self, bits: Sequence[Bits], seen: Seen) -> list[LayerPair]:
         """Which layers can be compared; settled once, by the first samples."""
         if self.pairs is None:
             self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Chain, Op, Sign
 from sugenet.io.exact.rounding import DOUBLE, SINGLE
-from sugenet.io.proof.judges import Judge, Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.reader import require_torch, signal_of_module
 
 __all__ = ["judges_of_module"]
@@ -21,7 +21,7 @@ __all__ = ["judges_of_module"]
 _Array = npt.NDArray[Any]
 
 
-def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
+def judges_of_module(module: Any, example: Any, chain: Chain) -> list[SourceJudge]:
     """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
     there can be none.
     """
@@ -36,7 +36,7 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
             _alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)
         ):
             return [
-                Judge(
+                SourceJudge(
                     "the module itself in float64",
                     wide,
                     DOUBLE,
@@ -50,7 +50,7 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
     except Exception:  # whatever a module does that float64 does not allow
         pass
     own = _Module(torch, module, torch.as_tensor(example), shape, double=False)
-    return [Judge("the module itself", own, own.floats)]
+    return [SourceJudge("the module itself", own, own.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:

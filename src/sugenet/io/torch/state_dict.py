@@ -30,13 +30,13 @@ from sugenet.io.exact.ops import (
     Op,
     Pad,
     Sign,
+    numbers,
 )
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
 from sugenet.io.torch.layouts import known_layout
-from sugenet.io.torch.piecewise import numbers
 
 __all__ = ["chain_of_parts", "chain_of_state_dict", "declared"]
 
