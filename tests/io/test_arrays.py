@@ -15,8 +15,8 @@ from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.reader import read_arrays, read_bnnquanalyst, read_npz
 from sugenet.io.exact.domains import BitInputs, Integers
-from sugenet.io.exact.evaluate import evaluate
 from sugenet.io.exact.lower import lower
+from tests.io.chains import evaluate
 from tests.zoo import readers
 
 ZOO = os.environ.get("SUGENET_ZOO")

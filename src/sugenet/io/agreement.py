@@ -106,8 +106,8 @@ def verify_against(
     >>> print(verify_against(net, lambda x: (x @ [1, 1, -1] > 0).astype(int), X))
     equal on 2 samples: 2 classes; outputs only (a function shows its outputs only)
     >>> print(verify_against(net, lambda x: [0, 0], X))
-    different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its outputs only)). First: sample 0:
-    class 1, but 0 in the reference
+    different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its
+    outputs only)). First: sample 0: class 1, but 0 in the reference
     """
     exact = network.network if isinstance(network, Imported) else network
     rows = exact.encoder.rows(X)

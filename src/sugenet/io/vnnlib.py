@@ -23,7 +23,7 @@ from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, I
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 
-__all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
+__all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
 _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
@@ -121,8 +121,8 @@ def parse_vnnlib(text: str) -> Query:
     (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
-    sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i and Y_k as Real,
-    and assert with and, or, <=, >=, +, -, * and numbers.
+    sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i
+    and Y_k as Real, and assert with and, or, <=, >=, +, -, * and numbers.
     """
     if len(text) > SIZE_LIMIT:
         raise FileError(f"the text has {len(text):,} characters, but {SIZE_LIMIT:,} is the limit.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Chain, Sign
 from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph

@@ -24,7 +24,7 @@ from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
 from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value, WindowRows, settled
 
-__all__ = ["ACCEPTED", "read_chain", "read_file"]
+__all__ = ["ACCEPTED", "read_file"]
 
 _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
@@ -68,7 +68,7 @@ _NEAREST = {
 }
 
 
-def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
+def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
     """Read a binarized network from an ONNX, QONNX or FINN file.
 
     Parameters
@@ -79,9 +79,9 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
 
     Returns
     -------
-    Chain
-        All operations from the raw input to the class scores, in the numbers of the file. Softmax and the
-        like at the end are left out and named in ``left_out``.
+    All operations from the raw input to the class scores, in the numbers of the file, where softmax and the
+    like at the end are left out and named in ``left_out``; the file itself; and which of its outputs the
+    chain leads to.
 
     Raises
     ------
@@ -97,15 +97,10 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:
     ...     write_onnx(net, f"{folder}/small.onnx")
-    ...     chain = read_chain(f"{folder}/small.onnx")
+    ...     chain, _, _ = read_file(f"{folder}/small.onnx")
     >>> [type(op).__name__ for op in chain.ops]
     ['Affine', 'Sign', 'Linear', 'Affine', 'Sign', 'Linear', 'Affine', 'Affine']
     """
-    return read_file(source)[0]
-
-
-def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
-    """The chain of a file, the file itself, and which of its outputs the chain leads to."""
     graph = read_graph(source)
     try:
         walk = _GraphWalk(graph)

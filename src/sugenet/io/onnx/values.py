@@ -2,8 +2,8 @@
 its way to a sign.
 
 The many spellings of a sign have one thing in common: they depend on the data only through its sign. So the
-walk keeps such a value as a `SignTable` of what it is below, at and above zero, works it out element by element,
-and looks at the three numbers when they are needed.
+walk keeps such a value as a `SignTable` of what it is below, at and above zero, works it out element by
+element, and looks at the three numbers when they are needed.
 """
 
 from __future__ import annotations

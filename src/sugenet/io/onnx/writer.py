@@ -65,7 +65,8 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]), classes=["on", "off"])
+    >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
+    >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:
     ...     write_onnx(net, f"{folder}/small.onnx")
     ...     os.listdir(folder)

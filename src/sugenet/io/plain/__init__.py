@@ -1,3 +1,3 @@
-"""Plain files: JSON, CSV, `.npz` archives, and the account of what was taken from them; nothing in them is run."""
+"""Plain files: JSON, CSV, `.npz` archives, and the account of what was taken from them."""
 
 __all__: list[str] = []

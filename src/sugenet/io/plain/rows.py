@@ -55,8 +55,12 @@ def csv_rows(
                 )
             yield line
 
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    reader = csv.reader(bounded(), delimiter=delimiter, quoting=quoting, strict=True)
+    reader = csv.reader(
+        bounded(),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+        strict=True,
+    )
     try:
         for row in reader:
             if row:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Chain, Op, Sign
 from sugenet.io.exact.rounding import DOUBLE, Floats
 

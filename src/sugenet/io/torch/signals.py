@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Picks, Sign
 from sugenet.io.torch.piecewise import Piecewise
 
