@@ -237,8 +237,8 @@ class PossibilisticBase(_Base):
 
     Examples
     --------
-    >>> clauses = [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)]
-    >>> pi = PossibilisticBase(["price", "safety"], clauses)
+    >>> formulas = [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)]
+    >>> pi = PossibilisticBase(["price", "safety"], formulas)
     >>> print(pi)
     (price >= 1, 0.6)
     (price >= 1 or safety >= 1, 1)
@@ -282,8 +282,8 @@ class GuaranteedBase(_Base):
 
     Examples
     --------
-    >>> terms = [([("price", 1)], 0.4), ([("price", 1), ("safety", 1)], 1)]
-    >>> delta = GuaranteedBase(["price", "safety"], terms)
+    >>> formulas = [([("price", 1)], 0.4), ([("price", 1), ("safety", 1)], 1)]
+    >>> delta = GuaranteedBase(["price", "safety"], formulas)
     >>> print(delta)
     [price >= 1, 0.4]
     [price >= 1 and safety >= 1, 1]
@@ -337,8 +337,8 @@ def possibilistic_base(
     Examples
     --------
     >>> from sugenet.capacity import Focal, Ordinal
-    >>> marks = Ordinal(["bad", "ok", "good"])
-    >>> mu = Focal(["price", "safety"], {("price", "safety"): "good", "price": "ok"}, marks)
+    >>> worth = {("price", "safety"): "good", "price": "ok"}
+    >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
     >>> pi = possibilistic_base(mu)
     >>> print(pi)
     (price >= ok, good)
@@ -382,8 +382,8 @@ def guaranteed_base(
     Examples
     --------
     >>> from sugenet.capacity import Focal, Ordinal
-    >>> marks = Ordinal(["bad", "ok", "good"])
-    >>> mu = Focal(["price", "safety"], {("price", "safety"): "good", "price": "ok"}, marks)
+    >>> worth = {("price", "safety"): "good", "price": "ok"}
+    >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
     >>> print(guaranteed_base(mu))
     [price >= ok, ok]
     [price >= good and safety >= good, good]

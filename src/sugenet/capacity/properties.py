@@ -78,8 +78,10 @@ def is_symmetric(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> [is_symmetric(WeightedThreshold(weights, theta=8)) for weights in ([5, 4, 4], [5, 4, 3])]
-    [True, False]
+    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8))
+    True
+    >>> is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
+    False
     """
     need_set_function(mu)
     return mu.constant is not None or _is_symmetric(mu)
