@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -313,6 +314,14 @@ def test_rooms_and_what_stands_in_them_import_only_what_stands_before():
 def test_everything_has_its_place_and_every_place_is_taken():
     assert without_place(SOURCE, ORDERS) == []
     assert list(sugenet._ROOMS) == ORDERS["sugenet"]
+
+
+def test_the_guide_and_the_tests_follow_the_rooms():
+    root = SOURCE.parents[1]
+    table = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", (root / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert table == ORDERS["sugenet"]
+    folders = {path.name for path in (root / "tests").iterdir() if path.is_dir() and path.name[0] not in "_."}
+    assert folders - {"fuzzing", "zoo"} <= set(ORDERS["sugenet"])
 
 
 def test_the_checker_stands_behind_a_wall():
