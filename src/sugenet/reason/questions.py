@@ -17,20 +17,22 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.query import Box as QueryBox
 from sugenet.checker.query import Case, Inequality, Query
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.problem.boxes import limits_data, limits_of, plain
 from sugenet.problem.keeps import Keeps, Ties
 from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of, row_of
 from sugenet.problem.regions import (
+    BALLS,
     L0,
-    L1,
     L2,
     Anything,
     Box,
     Cost,
     Free,
-    Hamming,
     Linf,
     Prices,
     Region,
+    region_data,
+    region_of,
 )
 from sugenet.problem.sourced import of_network
 
@@ -51,19 +53,9 @@ __all__ = [
     "class_of",
     "data_of",
     "described",
-    "plain",
     "question_of",
     "raw_of",
-    "region_data",
-    "region_of",
 ]
-
-
-def plain(value: Any) -> Any:
-    """A raw value as JSON has it: exact fractions as text."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value) if isinstance(value, Fraction) else value
 
 
 def raw_of(network: Network, row: Iterable[Any]) -> tuple[Any, ...]:
@@ -101,66 +93,10 @@ def _places(network: Network, features: Iterable[Any]) -> list[int]:
     return list(dict.fromkeys(place_of(network, feature) for feature in features))
 
 
-# -- limits and regions --------------------------------------------------------------------------------------
-
-
-def _limit_data(limit: Any) -> Any:
-    if isinstance(limit, frozenset):
-        return {"one of": sorted((plain(value) for value in limit), key=str)}
-    return [plain(end) for end in limit] if isinstance(limit, tuple) else {"one of": [plain(limit)]}
-
-
-def _box_data(network: Network, box: Box) -> list[Any]:
-    return [[place, _limit_data(limit)] for place, limit in box.placed(network).items()]
-
-
 def _box_of(network: Network, limits: Iterable[Any]) -> Box:
     """Limits from their JSON, with features by their names."""
-    found = []
-    for feature, limit in limits:
-        is_category = isinstance(network.encoder.codings[feature], OneHot)
-        if isinstance(limit, Mapping):
-            values = [value if is_category else _fraction(value) for value in limit["one of"]]
-            limit = values[0] if len(values) == 1 and not is_category else frozenset(values)
-        else:
-            limit = tuple(map(_fraction, limit))
-        found.append((network.encoder.names[feature], limit))
-    return Box(found)
-
-
-def region_data(network: Network, region: Region) -> dict[str, Any]:
-    """A region as JSON."""
-    kind = type(region).__name__
-    if isinstance(region, Anything):
-        return {"kind": kind}
-    if isinstance(region, Box):
-        return {"kind": kind, "limits": _box_data(network, region)}
-    if isinstance(region, Free):
-        return {"kind": kind, "features": _places(network, region.features)}
-    return {
-        "kind": kind,
-        "radius": str(Fraction(region.radius) if not isinstance(region.radius, str) else region.radius),
-    }
-
-
-def region_of(network: Network, data: Mapping[str, Any]) -> Region:
-    """A region from its JSON."""
-    match data["kind"]:
-        case "Anything":
-            return Anything()
-        case "Box":
-            return _box_of(network, data["limits"])
-        case "Free":
-            return Free([network.encoder.names[feature] for feature in data["features"]])
-        case kind if kind in _COSTS:
-            radius = _fraction(data["radius"])
-            if isinstance(radius, Fraction) and abs(radius) < 1 << 53 and Fraction(float(radius)) == radius:
-                radius = int(radius) if radius.denominator == 1 else float(radius)  # as they are given mostly
-            return _COSTS[kind](radius)
-    raise QuestionError(f"there is no region {str(data['kind'])[:40]!r}.")
-
-
-_COSTS: dict[str, type[Cost]] = {kind.__name__: kind for kind in (L0, L1, L2, Linf, Hamming)}
+    names = network.encoder.names
+    return Box([(names[feature], limit) for feature, limit in limits_of(limits, network).limits])
 
 
 # -- about a sample ------------------------------------------------------------------------------------------
@@ -222,7 +158,7 @@ class _Kept(_OfSample):
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any], **more: Any) -> Self:
         """The question from its JSON."""
-        sample, region = raw_of(network, data["sample"]), region_of(network, data["region"])
+        sample, region = raw_of(network, data["sample"]), region_of(data["region"], network)
         return cls(sample, region, data["target"], data["ties"], **more)
 
     def describe(self, network: Network) -> str:
@@ -298,7 +234,7 @@ class WhatIf(_OfSample):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cost, Prices) and self.cost not in _COSTS.values():
+        if not isinstance(self.cost, Prices) and self.cost not in BALLS.values():
             raise QuestionError(
                 f"cost={self.cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, "
                 f"without a radius, or Prices({{...}})."
@@ -357,8 +293,8 @@ class WhatIf(_OfSample):
         if kind == "Prices":
             prices = [(names[feature], Fraction(price)) for feature, price in data["cost"]["prices"]]
             cost = Prices(prices, data["cost"]["per_unit"])
-        elif kind in _COSTS:
-            cost = _COSTS[kind]
+        elif kind in BALLS:
+            cost = BALLS[kind]
         else:
             raise QuestionError(f"there is no cost {str(kind)[:40]!r}.")
         limit = None if data["limit"] is None else Fraction(data["limit"])
@@ -369,7 +305,7 @@ class WhatIf(_OfSample):
             cost,
             data["target"],
             [name for feature, name in enumerate(names) if feature not in movable],
-            None if data["region"] is None else region_of(network, data["region"]),
+            None if data["region"] is None else region_of(data["region"], network),
             limit,
             data["ties"],
         )
@@ -416,7 +352,7 @@ class Always(_Limited):
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
         label = class_of(network, self.label)
-        return {"kind": self.kind, "label": label, "where": _box_data(network, self.box)}
+        return {"kind": self.kind, "label": label, "where": limits_data(network, self.box)}
 
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any]) -> Self:
@@ -438,7 +374,7 @@ class Never(_Limited):
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
         label = class_of(network, self.label)
-        return {"kind": "never", "label": label, "where": _box_data(network, self.box)}
+        return {"kind": "never", "label": label, "where": limits_data(network, self.box)}
 
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any]) -> Self:
@@ -480,7 +416,7 @@ class Monotone(_Limited):
             "feature": place_of(network, self.feature),
             "label": _class_or_none(network, self.label),
             "rising": bool(self.rising),
-            "where": _box_data(network, self.box),
+            "where": limits_data(network, self.box),
         }
 
     @classmethod
@@ -525,7 +461,7 @@ class Fair(_Limited):
         return {
             "kind": "fair",
             "protected": self.features(network),
-            "where": _box_data(network, self.box),
+            "where": limits_data(network, self.box),
         }
 
     @classmethod
@@ -552,7 +488,7 @@ class Agree(_Limited):
         return {
             "kind": "agree",
             "other": self.other.fingerprint,
-            "where": _box_data(network, self.box),
+            "where": limits_data(network, self.box),
         }
 
     def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
@@ -619,7 +555,7 @@ class HowMany(_Limited):
             "kind": "count",
             "sample": None if sample is None else [plain(value) for value in sample],
             "region": data,
-            "where": _box_data(network, self.box),
+            "where": limits_data(network, self.box),
         }
 
     @classmethod
@@ -630,7 +566,7 @@ class HowMany(_Limited):
             return cls(data["sample"], None, where)
         sample = raw_of(network, data["sample"])
         if data["region"]["kind"] != "Moves":
-            return cls(sample, region_of(network, data["region"]), where)
+            return cls(sample, region_of(data["region"], network), where)
         codings, budget = network.encoder.codings, data["region"]["budget"]
         states = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
         moves = tuple(

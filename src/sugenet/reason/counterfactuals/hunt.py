@@ -10,15 +10,16 @@ from math import floor
 from typing import Any
 
 from sugenet.bnn import Network, Steps
-from sugenet.engines.ladder import Clock
 from sugenet.errors import QuestionError, SoundnessError
+from sugenet.problem.boxes import plain
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Move, Neighbourhood, row_of, whole_weights
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box, surroundings
 from sugenet.reason.counterfactuals.answers import Counterfactual
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import WhatIf, plain
+from sugenet.reason.questions import WhatIf
 
 __all__ = ["Hunt"]
 

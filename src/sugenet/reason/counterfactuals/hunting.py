@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.engines.ladder import Clock
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.errors import QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
 from sugenet.problem.moves import Move
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region
@@ -125,7 +125,7 @@ def _several(
     complete = True
     for problem in way.rising(best, only=n == "all"):
         assert problem.near.budget is not None
-        listed = needed_changes(problem, problem.near.budget, hunt.clock.up)
+        listed = needed_changes(problem, problem.near.budget, hunt.clock)
         if listed is None or hunt.clock.up():
             complete = False
             break

@@ -9,13 +9,14 @@ from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
-from sugenet.engines.ladder import decide, sets_within
+from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
 from sugenet.problem.moves import Move
-from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.outcomes import Fails, Holds, walk_record
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import heaviest, sets_within
 from sugenet.reason.counterfactuals.hunt import Hunt
 
 __all__ = ["ByLevels"]
@@ -30,7 +31,7 @@ class ByLevels:
 
     def __init__(self, hunt: Hunt) -> None:
         self.hunt, self.near, self.unit = hunt, hunt.whole, hunt.whole.unit
-        total = sum(int(self.near.columns.weights[moves].max()) for moves in self.near.places.values())
+        total = heaviest(self.near)
         self.top = total if hunt.most is None else min(total, int(hunt.most / self.unit // 1))
         """The largest weight that is asked about."""
 
@@ -48,10 +49,9 @@ class ByLevels:
         hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
-        everything = self._within(self.top)
         if not clock.up():
             clock.tell("search ...")
-            self._take(search(everything.front, everything.goal, seed=clock.seed, stop=clock.up))
+            self._take(search(self._within(self.top), clock))
         if hunt.engine == "auto":
             for level in self._steps():
                 if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > _WALK:
@@ -98,7 +98,7 @@ class ByLevels:
         """Walk all sets up to a weight; False when that was not possible."""
         hunt, clock = self.hunt, self.hunt.clock
         try:
-            found = flip_level(self._within(level), 0, level, threads=clock.threads, stop=clock.up)
+            found = flip_level(self._within(level), level, clock)
         except TooLargeError as error:
             clock.tell(f"flips: {error}")
             return False
@@ -111,8 +111,7 @@ class ByLevels:
         clock.tell(
             f"none of the {found.sets:,} changes up to {float(level * self.unit):.6g} changes the answer"
         )
-        record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
-        self._proved(level, Holds("flips", record))
+        self._proved(level, Holds("flips", walk_record(found)))
         return True
 
     def _proved(self, level: int, outcome: Holds) -> None:
