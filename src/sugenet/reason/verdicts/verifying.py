@@ -18,8 +18,7 @@ from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
-from sugenet.reason.problems import problems_of
-from sugenet.reason.questions import Question, described
+from sugenet.reason.questions import Question, described, problems_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 
 __all__ = ["verify"]
