@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sugenet.bits.telling import telling
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
@@ -322,13 +323,8 @@ def _prepared(
     notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]
 ) -> tuple[str, Walked]:
     """Run with a word when something has to be compiled first."""
-    if notify is None:
+    with telling(notify):
         return run()
-    from sugenet.engines.walk.kernels import prepare
-
-    found: list[tuple[str, Walked]] = []
-    prepare(notify, lambda: found.append(run()))
-    return found[0]
 
 
 def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tuple[str, Walked]:
