@@ -11,7 +11,8 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from sugenet.reason.counts import walk as count_walk
-from sugenet.reason.counts.counting import Counted, CountOpen, CountSampled, count, within
+from sugenet.reason import Counted, CountOpen, CountSampled, count
+from sugenet.reason.counts.counting import within
 from sugenet.reason.rules.figures import coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
