@@ -1,4 +1,4 @@
-"""Counting by a walk over all combinations, shared between threads part by part (DESIGN section 4)."""
+"""Counting by a walk over all combinations, shared between threads part by part."""
 
 from __future__ import annotations
 

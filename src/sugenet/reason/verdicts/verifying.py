@@ -1,6 +1,4 @@
-"""Can it fail: a question decided for every input it is about,
-with a certificate (REASONING sections 1 to 3).
-"""
+"""Can it fail: a question decided for every input it is about, with a certificate."""
 
 from __future__ import annotations
 
