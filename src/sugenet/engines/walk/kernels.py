@@ -1,5 +1,4 @@
-"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill
-(DESIGN section 4).
+"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill.
 
 A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold
 how far each neuron is past its turn, so that adding a move and comparing with zero gives 64 bits of pattern
@@ -8,7 +7,8 @@ a branch, the rest go into *parts* by their hash, and each part has a table of i
 cache. What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed
 when *this* file changes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier
-for hashes (DESIGN section 4).
+for hashes.
 
 Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
-that of the walks: touch `flip_kernels.py` and `count_kernels.py` too.
+that of the walks: touch `engines/walk/kernels.py` and `reason/counts/kernels.py` too.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
 
 from __future__ import annotations
 
