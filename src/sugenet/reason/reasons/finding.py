@@ -1,4 +1,6 @@
-"""Why: sets of raw features that suffice for the answer, minimal or minimum, with proof."""
+"""Why: sets of raw features that suffice for the answer, minimal or minimum,
+with proof (docs/theory.md 8.2).
+"""
 
 from __future__ import annotations
 
