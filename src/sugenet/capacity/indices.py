@@ -469,9 +469,11 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     flipped = 2 * theta > sum(weights) + 1  # the conjugate has the smaller theta
     if flipped:
         theta = sum(weights) + 1 - theta
-    index_of: Callable[[tuple[int, ...]], Fraction]
     if len(set(positive)) == 1:
-        index_of = lambda taken: _step(len(positive), theta, len(taken), index)  # noqa: E731
+
+        def index_of(taken: tuple[int, ...]) -> Fraction:
+            return _step(len(positive), theta, len(taken), index)
+
     else:
         work = sum_work(positive, theta, index)
         if work > TABLE_WORK and len(weights) <= TABLE_LIMIT:
