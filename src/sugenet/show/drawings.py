@@ -40,12 +40,12 @@ from sugenet.show.figures import (
     Meter,
     Meters,
     Pixels,
+    Race,
     Strip,
     StripRow,
-    Votes,
     plural,
 )
-from sugenet.show.markup import safe, short
+from sugenet.show.markup import Html, element, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
@@ -58,9 +58,9 @@ from sugenet.show.prepare import (
     sample_drawn,
     votes_of,
 )
-from sugenet.show.svg_writer import svg
+from sugenet.show.svg_writer import draw
 
-__all__ = ["Drawing", "Table", "drawing", "html", "plot", "summary_table", "table_html"]
+__all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
 _SHOWN = 10
 """Rows of a table in a notebook."""
@@ -68,8 +68,8 @@ _BANDS = 8
 
 
 @dataclass(frozen=True)
-class Table:
-    """A small table: words only."""
+class Cells:
+    """The cells of a small table: words only."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -81,7 +81,7 @@ class Drawing:
 
     sentence: str
     figures: tuple[Figure, ...]
-    table: Table | None = None
+    table: Cells | None = None
     text: str = ""
     """Plain text below, with its own lines."""
 
@@ -91,30 +91,25 @@ def html(value: Any) -> str:
     nothing that runs or loads.
     """
     drawn = drawing(value)
-    words = (
-        f"<p>{'<br>'.join(safe(line) for line in drawn.sentence.splitlines())}</p>" if drawn.sentence else ""
-    )
-    pictures = " ".join(svg(figure) for figure in drawn.figures)
+    words = element("p", Html("<br>").join(drawn.sentence.splitlines())) if drawn.sentence else ""
+    pictures = element("div", Html(" ").join(map(draw, drawn.figures)))
     table = "" if drawn.table is None else table_html(drawn.table)
-    text = f"<pre>{safe(drawn.text)}</pre>" if drawn.text else ""
-    return f'<div class="sugenet">{words}<div>{pictures}</div>{table}{text}</div>'
+    text = element("pre", drawn.text) if drawn.text else ""
+    return str(Html('<div class="sugenet">{}{}{}{}</div>').format(words, pictures, table, text))
 
 
-def table_html(table: Table) -> str:
+def table_html(table: Cells) -> Html:
     """A table as HTML; columns of numbers are marked as such."""
     numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
-    marks = [' class="number"' if number and table.rows else "" for number in numeric]
-    head = "".join(
-        f'<th scope="col"{mark}>{safe(word)}</th>' for word, mark in zip(table.head, marks, strict=True)
+    marks = ["number" if number and table.rows else None for number in numeric]
+    head = (
+        element("th", word, scope="col", class_=mark) for word, mark in zip(table.head, marks, strict=True)
     )
     rows = (
-        "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True))
+        element("tr", *(element("td", cell, class_=mark) for cell, mark in zip(row, marks, strict=True)))
         for row in table.rows
     )
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>"
-        f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
-    )
+    return element("table", element("thead", element("tr", *head)), element("tbody", "", *rows))
 
 
 def _is_number(cell: str) -> bool:
@@ -141,7 +136,7 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
     return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
 
 
-@drawing.register(Meters | Votes | Pixels | Heat | Strip | Bars | Histogram | Cactus)
+@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus)
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
@@ -215,7 +210,7 @@ def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
     return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
 
 
-def _outcome(answer: Any, proof: dict[str, Any] | None) -> Table:
+def _outcome(answer: Any, proof: dict[str, Any] | None) -> Cells:
     by = engine_words(answer.engine, proof) or "nothing so far"
     certificate = answer.certificate
     kind = (
@@ -225,7 +220,7 @@ def _outcome(answer: Any, proof: dict[str, Any] | None) -> Table:
         if not proof
         else proof["kind"]
     )
-    return Table(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
+    return Cells(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
 
 
 @drawing.register
@@ -308,7 +303,7 @@ def _(answer: Counterfactual) -> Drawing:
     return Drawing(
         str(answer),
         (main, *_before(network, answer.sample), *others),
-        Table(("feature", "now", "would be"), _more(rows, 3)),
+        Cells(("feature", "now", "would be"), _more(rows, 3)),
     )
 
 
@@ -370,9 +365,9 @@ def _(answer: Reasons) -> Drawing:
     return Drawing(sentence, tuple(figures), _conditions(answer.reasons))
 
 
-def _conditions(reasons: Sequence[Reason]) -> Table:
+def _conditions(reasons: Sequence[Reason]) -> Cells:
     rows = [(str(len(reason.features)), reason.status, short(str(reason), 400)) for reason in reasons]
-    return Table(("features", "status", "reason"), _more(rows, 3))
+    return Cells(("features", "status", "reason"), _more(rows, 3))
 
 
 @drawing.register
@@ -506,7 +501,7 @@ def _(answer: Rulebook) -> Drawing:
         (f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened")
         for rule in answer.rules
     ]
-    table = Table(("coverage", "rule", "proved, and"), _more(rows, 3))
+    table = Cells(("coverage", "rule", "proved, and"), _more(rows, 3))
     return Drawing(
         answer.text().splitlines()[0],
         (_class_bars(title, "each combination of feature states counts once", bars),),
@@ -524,7 +519,7 @@ def _(value: Trace) -> Drawing:
         near = int((abs(2 * seen.slack + 1) <= 5).sum())
         rows.append((str(number), f"{int(seen.active.sum()):,}", f"{len(seen.active):,}", f"{near:,}"))
     table = (
-        Table(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
+        Cells(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
     )
     figures: list[Figure] = [votes_of(value)]
     figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
@@ -532,7 +527,7 @@ def _(value: Trace) -> Drawing:
     return Drawing(f"class {value.label}, with {votes} of {size} votes", tuple(figures), table)
 
 
-def summary_table(value: Summary) -> Table:
+def summary_table(value: Summary) -> Cells:
     """One row a layer."""
     head = (
         "layer",
@@ -551,7 +546,7 @@ def summary_table(value: Summary) -> Table:
         counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))
         numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, row.one_bit, row.zeros, row.thresholds))
         rows.append((row.name, *numbers, f"{row.bytes / 1000:.2f}", *counts))
-    return Table(head, tuple(rows))
+    return Cells(head, tuple(rows))
 
 
 @drawing.register
