@@ -24,7 +24,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.io import save
-from sugenet.web.questions import SECONDS
+from sugenet.web.fields import SECONDS
 from sugenet.web.worker import CHECK_SECONDS, MODEL
 
 __all__ = ["Desk", "Job"]
