@@ -22,7 +22,8 @@ from sugenet.engines.outside.trim import flat, propagate_all
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.regions import Hamming
-from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
+from sugenet.reason.problems import problems_of
+from sugenet.reason.questions import Agree, Fair, Monotone, Robust
 from tests.problem.small import random_network, random_sample
 from tests.problem.test_problem import REGIONS
 

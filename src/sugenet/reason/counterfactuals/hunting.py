@@ -11,37 +11,35 @@ from math import floor
 from typing import Any, Literal
 
 from sugenet.bnn import Network, Steps
-from sugenet.capacity.thresholds import exact_number
 from sugenet.engines.ladder import Clock, decide, sets_within
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
-from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.keeps import Ties
 from sugenet.problem.moves import Moves
 from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
 from sugenet.problem.outcomes import Fails, Holds, Outcome
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
     L0,
-    L1,
-    L2,
-    Anything,
     Box,
     Cost,
-    Free,
-    Hamming,
     Linf,
     Prices,
     Region,
     surroundings,
 )
-from sugenet.reason.questions import class_of, plain, region_data
-from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.reason.counterfactuals.answers import (
+    Answer,
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+)
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import WhatIf, plain
 
-__all__ = ["Answer", "whatif"]
-
-Answer = Counterfactual | NoCounterfactual | OpenCounterfactual
+__all__ = ["whatif"]
 
 _EXACT_LEVELS = 400
 _WALK = 3e8
@@ -107,63 +105,24 @@ def whatif(
     off becomes on with 1 feature changed, proved to be the least: x3 from 1 to 0
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
-    if not isinstance(cost, Prices) and cost not in (L0, L1, L2, Linf, Hamming):
-        raise QuestionError(
-            f"cost={cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, without a radius, "
-            f"or Prices({{...}})."
-        )
+    question = WhatIf(x, cost, target, immutable, region, limit, ties)
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(
             f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
         )
-    if region is not None and not isinstance(region, Linf | Free | Box | Anything):
-        raise QuestionError(
-            f"region={region!r} has a budget of its own. Use Linf, Free or Box, and limit= for the cost."
-        )
-    values = network.encoder.values(x)
-    prop = Keeps(
-        network,
-        int(network.predict(row_of(values))[0]),
-        None if target is None else class_of(network, target),
-        ties,
-    )
-    fixed = {place_of(network, name) for name in immutable}
-    most = None if limit is None else Fraction(exact_number(limit, "limit"))
-    if most is not None and most < 0:
-        raise QuestionError(f"limit={limit} is negative, but no change costs less than nothing.")
-    hunt = _Hunt(
-        prop, values, cost, fixed, region, None if most is None else most ** (2 if cost is L2 else 1), engine
-    )
-    hunt.clock = Clock(time_limit, threads, seed, notify)
-    return hunt.run(n)
+    return _Hunt(network, question, engine, Clock(time_limit, threads, seed, notify)).run(n)
 
 
 class _Hunt:
     """One question on its way: the best found, and the cost below which nothing is."""
 
-    clock: Clock
-
-    def __init__(
-        self,
-        prop: Keeps,
-        values: list[Any],
-        cost: Any,
-        fixed: set[int],
-        region: Region | None,
-        most: Fraction | None,
-        engine: str,
-    ) -> None:
-        self.prop, self.values, self.cost, self.region, self.most, self.engine = (
-            prop,
-            values,
-            cost,
-            region,
-            most,
-            engine,
+    def __init__(self, network: Network, question: WhatIf, engine: str, clock: Clock) -> None:
+        self.network, self.question, self.engine, self.clock = network, question, engine, clock
+        self.prop, self.values = question.keeps(network), question.values(network)
+        self.cost, self.region, self.most = question.cost, question.region, question.most
+        self.whole = self._allowed(
+            surroundings(network, self.values, self.cost, None, question.movable(network))
         )
-        self.movable = [place for place in range(prop.network.encoder.features) if place not in fixed]
-        self.name = "Prices" if isinstance(cost, Prices) else cost.__name__
-        self.whole = self._allowed(surroundings(prop.network, values, cost, None, self.movable))
         self.best: tuple[Move, ...] | None = None
         self.proof: dict[str, Any] | None = None
         self.how = "flips"
@@ -236,9 +195,9 @@ class _Hunt:
             return self._several(self._found(self.best), n)
         if self.proof is not None and self._covers_everything():
             certificate = self._certificate("none", None)
-            return NoCounterfactual(self.prop, self.name, self.most, self.how, certificate)
-        certificate = self._certificate("open", None) | {"lower": str(self.lower)}
-        return OpenCounterfactual(self.prop, self.name, self.lower, reason, certificate)
+            return NoCounterfactual(self.network, self.question, self.how, certificate)
+        certificate = self._certificate("open", None, lower=str(self.lower))
+        return OpenCounterfactual(self.network, self.question, self.lower, reason, certificate)
 
     # -- costs that add up -----------------------------------------------------------------------------------
 
@@ -427,14 +386,9 @@ class _Hunt:
             )
         value = self._value(moves)
         lower = min(self.lower, value)
-        certificate = self._certificate("counterfactual", changed) | {
-            "value": str(value),
-            "lower": str(lower),
-        }
+        certificate = self._certificate("counterfactual", changed, value=str(value), lower=str(lower))
         how = self.how if lower > 0 else "search"
-        return Counterfactual(
-            self.prop, self.name, value, lower, tuple(self.values), tuple(changed), how, certificate
-        )
+        return Counterfactual(self.network, self.question, value, lower, tuple(changed), how, certificate)
 
     def _several(self, first: Counterfactual, n: int | Literal["all"]) -> Counterfactual:
         """More counterfactuals, by going through all sets at rising budgets until there are enough."""
@@ -493,31 +447,6 @@ class _Hunt:
         ordered = sorted(found, key=lambda moves: (self._value(moves), len(moves)))
         return replace(self._together(first, ordered, n), all_listed=complete)
 
-    def _certificate(self, answer: str, changed: list[Any] | None) -> dict[str, Any]:
-        network = self.prop.network
-        cost: dict[str, Any] = {"kind": self.name}
-        if isinstance(self.cost, Prices):
-            cost |= {
-                "prices": [[f, str(p)] for f, p in sorted(self.cost.exact(network).items())],
-                "per_unit": bool(self.cost.per_unit),
-            }
-        question = {
-            "kind": "whatif",
-            "sample": [plain(value) for value in self.values],
-            "label": self.prop.label,
-            "target": self.prop.target,
-            "ties": self.prop.ties,
-            "cost": cost,
-            "movable": self.movable,
-            "region": None if self.region is None else region_data(network, self.region),
-            "limit": None if self.most is None else str(self.most),
-        }
-        return {
-            "format": "sugenet certificate",
-            "version": 2,
-            "network": network.fingerprint,
-            "question": question,
-            "answer": answer,
-            "witness": None if changed is None else [plain(value) for value in changed],
-            "proof": self.proof,
-        }
+    def _certificate(self, answer: str, changed: list[Any] | None, **more: Any) -> dict[str, Any]:
+        witness = None if changed is None else [plain(value) for value in changed]
+        return envelope(self.network, self.question, answer=answer, witness=witness, proof=self.proof, **more)

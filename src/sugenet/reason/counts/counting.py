@@ -20,7 +20,7 @@ from sugenet.engines.ladder import Clock, sets_within
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import Neighbourhood, row_of
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region, place_of
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
@@ -28,7 +28,8 @@ from sugenet.reason.counts.sample import interval, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Walked, count_walk
-from sugenet.reason.questions import plain, region_data
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import HowMany
 
 __all__ = ["CountOpen", "CountSampled", "Counted", "Where", "count", "within"]
 
@@ -96,10 +97,8 @@ def count(
     if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
     begin = time.perf_counter()
-    near, sample, question, words = _asked(network, x, region, where)
-    if near is None:
-        raise QuestionError(f"nothing in the region meets the limits: {words}.")
-    label = None if sample is None else int(network.predict(row_of(sample))[0])
+    question = HowMany(x, region, where)
+    near, words = _asked(network, question), question.describe(network)
     space = _space(near, method)
     if space is None:
         total = combinations_within(near)
@@ -115,7 +114,7 @@ def count(
             hits = sample_classes(space, drawn, seed)
             ends = tuple(interval(many, drawn, confidence) for many in hits)
             return CountSampled(
-                network, words, hits, ends, confidence, total, seed, time.perf_counter() - begin
+                network, question, words, hits, ends, confidence, total, seed, time.perf_counter() - begin
             )
         clock = _Clock(time_limit, notify, total, begin)
 
@@ -138,87 +137,31 @@ def count(
             if clock.stop[0]
             else "too many to go through, and too many different sums"
         )
-        return CountOpen(network, words, tuple(lower), total, reason, seconds)
+        return CountOpen(network, question, words, tuple(lower), total, reason, seconds)
     assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
-    certificate = {
-        "format": "sugenet certificate",
-        "version": 2,
-        "network": network.fingerprint,
-        "question": question,
-        "answer": "counted",
-        "counts": lower,
-        "total": total,
-        "method": used,
-        "proof": {
-            "kind": "partition",
-            "order": list(walked.order),
-            "parts": [[what, list(row)] for what, row in walked.parts],
-        },
-    }
-    return Counted(network, words, tuple(lower), label, used, seconds, certificate)
+    parts = [[what, list(row)] for what, row in walked.parts]
+    proof = {"kind": "partition", "order": list(walked.order), "parts": parts}
+    certificate = envelope(
+        network, question, answer="counted", counts=lower, total=total, method=used, proof=proof
+    )
+    return Counted(network, question, words, tuple(lower), used, seconds, certificate)
 
 
 # -- the question --------------------------------------------------------------------------------------------
 
 
-def _asked(
-    network: Network, x: Any, region: Any, where: Any
-) -> tuple[Neighbourhood | None, tuple[Any, ...] | None, dict[str, Any], str]:
-    """The neighbourhood and its sample, the question as JSON, and the region in words."""
-    if isinstance(x, Neighbourhood) and region is None:
-        x, region = None, x
-    box = where if isinstance(where, Box) else Box({} if where is None else where)
-    limits = region_data(network, box)["limits"]
-    words = (
-        [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))]
-        if limits
-        else []
-    )
-    if region is None:
-        if x is not None:
-            raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
-        alone = {"kind": "count", "sample": None, "region": None, "where": limits}
-        return box.of(network), None, alone, words[0] if words else "any input"
-    if isinstance(region, Neighbourhood):
-        if x is not None or region.network is not network:
-            raise QuestionError(
-                "a neighbourhood has its own sample and network: give it alone, with its network."
-            )
-        near, data = region, _moves_data(region)
-        words = [
-            f"{len(near.moves)} changes"
-            + ("" if near.budget is None else f" within {near.budget * near.unit}"),
-            *words,
-        ]
-    elif hasattr(region, "around"):
-        if x is None:
-            raise QuestionError(
-                "a region needs a sample: count(network, x, region). For limits alone, where={...}."
-            )
-        near, data = region.around(network, x), region_data(network, region)
-        words = [str(region), *words]
-    else:
-        raise QuestionError(
-            f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), "
-            f"Free([...]) or Anything()."
-        )
+def _asked(network: Network, question: HowMany) -> Neighbourhood:
+    """Where inputs are counted."""
+    near: Neighbourhood | None = question.near(network)
+    assert near is not None
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
         raise TooLargeError(
             "the costs are too finely divided to count exactly: as whole numbers they leave 60 bits."
         )
-    question = {
-        "kind": "count",
-        "sample": [plain(value) for value in near.sample],
-        "region": data,
-        "where": limits,
-    }
-    return within(near, box), near.sample, question, " and ".join(words)
-
-
-def _moves_data(near: Neighbourhood) -> dict[str, Any]:
-    """A ready neighbourhood as JSON."""
-    moves = [[move.feature, move.state, plain(move.value), move.weight] for move in near.moves]
-    return {"kind": "Moves", "moves": moves, "budget": near.budget}
+    inside = near if question.region is None else within(near, question.box)
+    if inside is None:
+        raise QuestionError(f"nothing in the region meets the limits: {question.describe(network)}.")
+    return inside
 
 
 def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:

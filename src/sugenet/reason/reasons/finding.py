@@ -20,7 +20,8 @@ from sugenet.problem.neighbourhood import Move
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
-from sugenet.reason.questions import Robust, plain
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import Suffices, Why, plain
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
@@ -84,7 +85,7 @@ def why(
         raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
-    question = Robust(x, Anything() if region is None else region, target, ties)
+    question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
     return _Search(
         Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each
@@ -111,7 +112,7 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
             f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first."
         )
     target, ties = options.pop("target", None), options.pop("ties", "lowest")
-    question = Robust(x, Anything() if region is None else region, target, ties)
+    question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
     yield from _Search(Oracle(Problem(near, prop.goal), Clock(**options)), question, "size", "all").each()
 
@@ -122,7 +123,7 @@ class _Search:
     def __init__(
         self,
         oracle: Oracle,
-        question: Robust,
+        question: Why,
         minimal: Minimal | None,
         n: int | Literal["all"],
         tell: Callable[[Reason], None] | None = None,
@@ -153,14 +154,12 @@ class _Search:
         return Reasons(
             question=self.question,
             network=oracle.problem.near.network,
-            sample=oracle.problem.near.sample,
             reasons=tuple(self.reasons),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,
             all_contrasts=self.all_contrasts,
             lower=self.lower,
             movable=oracle.features,
-            asked=oracle.asked,
             order=self.order,
             seconds=oracle.clock.seconds,
         )
@@ -381,18 +380,16 @@ class _Search:
             if needs is None
             else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
         )
-        question = self.question.data(near.network) | {"kind": "reason", "fixed": sorted(features)}
-        certificate = {
-            "format": "sugenet certificate",
-            "version": 2,
-            "network": near.network.fingerprint,
-            "question": question,
+        fixed, why = tuple(sorted(features)), self.question
+        question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
+        contents = {
             "answer": status,
             "witness": None if witnesses is None else [[feature, row] for feature, row in witnesses.items()],
             "proof": proof,
         }
         if status == "minimum":
-            certificate["contrasts"] = [
+            contents["contrasts"] = [
                 [[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts
             ]
-        return Reason(near.network, near.sample, tuple(sorted(features)), status, certificate)
+        certificate = envelope(near.network, question, **contents)
+        return Reason(near.network, question, status, certificate)

@@ -43,7 +43,8 @@ class Contrast:
     """Features that, changed together in some way, change the class; and one such way."""
 
     features: Features
-    moves: tuple[Move, ...]
+    moves: tuple[Move, ...] = ()
+    """Nothing where it was read from the data of an answer."""
 
 
 @dataclass
@@ -54,7 +55,6 @@ class Oracle:
     clock: Clock
     contrasts: list[Contrast] = field(default_factory=list)
     sufficient: list[Features] = field(default_factory=list)
-    asked: int = 0
 
     @cached_property
     def features(self) -> Features:
@@ -76,7 +76,6 @@ class Oracle:
         found = self.known(fixed)
         if found is not None or self.clock.up():
             return found
-        self.asked += 1
         problem = self.freed(fixed)
         if isinstance(by_bounds(problem), Holds):
             self.sufficient.append(fixed)

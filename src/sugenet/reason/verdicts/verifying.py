@@ -15,10 +15,12 @@ from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
-from sugenet.reason.questions import Question, Robust, plain, problems_of
+from sugenet.reason.envelope import envelope
+from sugenet.reason.problems import problems_of
+from sugenet.reason.questions import Question, described, plain
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 
-__all__ = ["certificate_of", "verify"]
+__all__ = ["verify"]
 
 
 def verify(
@@ -68,7 +70,7 @@ def verify(
             f"read_vnnlib gives."
         )
     clock = Clock(time_limit, threads, seed, notify)
-    claim = _claim(network, question)
+    claim = described(network, question)
     joint: Joint | None = None
     try:
         if isinstance(question, Query) and network.reads_reals:
@@ -78,23 +80,18 @@ def verify(
             found = _all(problems, clock, engine)
     except KeyboardInterrupt as stop:
         found = Open("", "interrupted", getattr(stop, "facts", {}))
-    certificate = certificate_of(network, question)
     if isinstance(found, Holds):
-        return Proved(
-            network,
-            claim,
-            found.engine,
-            clock.seconds,
-            certificate | {"answer": "proved", "proof": found.proof},
-        )
+        certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
+        return Proved(network, question, claim, found.engine, clock.seconds, certificate)
     if isinstance(found, Fails):
-        return _refuted(network, question, claim, found, joint, clock, certificate)
+        return _refuted(network, question, claim, found, joint, clock)
     facts = dict(found.facts)
     walked = facts.pop("walk", None)
-    certificate |= {"answer": "undecided", "proved_up_to": None}
-    if walked is not None:
-        certificate |= {"proved_up_to": facts["proved_up_to"], "proof": walked}
-    return Undecided(network, claim, found.reason, facts, found.engine, clock.seconds, certificate)
+    known = None if walked is None else facts["proved_up_to"]
+    certificate = envelope(
+        network, question, witness=None, proof=walked, answer="undecided", proved_up_to=known
+    )
+    return Undecided(network, question, claim, found.reason, facts, found.engine, clock.seconds, certificate)
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
@@ -127,40 +124,6 @@ def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     )
 
 
-def _claim(network: Network, question: Question) -> str:
-    return f"no violation of the {question}" if isinstance(question, Query) else question.describe(network)
-
-
-def certificate_of(network: Network, question: Question) -> dict[str, Any]:
-    """A certificate without its answer."""
-    data = (
-        _query_data(of_network(network, question)) if isinstance(question, Query) else question.data(network)
-    )
-    return {
-        "format": "sugenet certificate",
-        "version": 2,
-        "network": network.fingerprint,
-        "question": data,
-        "witness": None,
-        "proof": None,
-    }
-
-
-def _query_data(query: Query) -> dict[str, Any]:
-    cases = [
-        {
-            "lower": [str(value) for value in case.box.lower],
-            "upper": [str(value) for value in case.box.upper],
-            "condition": [
-                [[[[k, str(value)] for k, value in part.terms], str(part.bound)] for part in row]
-                for row in case.condition
-            ],
-        }
-        for case in query.cases
-    ]
-    return {"kind": "query", "inputs": query.inputs, "outputs": query.outputs, "cases": cases}
-
-
 def _refuted(
     network: Network,
     question: Question,
@@ -168,20 +131,8 @@ def _refuted(
     found: Fails,
     joint: Joint | None,
     clock: Clock,
-    certificate: dict[str, Any],
 ) -> Refuted:
-    names = network.encoder.names
-    if joint is None:
-        rows = [tuple(found.witness)]
-        before = question.values(network) if isinstance(question, Robust) else None
-        changes = {
-            n: (a, b)
-            for n, a, b in zip(names, before or rows[0], rows[0], strict=True)
-            if before is not None and a != b
-        }
-    else:
-        rows = list(joint.pair(found.witness))
-        changes = {n: (a, b) for n, a, b in zip(names, rows[0], rows[1], strict=True) if a != b}
+    rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
     labels = tuple(_label(net, row) for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
@@ -193,17 +144,9 @@ def _refuted(
         rows = rows[:1]
     else:
         witness = [[plain(value) for value in row] for row in rows]
-    certificate |= {"answer": "refuted", "witness": witness}
-    return Refuted(
-        network,
-        claim,
-        rows[0] if len(rows) == 1 else tuple(rows),
-        labels,
-        changes,
-        found.engine,
-        clock.seconds,
-        certificate,
-    )
+    certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
+    row = rows[0] if len(rows) == 1 else tuple(rows)
+    return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
 
 
 def _label(network: Network, row: tuple[Any, ...]) -> str:
