@@ -4,25 +4,27 @@ main figure as a plot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
+from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
-from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.problem.neighbourhood import place_of, row_of
+from sugenet.problem.regions import Box
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.questions import Fair, Monotone, Question, Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import engine_words, show_cost
+from sugenet.reason.words import show_cost
 from sugenet.show.figures import (
     Bar,
     Bars,
@@ -137,114 +139,75 @@ def _(figure: Figure) -> Drawing:
 # -- can it fail ---------------------------------------------------------------------------------------------
 
 
-def _exact(network: Network, feature: int, value: Any) -> Any:
-    """A raw value of a certificate: fractions are written there as text."""
-    return (
-        Fraction(value)
-        if isinstance(value, str) and isinstance(network.encoder.codings[feature], Steps)
-        else value
-    )
-
-
-def _raw(network: Network, row: Iterable[Any]) -> list[Any]:
-    return [_exact(network, feature, value) for feature, value in enumerate(row)]
-
-
-def _region(network: Network, data: dict[str, Any]) -> Region | None:
-    """A region from a certificate, where bands can be worked out for it."""
-    kinds: dict[str, Any] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
-    if data["kind"] in kinds:
-        return kinds[data["kind"]](Fraction(data["radius"]))  # type: ignore[no-any-return]
-    if data["kind"] == "Free":
-        return Free([network.encoder.names[feature] for feature in data["features"]])
-    return Anything() if data["kind"] == "Anything" else None
-
-
-def _bands(network: Network, sample: list[Any], data: dict[str, Any]) -> tuple[Meters, ...]:
-    region = _region(network, data)
-    if region is None or not network.layers:
+def _bands(network: Network, question: Robust) -> tuple[Meters, ...]:
+    if isinstance(question.region, Box) or not network.layers:
         return ()
     try:
-        return (match_meters(network, sample, region=region, limit=_BANDS),)
+        return (match_meters(network, question.sample, region=question.region, limit=_BANDS),)
     except (NetworkError, TooLargeError):  # too large: the picture is left out, the sentence says it all
         return ()
 
 
 def _limit_words(name: str, limit: Any) -> str:
-    if isinstance(limit, dict):
-        return f"{name} = {' or '.join(map(str, limit['one of']))}"
+    if not isinstance(limit, tuple):
+        values = limit if isinstance(limit, frozenset) else (limit,)
+        return f"{name} = {' or '.join(sorted(map(str, values)))}"
     low, high = limit
+    if low == high:
+        return f"{name} is anything" if low is None else f"{name} = {low}"
     if low is None or high is None:
-        return (
-            f"{name} is anything"
-            if low == high
-            else f"{name} <= {high}"
-            if low is None
-            else f"{name} >= {low}"
-        )
-    return f"{name} = {low}" if low == high else f"{low} <= {name} <= {high}"
+        return f"{name} <= {high}" if low is None else f"{name} >= {low}"
+    return f"{low} <= {name} <= {high}"
 
 
-def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
+def _limits(network: Network, question: Question) -> Strip:
     """What a question without a sample is about: its limits, and the features it names."""
     names = network.encoder.names
-    named: list[tuple[int, str]] = []
-    if question["kind"] == "monotone":
-        named = [(question["feature"], "raised" if question["rising"] else "lowered")]
-    elif question["kind"] == "fair":
-        named = [(feature, "takes any two values") for feature in question["protected"]]
-    marks = {"raised": "up", "lowered": "down"}
-    rows = [StripRow(names[feature], "", words, marks.get(words, "other")) for feature, words in named]
-    rows += [
-        StripRow(names[f], "", _limit_words(names[f], limit), "kept")
-        for f, limit in question.get("where", [])
-    ]
-    rest = "all inputs of the query's boxes" if question["kind"] == "query" else "all other features are free"
-    return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
+    rows, rest = [], "all other features are free"
+    match question:
+        case Monotone():
+            words, mark = ("raised", "up") if question.rising else ("lowered", "down")
+            rows = [StripRow(names[place_of(network, question.feature)], "", words, mark)]
+        case Fair():
+            rows = [
+                StripRow(names[f], "", "takes any two values", "other") for f in question.features(network)
+            ]
+        case Query():
+            rest = "all inputs of the query's boxes"
+    if not isinstance(question, Query | Robust):
+        limits = question.box.placed(network).items()
+        rows += [StripRow(names[f], "", _limit_words(names[f], limit), "kept") for f, limit in limits]
+    return Strip("what it is about", tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
 
 
-def _outcome(answer: Any, proof: dict[str, Any] | None) -> Cells:
-    by = engine_words(answer.engine, proof) or "nothing so far"
-    certificate = answer.certificate
-    kind = (
-        "the input above, replayed"
-        if certificate["answer"] == "refuted"
-        else "none"
-        if not proof
-        else proof["kind"]
-    )
-    return Cells(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
+def _outcome(answer: Proved | Refuted | Undecided) -> Cells:
+    shown = "the input above, replayed" if isinstance(answer, Refuted) else answer.proof_kind or "none"
+    row = (answer.outcome, answer.settled_by or "nothing so far", shown)
+    return Cells(("outcome", "by", "certificate"), (row,))
 
 
 @drawing.register
-def _(answer: Proved) -> Drawing:
-    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
-
-
-@drawing.register
-def _(answer: Undecided) -> Drawing:
-    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
-
-
-def _claimed(answer: Proved | Undecided) -> tuple[Figure, ...]:
-    network, question = answer.network, answer.certificate["question"]
-    if question["kind"] != "robust":
-        return (_limits(network, question, "what it is about"),)
-    sample = _raw(network, question["sample"])
-    return sample_drawn(network, sample), *_bands(network, sample, question["region"])
+def _(answer: Proved | Undecided) -> Drawing:
+    network, question = answer.network, answer.question
+    figures: tuple[Figure, ...]
+    if isinstance(question, Robust):
+        figures = sample_drawn(network, question.sample), *_bands(network, question)
+    else:
+        figures = (_limits(network, question),)
+    return Drawing(str(answer), figures, _outcome(answer))
 
 
 @drawing.register
 def _(answer: Refuted) -> Drawing:
-    network, question = answer.network, answer.certificate["question"]
-    table = _outcome(answer, None)
+    network, question = answer.network, answer.question
+    table = _outcome(answer)
     found = " and ".join(answer.labels)
-    if question["kind"] == "robust":
-        sample = _raw(network, question["sample"])
+    if isinstance(question, Robust):
+        sample = question.values(network)
         label = network.trace(row_of(sample)).label
         changed = changes_drawn(network, sample, answer.witness, f"{label} becomes {found}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
-    if len(answer.labels) == 2 and question["kind"] != "agree":
+    if answer.is_pair:
         one, other = answer.witness
         return Drawing(
             str(answer),
@@ -303,8 +266,8 @@ def _(answer: Counterfactual) -> Drawing:
 @drawing.register(NoCounterfactual)
 @drawing.register(OpenCounterfactual)
 def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
-    network, question = answer.prop.network, answer.certificate["question"]
-    movable, sample = set(question["movable"]), _raw(network, question["sample"])
+    network, sample = answer.network, answer.sample
+    movable = set(answer.question.movable(network))
     figures: tuple[Figure, ...] = (sample_drawn(network, sample),)
     if len(movable) < len(sample):
         fixed = [feature for feature in range(len(sample)) if feature not in movable]

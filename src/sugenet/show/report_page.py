@@ -11,12 +11,18 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn.describing import summary
-from sugenet.problem.regions import L0, Hamming, Linf
-from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.problem.regions import Prices
+from sugenet.reason.counterfactuals.answers import (
+    Answer,
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+)
+from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import engine_words, show_cost
+from sugenet.reason.words import show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings
@@ -102,19 +108,15 @@ def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
     )
 
 
-def _region_words(kind: str, radius: Fraction) -> str:
-    number = int(radius) if radius.denominator == 1 else float(radius)
-    return str({"L0": L0, "Hamming": Hamming, "Linf": Linf}[kind](number))
+def _region_of(answer: Proved | Refuted | Undecided) -> Any:
+    """The region that a claim of robustness is about."""
+    assert isinstance(answer.question, Robust)
+    return answer.question.region
 
 
 def _canonical(certificate: dict[str, Any]) -> str:
     """A certificate as the one text that its digest is of."""
     return json.dumps(certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _trusted(certificate: dict[str, Any]) -> bool:
-    proof = certificate.get("proof")
-    return isinstance(proof, dict) and proof.get("kind") == "trust"
 
 
 class Page:
@@ -192,8 +194,8 @@ class Page:
         match nearest:
             case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.value > 1:
                 return f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it: proved."
-            case Counterfactual() | OpenCounterfactual() if nearest.lower > 1 and not _trusted(
-                nearest.certificate
+            case Counterfactual() | OpenCounterfactual() if (
+                nearest.lower > 1 and nearest.proof_kind != "trust"
             ):
                 return (
                     f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it: proved. "
@@ -255,7 +257,7 @@ class Page:
         return section("rests", "What it rests on", Html("\n").join(body))
 
     def _reason_mark(self, reason: Reason, where: str) -> Html:
-        trusted = _trusted(reason.certificate)
+        trusted = reason.proof_kind == "trust"
         status = "undecided" if reason.status == "unknown" or trusted else "proved"
         size = len(reason.features)
         claim = f"{where}, {self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
@@ -452,11 +454,7 @@ class Page:
         rows = []
         for answer in claims:
             status, by = self._decided(answer)
-            region = answer.certificate["question"]["region"]
-            claim = (
-                f"the class stays {self.label}, with "
-                f"{self.plain(_region_words(region['kind'], Fraction(region['radius'])))}"
-            )
+            claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
             rows.append(_row(claim, self._marked(answer, claim, status), by))
         for asked, least in ((found.stays, found.best), (found.shifts_stay, found.shifts)):
             if not isinstance(asked, Refuted):  # what refutes it is in its own row
@@ -467,26 +465,22 @@ class Page:
     def _decided(self, answer: Proved | Refuted | Undecided) -> tuple[str, str]:
         match answer:
             case Proved():
-                return ("proved" if answer.is_certified else "undecided"), engine_words(
-                    answer.engine, answer.certificate["proof"]
-                )
+                return "proved" if answer.is_certified else "undecided", answer.settled_by
             case Refuted():
                 changes = [f"{name} from {a} to {b}" for name, (a, b) in answer.changes.items()]
-                return (
-                    "refuted",
-                    (
-                        f"{engine_words(answer.engine)}: class {' and '.join(answer.labels)} "
-                        f"with {_some(changes, '; ', 4)}"
-                    ),
-                )
+                labels = " and ".join(answer.labels)
+                return "refuted", f"{answer.settled_by}: class {labels} with {_some(changes, '; ', 4)}"
         known = answer.facts.get("proved_up_to")
         return "undecided", answer.reason + (f"; holds up to {known}, proved" if known is not None else "")
 
-    def _beyond(self, nearest: Any) -> list[Html]:
+    def _beyond(self, nearest: Answer | None) -> list[Html]:
         """Where robustness ends: the least change that was found refutes any larger region."""
         if not isinstance(nearest, Counterfactual):
             return []
-        claim = f"the class stays {self.label}, with {self.plain(_region_words(nearest.cost, nearest.value))}"
+        cost, value = nearest.question.cost, nearest.value
+        assert not isinstance(cost, Prices)
+        region = cost(int(value) if value.denominator == 1 else float(value))
+        claim = f"the class stays {self.label}, with {self.plain(str(region))}"
         mark = self._marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
         by = f"a changed sample of class {self.network.classes[nearest.label]}"
         return [_row(claim, mark, by)]
@@ -496,10 +490,10 @@ class Page:
         answer = self.found.stays
         if not isinstance(answer, Proved) or not self.network.layers:
             return Html()
-        radius = int(answer.certificate["question"]["region"]["radius"])
-        if radius >= self.network.encoder.features:
+        region = _region_of(answer)
+        if region.radius >= self.network.encoder.features:
             return Html()
-        meters = match_meters(self.network, self.found.sample, region=L0(radius), limit=6)
+        meters = match_meters(self.network, self.found.sample, region=region, limit=6)
         words = (
             "Match counts of the neurons nearest to their threshold, "
             "and how far they can move in that region."

@@ -130,7 +130,7 @@ class _Rule:
     def data(self) -> dict[str, Any]:
         found = None if self.figures is None else self.figures.data()
         return {
-            "outcome": self.verdict.data()["outcome"],
+            "outcome": self.verdict.outcome,
             "rule": str(self.rule),
             "verdict": self.verdict.data(),
             "figures": found,
