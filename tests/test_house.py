@@ -15,6 +15,7 @@ import sugenet
 SOURCE = Path(sugenet.__file__).parent
 ROOMS = [
     "errors",
+    "files",
     "drawn",
     "capacity",
     "bits",

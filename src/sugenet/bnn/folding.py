@@ -65,8 +65,10 @@ def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) 
 
     Examples
     --------
-    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2)), sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
-    (-1, 0)
+    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2))
+    -1
+    >>> sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
+    0
     """
     signs = _sign(linear), _sign(root_factor) if radicand else 0
     if signs[0] * signs[1] >= 0:
@@ -96,7 +98,8 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     >>> fold([[+1, -1]], zero=0)
     Traceback (most recent call last):
     ...
-    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.
+    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
+    Declare zero=1 or zero=-1.
     """
     rows = integer_array(weights, 2, "weights")
     sizes = np.abs(rows).sum(axis=1)
@@ -202,7 +205,8 @@ def fold_by_evaluation(
 
     Examples
     --------
-    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: np.float32(0.5) * s.astype(np.float32) - np.float32(0.25))
+    >>> half, quarter = np.float32(0.5), np.float32(0.25)
+    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: half * s.astype(np.float32) - quarter)
     >>> layer.tau.tolist()
     [2]
     """

@@ -170,7 +170,7 @@ def additive_moebius(mu: SetFunction) -> Codes:
 
     Examples
     --------
-    >>> additive_moebius(CardinalityThreshold(3, tau=2)).tolist()  # (-1)^(k - tau) C(k - 1, tau - 1) on sets of k >= tau (THEORY 1.5)
+    >>> additive_moebius(CardinalityThreshold(3, 2)).tolist()  # (-1)^(k - tau) C(k - 1, tau - 1), k >= tau
     [0, 0, 0, 1, 0, 1, 1, -2]
     """
     _check(mu, "shapley")
@@ -468,10 +468,9 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     flipped = 2 * theta > sum(weights) + 1  # the conjugate has the smaller theta
     if flipped:
         theta = sum(weights) + 1 - theta
+    index_of: Callable[[tuple[int, ...]], Fraction]
     if len(set(positive)) == 1:
-        index_of: Callable[[tuple[int, ...]], Fraction] = lambda taken: _step(
-            len(positive), theta, len(taken), index
-        )  # noqa: E731
+        index_of = lambda taken: _step(len(positive), theta, len(taken), index)  # noqa: E731
     else:
         work = sum_work(positive, theta, index)
         if work > TABLE_WORK and len(weights) <= TABLE_LIMIT:

@@ -78,8 +78,10 @@ def is_symmetric(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8)), is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
-    (True, False)
+    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8))
+    True
+    >>> is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
+    False
     """
     need_set_function(mu)
     return mu.constant is not None or _is_symmetric(mu)
@@ -135,7 +137,8 @@ def is_possibility(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> is_possibility(WeightedThreshold([5, 6, 1], theta=5)), is_necessity(WeightedThreshold([5, 6, 1], theta=5))
+    >>> mu = WeightedThreshold([5, 6, 1], theta=5)
+    >>> is_possibility(mu), is_necessity(mu)
     (True, False)
     """
     need_set_function(mu)

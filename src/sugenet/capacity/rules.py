@@ -190,8 +190,10 @@ class EliminationRule(ThresholdRule):
     >>> rule = EliminationRule(["price", "comfort", "safety"], {"price", "comfort"}, 0.2, graded=True)
     >>> print(rule)
     for every a >= 0.2: if price <= a and comfort <= a then S <= a
-    >>> rule.bound({"price": 0.1, "comfort": 0.6, "safety": 1}), rule.applies({"price": 0, "comfort": 1, "safety": 1})
-    (0.6, False)
+    >>> rule.bound({"price": 0.1, "comfort": 0.6, "safety": 1})
+    0.6
+    >>> rule.applies({"price": 0, "comfort": 1, "safety": 1})
+    False
     """
 
     kind = "elimination"

@@ -147,7 +147,7 @@ class WeightedThreshold(SetFunction):
     >>> mu = WeightedThreshold({"price": 3, "comfort": 2, "safety": 2}, theta=4)
     >>> mu({"price"}), mu({"comfort", "safety"}), mu.focal_count()
     (0, 1, 3)
-    >>> WeightedThreshold([0.1, 0.2], theta=0.3)({1, 2})  # 0.1 + 0.2 is exactly a little more than the float 0.3
+    >>> WeightedThreshold([0.1, 0.2], theta=0.3)({1, 2})  # exactly a little more than the float 0.3
     1
     """
 

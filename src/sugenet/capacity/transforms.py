@@ -18,7 +18,6 @@ __all__ = [
     "additive_zeta",
     "inner_moebius",
     "max_zeta",
-    "min_zeta",
     "outer_moebius",
     "sizes",
     "violation",
@@ -75,14 +74,6 @@ def max_zeta(table: Codes) -> Codes:
     out = table.copy()
     for without, within in _halves(out):
         np.maximum(within, without, out=within)
-    return out
-
-
-def min_zeta(table: Codes) -> Codes:
-    """Smallest value on the supersets of each set; inverts `outer_moebius`."""
-    out = table.copy()
-    for without, within in _halves(out):
-        np.minimum(without, within, out=without)
     return out
 
 

@@ -91,7 +91,7 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    walk = _Walk(chain, inputs, zero)
+    walk = _Lowering(chain, inputs, zero)
     for number, op in enumerate(chain.ops):
         try:
             walk.take(op)
@@ -108,7 +108,7 @@ def lower(
 
 
 @dataclass
-class _Walk:
+class _Lowering:
     """The signal so far, and the layers made of it."""
 
     chain: Chain
