@@ -252,10 +252,11 @@ def _(answer: Counterfactual) -> Drawing:
         )
         for one in answer.others[:3]
     )
-    rows = []
-    for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
-        if old != new:
-            rows.append((network.encoder.names[feature], *change_words(network, feature, old, new)))
+    rows = [
+        (network.encoder.names[feature], *change_words(network, feature, old, new))
+        for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True))
+        if old != new
+    ]
     return Drawing(
         str(answer),
         (main, *_before(network, answer.sample), *others),
@@ -442,16 +443,9 @@ def _(answer: CheckedRule) -> Drawing:
 @drawing.register
 def _(answer: Rulebook) -> Drawing:
     names, bars = answer.network.classes, []
-    for label in answer.classes:
-        share = answer.covered(label)
-        bars.append(
-            (
-                label,
-                Bar(
-                    names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
-                ),
-            )
-        )
+    for label, share in ((label, answer.covered(label)) for label in answer.classes):
+        words = f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
+        bars.append((label, Bar(names[label], share.value, words)))
     title = "share of all inputs that a rule speaks of"
     rows = [
         (f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened")

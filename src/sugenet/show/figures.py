@@ -1,6 +1,6 @@
 """What is to be drawn, as frozen values with exact numbers: nothing here draws.
 
-`svg` and `plots` are the two ways to draw them.
+`svg_writer` and `plots` are the two ways to draw them.
 
 In a notebook a figure shows itself, and `plot` draws it on axes, as answers do.
 """

@@ -97,10 +97,6 @@ def _whole(value: Fraction) -> str:
     return str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
 
 
-def _votes(count: Any) -> str:
-    return f"{int(count)} vote{'' if int(count) == 1 else 's'}"
-
-
 def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
     """The first of some words; the rest is counted."""
     return between.join(parts[:most]) + (
@@ -114,11 +110,6 @@ def _region_of(answer: Proved | Refuted | Undecided) -> Any:
     return answer.question.region
 
 
-def _canonical(certificate: dict[str, Any]) -> str:
-    """A certificate as the one text that its digest is of."""
-    return json.dumps(certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
 class Page:
     """The sections of one report, and the certificates that they name."""
 
@@ -128,14 +119,14 @@ class Page:
         self.label = self.network.classes[findings.trace.predicted]
         self.noun = "pixel" if grid_of(self.network) is not None else "feature"
         self.cited: dict[str, tuple[str, str]] = {}
-        """By the canonical text of each certificate: the claim and its status."""
+        """By the one text of each certificate that its digest is of: the claim and its status."""
 
-    def cite(self, certificate: dict[str, Any], claim: str, status: str) -> Html:
-        """A mark that names a certificate; each is listed once."""
-        text = _canonical(certificate)
+    def marked(self, answer: Any, claim: str, status: str) -> Html:
+        """How a claim stands, and a mark that names the certificate behind it; each is listed once."""
+        text = json.dumps(answer.certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         self.cited.setdefault(text, (claim, status))
         number = list(self.cited).index(text) + 1
-        return Html('<a href="#c{0}">C{0}</a>').format(number)
+        return Html('{0} <a href="#c{1}">C{1}</a>').format(_status(status), number)
 
     def plain(self, words: str) -> str:
         """Words about features, as words about pixels where they are;
@@ -144,7 +135,7 @@ class Page:
         return words.replace("feature", self.noun)
 
     def many(self, count: Any) -> str:
-        return f"{count} {self.noun}{'' if count == 1 else 's'}"
+        return f"{count} {plural(count, self.noun)}"
 
     # -- the answer ------------------------------------------------------------------------------------------
 
@@ -226,7 +217,7 @@ class Page:
                 if not margin
                 else (
                     f"; {float(margin):.6g} more than the next class, {next_best}, "
-                    f"with {_votes(trace.matches[second])}"
+                    f"with {trace.matches[second]} {plural(trace.matches[second], 'vote')}"
                 )
             )
         return words + "."
@@ -240,32 +231,21 @@ class Page:
         ]
         left = len(rows) - _FEATURES
         more = _paragraph(f"... and {left:,} more features", kind="note") if left > 0 else ""
-        listed = Html().join(rows[:_FEATURES])
-        return Html('<h3>The sample</h3><ul class="columns">{}</ul>{}').format(listed, more)
+        listed = element("ul", *rows[:_FEATURES], class_="columns")
+        return Html("<h3>The sample</h3>{}{}").format(listed, more)
 
     # -- why -------------------------------------------------------------------------------------------------
 
     def rests(self) -> Html:
-        found = self.found
-        if found.near is None and found.everywhere is None:
-            return section("rests", "What it rests on", self._not_asked())
-        body = []
-        if found.near is not None:
-            body.append(self._near(found.near))
-        if found.everywhere is not None:
-            body.append(self._everywhere(found.everywhere))
-        return section("rests", "What it rests on", Html("\n").join(body))
+        asked = ((self._near, self.found.near), (self._everywhere, self.found.everywhere))
+        body = [told(reasons) for told, reasons in asked if reasons is not None]
+        return section("rests", "What it rests on", Html("\n").join(body) if body else self._not_asked())
 
     def _reason_mark(self, reason: Reason, where: str) -> Html:
-        trusted = reason.proof_kind == "trust"
-        status = "undecided" if reason.status == "unknown" or trusted else "proved"
+        is_open = reason.status == "unknown" or reason.proof_kind == "trust"
         size = len(reason.features)
         claim = f"{where}, {self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
-        return self._marked(reason, claim, status)
-
-    def _marked(self, answer: Any, claim: str, status: str) -> Html:
-        """How a claim stands, and the certificate behind it."""
-        return Html("{} {}").format(_status(status), self.cite(answer.certificate, claim, status))
+        return self.marked(reason, claim, "undecided" if is_open else "proved")
 
     def _near(self, near: Reasons) -> Html:
         network, region = self.network, self.plain(str(near.question.region))
@@ -325,8 +305,9 @@ class Page:
         matter = len(near.relevant)
         some = f"{self.many(matter)} matter{'s' if matter == 1 else ''} in some set"
         some += f", {len(near.irrelevant)} in none." if near.all_contrasts or near.all_reasons else "."
-        words = f"There are {len(near.reasons):,} minimal sets, {whole}. {every} {some}"
-        return _paragraph(words, kind="note")
+        return _paragraph(
+            f"There are {len(near.reasons):,} minimal sets, {whole}. {every} {some}", kind="note"
+        )
 
     def _everywhere(self, everywhere: Reasons) -> Html:
         if not everywhere.reasons:
@@ -338,8 +319,9 @@ class Page:
             self._reason_mark(first, "for any input"),
         )
         if first.status == "unknown":
-            words = "For any input, whatever the rest may be, no reason was proved in the time. "
-            return _paragraph(words, mark)
+            return _paragraph(
+                "For any input, whatever the rest may be, no reason was proved in the time. ", mark
+            )
         if not size:
             words = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
@@ -352,11 +334,11 @@ class Page:
                 else f"the only {self.noun} decides."
             )
         else:
-            one, many = (
-                "this one of {} suffices: while it keeps its range",
-                "these {} of {} suffice: while they keep their range",
+            these = (
+                f"this one of {self.many(total)} suffices: while it keeps its range"
+                if size == 1
+                else f"these {size} of {self.many(total)} suffice: while they keep their range"
             )
-            these = one.format(self.many(total)) if size == 1 else many.format(size, self.many(total))
             words = f"{these}, all others may take any value at all. {_LEAST[first.status]}"
         return _paragraph(f"For any input, {words} ", mark) + self._listed(first)
 
@@ -383,14 +365,9 @@ class Page:
         open_yet = isinstance(found.nearest, Counterfactual) and found.nearest is not best
         rows = [self._change_row("any other class", found.nearest, at_most=best if open_yet else None)]
         rows += [self._change_row(self.network.classes[target], answer) for target, answer in found.targets]
-        answers = (
-            [answer for _, answer in found.targets]
-            if open_yet
-            else [found.nearest, *(answer for _, answer in found.targets)]
-        )
-        first = {
-            one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)
-        }  # one picture a class
+        answers = [*([] if open_yet else [found.nearest]), *(answer for _, answer in found.targets)]
+        # one picture a class
+        first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
             _figure(
                 changes_drawn(
@@ -442,7 +419,7 @@ class Page:
                 cost, what = f"none found; at least {self.plain(least_words)}", answer.reason
                 status, claim = "undecided", f"to {goal}: at least {least_words}"
         middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
-        return _row(goal, cost, *middle, self._marked(answer, claim, status))
+        return _row(goal, cost, *middle, self.marked(answer, claim, status))
 
     # -- how robust ------------------------------------------------------------------------------------------
 
@@ -455,7 +432,7 @@ class Page:
         for answer in claims:
             status, by = self._decided(answer)
             claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
-            rows.append(_row(claim, self._marked(answer, claim, status), by))
+            rows.append(_row(claim, self.marked(answer, claim, status), by))
         for asked, least in ((found.stays, found.best), (found.shifts_stay, found.shifts)):
             if not isinstance(asked, Refuted):  # what refutes it is in its own row
                 rows += self._beyond(least)
@@ -481,7 +458,7 @@ class Page:
         assert not isinstance(cost, Prices)
         region = cost(int(value) if value.denominator == 1 else float(value))
         claim = f"the class stays {self.label}, with {self.plain(str(region))}"
-        mark = self._marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
+        mark = self.marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
         by = f"a changed sample of class {self.network.classes[nearest.label]}"
         return [_row(claim, mark, by)]
 

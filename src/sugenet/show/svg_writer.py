@@ -100,9 +100,9 @@ class _Sheet:
         self.parts.append(element(name, **attributes))
 
     @contextmanager
-    def group(self, **attributes: object) -> Iterator[None]:
+    def group(self, title: str = "", **attributes: object) -> Iterator[None]:
         """What is drawn meanwhile belongs together."""
-        outside, self.parts = self.parts, []
+        outside, self.parts = self.parts, [element("title", title)] if title else []
         yield
         outside.append(element("g", *self.parts, **attributes))
         self.parts = outside
@@ -118,12 +118,8 @@ class _Sheet:
         fill: str = INK,
         bold: bool = False,
     ) -> None:
-        weight = "bold" if bold else None
-        self.parts.append(
-            element(
-                "text", words, x=x, y=y, font_size=size, fill=fill, text_anchor=anchor, font_weight=weight
-            )
-        )
+        look = {"fill": fill, "text_anchor": anchor, "font_weight": "bold" if bold else None}
+        self.parts.append(element("text", words, x=x, y=y, font_size=size, **look))
 
     def rect(self, x: float, y: float, width: float, height: float, fill: str, **more: object) -> None:
         self.add("rect", x=x, y=y, width=width, height=height, fill=fill, **more)
@@ -223,13 +219,11 @@ def _(figure: Pixels) -> Html:
             _square(left + c * cell + inset, top + r * cell + inset, cell - 2 * inset)
             for r, c in sorted(kept)
         )
-        thin = {"fill": "none", "stroke": BLUE, "stroke_width": wide / 2}
-        sheet.add("path", data_mark="kept", d="".join(path), **thin)
+        sheet.add("path", data_mark="kept", d="".join(path), fill="none", stroke=BLUE, stroke_width=wide / 2)
     for mark in figure.cells if len(kept) <= _MANY else ():
         x, y, side = left + mark.column * cell, top + mark.row * cell, cell - 2 * inset
         shape, colour = _MARKS.get(mark.kind, ("", BLUE))
-        with sheet.group(data_mark=mark.kind):
-            sheet.parts.append(element("title", mark.words))
+        with sheet.group(mark.words, data_mark=mark.kind):
             sheet.rect(x + inset, y + inset, side, side, "none", stroke=PAPER, stroke_width=2 * wide)
             sheet.rect(x + inset, y + inset, side, side, "none", stroke=colour, stroke_width=wide)
             if shape:
@@ -257,25 +251,22 @@ def _(figure: Heat) -> Html:
             with sheet.group(data_share=share):
                 sheet.rect(x, y, cell, cell, blues(share))
                 if cell >= 20:
-                    middle, low = x + cell / 2, y + cell / 2 + 4
-                    sheet.text(middle, low, percent(share), size=10, anchor="middle", fill=_over(share))
+                    colour = PAPER if share > 0.45 else INK
+                    sheet.text(
+                        x + cell / 2, y + cell / 2 + 4, percent(share), size=10, anchor="middle", fill=colour
+                    )
     for k in range(len(figure.shares) + 1):
         sheet.line(left, top + k * cell, left + columns * cell, top + k * cell, RULE, 0.6)
     for k in range(columns + 1):
         sheet.line(left + k * cell, top, left + k * cell, top + len(figure.shares) * cell, RULE, 0.6)
     sheet.y = top + cell * len(figure.shares) + 8
     for k in range(5):
-        x = left + 30 + k * 30
-        sheet.rect(x, sheet.y, 30, 9, blues(k / 4), stroke=RULE, stroke_width=0.6)
+        sheet.rect(left + 30 + k * 30, sheet.y, 30, 9, blues(k / 4), stroke=RULE, stroke_width=0.6)
     sheet.text(left, sheet.y + 9, "0 %", size=11, fill=MUTED)
     sheet.text(left + 186, sheet.y + 9, "100 %", size=11, fill=MUTED)
     sheet.y += 13
     sheet.caption(("numbers in percent: " if cell >= 20 else "") + figure.caption)
     return sheet.done()
-
-
-def _over(share: Any) -> str:
-    return PAPER if share > 0.45 else INK
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -330,9 +321,8 @@ def _(figure: Meters) -> Html:
     sheet.text(x(-0.5) - 20, sheet.y + 12, "off", size=11, anchor="end", fill=MUTED)
     sheet.text(x(-0.5) + 20, sheet.y + 12, "on", size=11, fill=MUTED)
     sheet.text(x(-0.5), sheet.y + 12, "tau", size=11, anchor="middle", bold=True)
-    sheet.text(right + 14, sheet.y + 12, "M", size=11, fill=MUTED)
-    sheet.text(right + 54, sheet.y + 12, "tau", size=11, fill=MUTED)
-    sheet.text(right + 94, sheet.y + 12, "state", size=11, fill=MUTED)
+    for column, word in ((14, "M"), (54, "tau"), (94, "state")):
+        sheet.text(right + column, sheet.y + 12, word, size=11, fill=MUTED)
     sheet.y += 18
     top = sheet.y
     for m in meters:
@@ -341,12 +331,12 @@ def _(figure: Meters) -> Html:
         sheet.rect(left, middle - 6, right - left, 12, TRACK, rx=6)
         if m.low is not None and m.high is not None:
             a, b = x(m.low - m.tau - 0.4), x(m.high - m.tau + 0.4)
-            band = {"stroke": BLUE, "stroke_width": 0.8, "data_band": f"{m.low} {m.high}"}
-            sheet.rect(a, middle - 6, b - a, 12, "#cfe3f1", **band)
+            band = f"{m.low} {m.high}"
+            sheet.rect(a, middle - 6, b - a, 12, "#cfe3f1", stroke=BLUE, stroke_width=0.8, data_band=band)
             sheet.hatch(a, middle - 6, b - a, 12, SKY)
         sheet.line(x(-0.5), middle, x(m.slack), middle, BLUE if m.active else MUTED, 3)
-        with sheet.group(data_slack=m.slack):
-            sheet.parts.append(element("title", _meter_words(m)))
+        words = f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
+        with sheet.group(words, data_slack=m.slack):
             fill, stroke = (BLUE, PAPER) if m.active else (PAPER, MUTED)
             sheet.mark("circle", x(m.slack), middle, 5, fill, stroke)
         sheet.text(right + 14, middle + 4, str(m.matches))
@@ -382,10 +372,6 @@ def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
     return [
         round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     ]
-
-
-def _meter_words(m: Any) -> str:
-    return f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
 
 
 @draw.register

@@ -45,26 +45,27 @@ _QUIET = 0.3
 # -- what the OpenAPI description says -----------------------------------------------------------------------
 
 
-class Error(BaseModel):
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Error(_Closed):
     """What was wrong, as one sentence or more."""
 
-    model_config = ConfigDict(extra="forbid")
     error: str
 
 
-class Sample(BaseModel):
+class Sample(_Closed):
     """A raw sample and the number of its true class, where it is known."""
 
-    model_config = ConfigDict(extra="forbid")
     index: int
     values: list[float | str | bool | None]
     truth: int | None
 
 
-class Accepted(BaseModel):
+class Accepted(_Closed):
     """The number of a question that was taken."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str = Field(pattern="^[0-9a-f]{32}$")
 
 
@@ -77,10 +78,9 @@ class Answer(BaseModel):
     sentence: str
 
 
-class Standing(BaseModel):
+class Standing(_Closed):
     """How a question stands."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     state: Literal["waiting", "working", "done", "failed", "cancelled"]
     progress: str
@@ -90,17 +90,15 @@ class Standing(BaseModel):
     error: str | None
 
 
-class Certificate(BaseModel):
+class Certificate(_Closed):
     """A certificate to check."""
 
-    model_config = ConfigDict(extra="forbid")
     certificate: dict[str, Any]
 
 
-class Checked(BaseModel):
+class Checked(_Closed):
     """Whether a certificate holds, and what was seen; null where checking took too long."""
 
-    model_config = ConfigDict(extra="forbid")
     holds: bool | None
     said: str
 
@@ -165,7 +163,7 @@ def app(
     Parameters
     ----------
     network, samples, truth, title, index
-        As in `sugenet.web.page_data`.
+        As in `sugenet.web.payload`.
     host, port
         Where it will listen: requests for another host are refused.
     workers

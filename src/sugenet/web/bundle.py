@@ -157,7 +157,7 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
     Parameters
     ----------
     payload
-        What `sugenet.web.page_data` gives.
+        What `sugenet.web.payload` gives.
     server
         Whether a server answers questions beside it; a file has to do without.
     """

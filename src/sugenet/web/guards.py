@@ -163,28 +163,27 @@ class Guard:
 
     def _look(self, scope: Message) -> None:
         """Refuse what must not be answered, by its headers."""
-        headers = _Headers(scope)
-        host = headers.one("host")
+        host = _one(scope, "host")
         if host is None or not self._is_ours(host):
             raise _UnansweredError(
                 421,
                 f"this server answers for {self._shown()}, not for {host!r}. "
                 f"Use the address that it printed.",
             )
-        origin = headers.one("origin")
+        origin = _one(scope, "origin")
         if origin is not None and origin.lower() != f"http://{host.lower()}":
             raise _UnansweredError(
                 403, f"requests from {origin!r} are refused: only the page of this server may ask."
             )
-        site = headers.one("sec-fetch-site")
+        site = _one(scope, "sec-fetch-site")
         is_link = (
             scope["path"] == "/"
-            and headers.one("sec-fetch-mode") == "navigate"
-            and headers.one("sec-fetch-dest") == "document"
+            and _one(scope, "sec-fetch-mode") == "navigate"
+            and _one(scope, "sec-fetch-dest") == "document"
         )
         if site not in (None, "same-origin", "none") and not (is_link and scope["method"] == "GET"):
             raise _UnansweredError(403, f"a {site} request is refused: only the page of this server may ask.")
-        length = headers.one("content-length")
+        length = _one(scope, "content-length")
         if length is not None and length.isdecimal() and int(length[:20]) > _most(scope):
             raise _UnansweredError(
                 413, f"the body has {length[:20]} bytes, but at most {_most(scope):,} are read."
@@ -204,16 +203,12 @@ class Guard:
         return " and ".join(f"{name}:{self._port}" for name in sorted(self._names))
 
 
-class _Headers:
-    def __init__(self, scope: Message) -> None:
-        self._all: list[tuple[bytes, bytes]] = list(scope["headers"])
-
-    def one(self, name: str) -> str | None:
-        """A header that may stand once; several are refused."""
-        found = [value.decode("latin-1").strip() for key, value in self._all if key == name.encode()]
-        if len(found) > 1:
-            raise _UnansweredError(400, f"the header {name} stands {len(found)} times, but may stand once.")
-        return found[0] if found else None
+def _one(scope: Message, name: str) -> str | None:
+    """A header that may stand once; several are refused."""
+    found = [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name.encode()]
+    if len(found) > 1:
+        raise _UnansweredError(400, f"the header {name} stands {len(found)} times, but may stand once.")
+    return found[0] if found else None
 
 
 def _most(scope: Message) -> int:

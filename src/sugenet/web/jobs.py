@@ -147,11 +147,6 @@ class Desk:
             self._folder.cleanup()
             self._folder = None
 
-    @property
-    def pids(self) -> list[int]:
-        """Process numbers of the workers."""
-        return [slot.worker.process.pid for slot in self._slots if slot.worker is not None]
-
     def submit(self, question: dict[str, Any]) -> Job | None:
         """Take a question that `checked` found right; None when too many are open."""
         return self._take({"do": "ask", "question": question}, float(question.get("time_limit", SECONDS)))

@@ -55,7 +55,7 @@ def serve(
     Parameters
     ----------
     network, samples, truth, title, index
-        As in `sugenet.web.page_data`.
+        As in `sugenet.web.payload`.
     host
         The address to listen at: this machine alone unless said.
     port
