@@ -22,8 +22,7 @@ from sugenet.engines.outside.trim import flat, propagate_all
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.regions import Hamming
-from sugenet.reason.problems import problems_of
-from sugenet.reason.questions import Agree, Fair, Monotone, Robust
+from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
 from tests.problem.small import random_network, random_sample
 from tests.problem.test_problem import REGIONS
 
@@ -65,7 +64,7 @@ def test_the_checker_writes_the_same_clauses(seed):
             for problem, plain in both(network, Robust(x, region, target, ties)):
                 cnf = Cnf.of(problem)
                 assert clauses_of(plain) == (cnf.variables, list(cnf.clauses))
-                found = pysat.solve(problem)
+                found = pysat.PYSAT(problem)
                 if isinstance(found, Holds):
                     assert "clauses say so" in check_drup(found.proof, plain)
 
@@ -99,7 +98,7 @@ def proved():
     network = sg.models.digits()
     question = Robust(sg.models.samples("digits")[0][1], Hamming(2))
     (problem, plain) = both(network, question)[0]
-    found = pysat.solve(problem)
+    found = pysat.PYSAT(problem)
     assert isinstance(found, Holds)
     return found.proof, plain
 

@@ -19,7 +19,7 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.reason.envelope import envelope
-from sugenet.reason.problems import problems_of
+from sugenet.reason.questions import problems_of
 
 __all__ = ["bombs"]
 

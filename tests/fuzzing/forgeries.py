@@ -27,7 +27,7 @@ from sugenet.bnn import Head, Network
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.envelope import envelope
-from sugenet.reason.problems import problems_of
+from sugenet.reason.questions import problems_of
 from tests.engines.test_reals import KINDS, query_around, scores_at
 from tests.engines.test_reals import network as real_network
 from tests.engines.walked import expected

@@ -167,9 +167,7 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
 
 def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
     network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
-    monkeypatch.setattr(
-        sys.modules["sugenet.reason.counterfactuals.hunting"], "search", lambda *_, **__: None
-    )
+    monkeypatch.setattr(sys.modules["sugenet.reason.counterfactuals.levels"], "search", lambda *_, **__: None)
     answer = whatif(network, [-1] * 6, L0, time_limit=-1)
     assert isinstance(answer, OpenCounterfactual)
     assert answer.lower == 1

@@ -8,7 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.engines.ladder import sets_within
+from sugenet.problem.sizes import sets_within
 from sugenet.reason import verify as reason_verify
 from sugenet.web import asking, worker
 from sugenet.web.asking import ask

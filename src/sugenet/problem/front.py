@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,12 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.problem.regions import Move, Neighbourhood
+from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.sizes import features_that_fit
 
 __all__ = [
     "FeatureGains",
     "Front",
-    "features_that_fit",
     "first_layer",
     "gains_by_feature",
     "move_gains",
@@ -277,13 +276,3 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
         return np.asarray(best.sum(axis=0))
     ordered = -np.sort(-best, axis=0)
     return np.asarray(ordered[: features_that_fit(neighbourhood)].sum(axis=0))
-
-
-def features_that_fit(neighbourhood: Neighbourhood) -> int:
-    """No allowed set of moves changes more features than this."""
-    if neighbourhood.budget is None:
-        return len(neighbourhood.places)
-    lightest = sorted(
-        int(neighbourhood.columns.weights[moves].min()) for moves in neighbourhood.places.values()
-    )
-    return sum(1 for used in accumulate(lightest) if used <= neighbourhood.budget)

@@ -10,7 +10,8 @@ from typing import Any
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
-from sugenet.reason.questions import Asked, data_of, plain, question_of
+from sugenet.problem.boxes import plain
+from sugenet.reason.questions import Asked, data_of, question_of
 from sugenet.reason.words import engine_words
 
 __all__ = ["Certified", "Settled", "changes_between", "changes_data", "envelope", "opened"]

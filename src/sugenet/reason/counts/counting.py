@@ -16,18 +16,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.engines.ladder import Clock, sets_within
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
+from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.regions import Region, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, place_of
+from sugenet.problem.regions import Region
+from sugenet.problem.sizes import sets_within
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
 from sugenet.reason.counts.sample import interval, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
-from sugenet.reason.counts.walk import Part, Walked, count_walk
+from sugenet.reason.counts.walk import Part, Partition, count_walk
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany
 
@@ -104,7 +105,7 @@ def count(
         total = combinations_within(near)
         clock = _Clock(time_limit, notify, total, begin)
 
-        def run() -> tuple[str, Walked]:
+        def run() -> tuple[str, Partition]:
             return "walk", count_points(near, threads, clock.is_up, lambda many: clock.step(many / total))
 
     else:
@@ -118,7 +119,7 @@ def count(
             )
         clock = _Clock(time_limit, notify, total, begin)
 
-        def run() -> tuple[str, Walked]:
+        def run() -> tuple[str, Partition]:
             assert space is not None
             return _counted(space, method, threads, clock)
 
@@ -261,19 +262,19 @@ class _Clock:
 
 
 def _prepared(
-    notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]
-) -> tuple[str, Walked]:
+    notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Partition]]
+) -> tuple[str, Partition]:
     """Run with a word when something has to be compiled first."""
     if notify is None:
         return run()
     from sugenet.engines.walk.kernels import prepare
 
-    found: list[tuple[str, Walked]] = []
+    found: list[tuple[str, Partition]] = []
     prepare(notify, lambda: found.append(run()))
     return found[0]
 
 
-def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tuple[str, Walked]:
+def _interruptible(run: Callable[[], tuple[str, Partition]], clock: _Clock) -> tuple[str, Partition]:
     """Run beside the main thread, which hears Ctrl-C while compiled code runs;
     what is counted until then is given.
     """
@@ -288,14 +289,14 @@ def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tupl
             return found.result()
 
 
-def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> tuple[str, Walked]:
+def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> tuple[str, Partition]:
     """Choose a method, and count."""
     live = [f for f, rows in zip(space.features, space.gains, strict=True) if rows.any()]
     idle = [f for f in space.features if f not in set(live)]
     if not live:
         own = int(space.tail.labels(space.start[None] >= 0)[0])
         counts = tuple(space.total * (k == own) for k in range(space.near.network.head.outputs))
-        return "constant", Walked((), (([], counts),), True)
+        return "constant", Partition((), (([], counts),), True)
     few = space.budget is None or space.budget <= _LEVELS
     part = space.only(live, space.budget) if few else space
     if method == "sums" or (method == "auto" and part.total > _FEW):
@@ -303,22 +304,22 @@ def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> t
         if found is None and method == "auto" and part.total > _MANY:
             found = count_sums(space, _MOST, lambda: bool(clock.stop[0]))
         if found is not None or method == "sums":
-            return "sums", found or Walked((), (), False)
+            return "sums", found or Partition((), (), False)
     if part.total >= 1 << 60:
-        return "walk", Walked((), (), False)
+        return "walk", Partition((), (), False)
     if not idle or not few:
         return "walk", count_walk(space, threads, clock.stop, clock.step)
     return "walk", _with_idle(space, live, idle, threads, clock)
 
 
-def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | None, clock: _Clock) -> Walked:
+def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | None, clock: _Clock) -> Partition:
     """Features that move no neuron are counted by arithmetic:
     as many ways as what is left of the budget allows them.
     """
     if space.budget is None:
         walked = count_walk(space.only(live, None), threads, clock.stop, clock.step)
         times = space.count(idle)
-        return Walked(
+        return Partition(
             walked.order,
             tuple((what, tuple(times * many for many in row)) for what, row in walked.parts),
             walked.is_whole,
@@ -344,4 +345,4 @@ def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | No
     parts: tuple[Part, ...] = tuple(
         (None if what is None else list(what), tuple(row)) for what, row in found.items()
     )
-    return Walked(order, parts, whole)
+    return Partition(order, parts, whole)

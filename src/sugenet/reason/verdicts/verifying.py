@@ -9,15 +9,16 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.query import Query
-from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError
+from sugenet.problem.boxes import plain
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
-from sugenet.reason.problems import problems_of
-from sugenet.reason.questions import Question, described, plain
+from sugenet.reason.questions import Question, described, problems_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 
 __all__ = ["verify"]
@@ -119,9 +120,7 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     from sugenet.engines.reals.deciding import decide_query
 
-    return decide_query(
-        network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify
-    )
+    return decide_query(network, of_network(network, query), clock)
 
 
 def _refuted(

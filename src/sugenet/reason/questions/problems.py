@@ -16,7 +16,10 @@ from sugenet.problem.pairs import Joint, abreast, twins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box
 from sugenet.problem.sourced import of_network
-from sugenet.reason.questions import Agree, Always, Fair, Monotone, Never, Question, Robust, class_of
+from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
+from sugenet.reason.questions.names import class_of
+from sugenet.reason.questions.reading import Question
+from sugenet.reason.questions.samples import Robust
 
 __all__ = ["problems_of"]
 
