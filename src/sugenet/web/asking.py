@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.problem.regions import BALLS
 from sugenet.reason import (
     Always,
     CheckedRule,
@@ -28,7 +29,7 @@ from sugenet.reason import (
 )
 from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule
-from sugenet.web.fields import BALLS, checked
+from sugenet.web.fields import checked
 
 __all__ = ["ask"]
 

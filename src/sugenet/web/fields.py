@@ -18,10 +18,10 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
-from sugenet.reason import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
-__all__ = ["BALLS", "MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
+__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
 
 SECONDS = 30.0
 """Time limit of a question that names none."""
@@ -30,7 +30,6 @@ _MOST_ANSWERS = 50
 """Reasons or counterfactuals that one question may ask for."""
 _RULE_LETTERS = 2000
 _SEEDS = 2**32
-BALLS: dict[str, Any] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
 _RADIUS = r"^[0-9]{1,9}(\.[0-9]{1,9})?$"
 
 Schema: TypeAlias = dict[str, Any]
@@ -234,8 +233,7 @@ def _region(network: Network, region: Any) -> Region:
             f'region: radius is {_shown(radius)}, but must be a number as text, such as "2" or "0.5".'
         )
     exact = Fraction(radius)
-    ball: Region = BALLS[kind](int(exact) if exact.denominator == 1 else exact)
-    return ball
+    return BALLS[kind](int(exact) if exact.denominator == 1 else exact)
 
 
 def _region_schema(network: Network) -> Schema:
