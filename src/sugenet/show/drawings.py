@@ -240,7 +240,7 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
 
 @drawing.register
 def _(answer: Counterfactual) -> Drawing:
-    network = answer.prop.network
+    network = answer.network
     before, after = network.classes[answer.prop.label], network.classes[answer.label]
     main = changes_drawn(network, answer.sample, answer.changed, f"{before} becomes {after}")
     others = tuple(
