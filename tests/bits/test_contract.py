@@ -109,9 +109,6 @@ def test_padding_bits_of_the_input_are_ignored(engine: EngineName) -> None:
         dirty[:, -1] |= ~np.uint64((1 << 6) - 1)
         assert np.array_equal(layer.match_counts(dirty), layer.match_counts(words))
         assert np.array_equal(layer.activity(dirty), layer.activity(words))
-        full = pack(np.ones((9, 70), bool))
-        assert np.array_equal(layer.match_bounds(dirty, full)[0], layer.match_counts(words))
-        assert np.array_equal(layer.match_bounds(words, dirty | full)[1], layer.match_counts(words))
 
 
 @pytest.mark.parametrize("tau", [-(2**63), -(10**30), -1, 0, 1, 3, 4, 2**31, 2**63 - 1, 2**64 - 1, 10**30])
@@ -185,49 +182,6 @@ def test_signs_are_the_way_back_and_copies_count_alike(engine: EngineName) -> No
     check_layer(layer.with_engine("numpy"), x, w, tau)
 
 
-# Unknown inputs
-
-
-def test_bounds_are_the_least_and_largest_count_over_all_choices(engine: EngineName) -> None:
-    n = 5
-    x, w, tau = draw(np.random.default_rng(8), 1, n, 12, True)
-    for signs in (w, np.where(w == 0, 1, w)):
-        layer = PackedLayer.from_arrays(signs, tau, engine=engine)
-        for known in itertools.product([False, True], repeat=n):
-            choices = np.array(
-                [
-                    c
-                    for c in itertools.product([-1, 1], repeat=n)
-                    if all(not k or c[i] == x[0, i] for i, k in enumerate(known))
-                ]
-            )
-            counts = quick_counts(choices, signs)
-            lower, upper = layer.match_bounds(pack_signs(x), pack([known]))
-            assert lower[0].tolist() == counts.min(axis=0).tolist()
-            assert upper[0].tolist() == counts.max(axis=0).tolist()
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(1, 400), st.integers(1, 70), st.integers(0, 70), st.booleans(), st.integers(0, 2**32))
-@pytest.mark.parametrize("name", ENGINES)
-def test_bounds_of_any_size(name: EngineName, n: int, m: int, batch: int, zeros: bool, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    x, w, tau = draw(rng, batch, n, m, zeros)
-    known = rng.random((batch, n)) < rng.random()
-    lower, upper = PackedLayer.from_arrays(w, tau, engine=name).match_bounds(pack_signs(x), pack(known))
-    settled = ((x[:, None, :] == w[None]) & (w[None] != 0) & known[:, None, :]).sum(axis=2)
-    open_ = ((w[None] != 0) & ~known[:, None, :]).sum(axis=2)
-    assert lower.dtype == upper.dtype == np.int32
-    assert np.array_equal(lower, settled)
-    assert np.array_equal(upper, settled + open_)
-
-
-def test_bounds_refuse_another_number_of_masks(engine: EngineName) -> None:
-    layer = PackedLayer.from_arrays([[1, -1]], [1], engine=engine)
-    with pytest.raises(SugenetError, match=r"known has shape \(1, 1\), but words has \(2, 1\)"):
-        layer.match_bounds(pack([[0, 1], [1, 1]]), pack([[1, 1]]))
-
-
 # Networks
 
 
@@ -282,29 +236,6 @@ def test_a_wide_then_narrow_network_in_many_blocks(engine: EngineName) -> None:
     expected = np.concatenate([twin_network(part, weights, taus)[-1] for part in np.array_split(x, 20)])
     for threads in (None, 1, 3):
         assert np.array_equal(network.match_counts(pack_signs(x), threads=threads), expected)
-
-
-def test_network_bounds_hold_for_every_choice_and_are_exact_when_all_is_known(engine: EngineName) -> None:
-    rng = np.random.default_rng(10)
-    weights, taus = [], []
-    for n, m in itertools.pairwise([6, 9, 5, 3]):
-        _, w, tau = draw(rng, 0, n, m, True)
-        weights.append(w)
-        taus.append(tau)
-    network = build(weights, taus, engine)
-    every = np.array(list(itertools.product([-1, 1], repeat=6)))
-    counts = network.match_counts(pack_signs(every))
-    settled = 0
-    for known in itertools.product([False, True], repeat=6):
-        lower, upper = network.match_bounds(pack_signs(every), pack([known] * 64))
-        for row, x in enumerate(every):
-            same = (every == x)[:, list(known)].all(axis=1)
-            assert (lower[row] <= counts[same].min(axis=0)).all()
-            assert (upper[row] >= counts[same].max(axis=0)).all()
-            settled += int((lower[row] == upper[row]).sum())
-    assert np.array_equal(lower, counts)
-    assert np.array_equal(upper, counts)  # the last mask knows all inputs
-    assert settled > 64 * 3  # and some answers are settled without that
 
 
 def test_networks_refuse_layers_that_do_not_fit(engine: EngineName) -> None:

@@ -30,7 +30,7 @@ from sugenet.bits import PackedLayer, pack, prepare
 messages = []
 print(prepare(notify=messages.append), len(messages), end=" ")
 layer = PackedLayer.from_arrays([[1, -1, 1]], [2])
-print(layer.match_counts(pack([[1, 1, 1]])).tolist(), layer.match_bounds(pack([[1, 1, 1]]), pack([[1, 0, 0]]))[1].tolist())
+print(layer.match_counts(pack([[1, 1, 1]])).tolist(), layer.activity(pack([[1, 1, 1]])).tolist())
 """
 
 
@@ -72,10 +72,10 @@ def test_auto_is_numba_and_the_variable_chooses(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_numba_auto_warns_and_counts_with_numpy() -> None:
     done = run(WITHOUT_NUMBA + USE)
-    assert done.stdout == "numpy 0 [[2]] [[3]]\n", done.stderr
+    assert done.stdout == "numpy 0 [[2]] [[1]]\n", done.stderr
     assert "RuntimeWarning: numba cannot be imported" in done.stderr
     silent = run(WITHOUT_NUMBA + USE, SUGENET_ENGINE="numpy")
-    assert silent.stdout == "numpy 0 [[2]] [[3]]\n"
+    assert silent.stdout == "numpy 0 [[2]] [[1]]\n"
     assert silent.stderr == ""
 
 
@@ -89,10 +89,10 @@ def test_without_numba_the_engine_numba_is_refused() -> None:
 
 
 def test_kernels_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: Path) -> None:
-    told, silent = "numba 1 [[2]] [[3]]\n", "numba 0 [[2]] [[3]]\n"
+    told, silent = "numba 1 [[2]] [[1]]\n", "numba 0 [[2]] [[1]]\n"
     assert run(USE, NUMBA_CACHE_DIR=str(tmp_path)).stdout == told
     files = [path for path in tmp_path.rglob("*") if path.suffix in (".nbi", ".nbc")]
-    assert len(files) == 6  # three kernels
+    assert len(files) == 4  # two kernels
     times = {path: path.stat().st_mtime_ns for path in files}
     assert run(USE, NUMBA_CACHE_DIR=str(tmp_path)).stdout == silent
     assert times == {path: path.stat().st_mtime_ns for path in files}
@@ -114,7 +114,7 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
     shutil.copytree(
         SOURCE / "sugenet" / "bits", package / "bits", ignore=shutil.ignore_patterns("__pycache__")
     )
-    told, silent = "numba 1 [[2]] [[3]]\n", "numba 0 [[2]] [[3]]\n"
+    told, silent = "numba 1 [[2]] [[1]]\n", "numba 0 [[2]] [[1]]\n"
     assert run(USE, tmp_path).stdout == told
     kernels = package / "bits" / "kernels.py"
     kernels.write_text(kernels.read_text() + "\n# a later version\n")

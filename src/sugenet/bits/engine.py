@@ -51,11 +51,6 @@ class Program(Protocol):
     def activity(self, words: Words, threads: int | None) -> Words:
         """Return the packed activity of the last layer."""
 
-    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
-        """Return, for a single layer, how many literals of Lam are missing,
-        from the packed sets of missing literals.
-        """
-
 
 class MapProgram(Protocol):
     """A chain of convolutions and pooling made ready to run; inputs have been checked before."""

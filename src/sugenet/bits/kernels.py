@@ -6,7 +6,7 @@ samples and `VECTORS` vectors keeps its sums in registers while it walks over th
 with the limits gives the packed output bits.
 
 *Missed* literals are counted: with ``missed = |Lam| - M``, a neuron is active iff ``missed <= |Lam| - tau``.
-Three kinds of tiles differ in how they find them:
+Two kinds of tiles differ in how they find them:
 
 - ``DENSE``, no weight is 0. Words are stored as running XORs, ``P[k] = a[0] ^ ... ^ a[k]`` where
   ``a = x ^ w``; the running XOR of a difference is the difference of the running XORs, so both sides are
@@ -15,14 +15,12 @@ Three kinds of tiles differ in how they find them:
   each other, so those of two words go into one word, ``P[k+1] ? ~P[k+2] : P[k]``, and are counted together.
   That is five operations for two words, where XOR, count and add take six.
 - ``TERNARY``, some weights are 0: ``missed = x ? negative : positive``, three operations a word.
-- ``POLARIZED``, for inputs of which only some are known: both literals of a coordinate are given, four
-  operations a word.
 
 Two functions use these tiles: `_layers` for neurons over one input space, `_maps` for convolutions and
 pooling. A convolution gathers the words under its window for a block of `BLOCK` positions, word by word,
 ``patches[word][position]``; the same tiles then read positions in place of samples. Maps lie in the *arena*
 as ``[sample][word of the channels][pixel]`` with their padding around them, so that neighbouring positions
-read neighbouring words. A fourth kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
+read neighbouring words. A third kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
 
 All compiled code is in this file, since the cache on disk is renewed when *this* file changes.
 """
@@ -33,7 +31,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
-from numba.core import cgutils, event
+from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 __all__ = [
@@ -45,7 +43,6 @@ __all__ = [
     "LEVEL_NEURONS",
     "NEURONS",
     "PITCH",
-    "POLARIZED",
     "POOL",
     "ROWS",
     "SAMPLES",
@@ -54,7 +51,7 @@ __all__ = [
     "load",
 ]
 
-DENSE, TERNARY, POLARIZED, LEVELS, POOL = 0, 1, 2, 3, 4
+DENSE, TERNARY, LEVELS, POOL = range(4)
 ROWS, VECTORS, LANES = 4, 2, 8  # a tile: 4 samples x 2 vectors of 8 neurons
 NEURONS = VECTORS * LANES
 SAMPLES = 64  # samples that go through all layers together while their words stay in the first cache
@@ -103,8 +100,8 @@ def _everywhere(b: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Val
 class _Tile:
     """Emits the instructions of one tile; the cells are (sample, vector) pairs, each with its own sum.
 
-    `pointers` are the words of the samples, those of the other literals, the steps from sample to sample and
-    from word to word, and the words of the neurons.
+    `pointers` are the words of the samples, the steps from sample to sample and from word to word, and the
+    words of the neurons.
     """
 
     def __init__(
@@ -117,17 +114,17 @@ class _Tile:
         words: ir.Value,
     ) -> None:
         self.context, self.b, self.kind, self.rows, self.words = context, b, kind, rows, words
-        self.inputs, self.others, self.row_step, self.word_step, self.weights = pointers
+        self.inputs, self.row_step, self.word_step, self.weights = pointers
         self.cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
 
     def count(self, value: ir.Value) -> ir.Value:
         return _instruction(self.b, f"llvm.ctpop.v{LANES}i64", [value])
 
-    def sample(self, k: ir.Value, row: int, source: ir.Value) -> ir.Value:
+    def sample(self, k: ir.Value, row: int) -> ir.Value:
         """Word `k` of one sample, in all lanes."""
         b = self.b
         place = b.add(b.mul(self.row_step, _int(row)), b.mul(self.word_step, k))
-        return _everywhere(b, b.load(b.gep(source, [place])), _VECTOR)
+        return _everywhere(b, b.load(b.gep(self.inputs, [place])), _VECTOR)
 
     def neurons(self, k: ir.Value) -> list[ir.Value]:
         """Word `k` of each neuron, one lane each."""
@@ -166,9 +163,7 @@ class _Tile:
         b.cbranch(b.trunc(self.words, ir.IntType(1)), odd, even)
         b.position_at_end(odd)
         w = self.neurons(_int(0))
-        first = {
-            (row, vector): b.xor(self.sample(_int(0), row, self.inputs), w[vector]) for row, vector in cells
-        }
+        first = {(row, vector): b.xor(self.sample(_int(0), row), w[vector]) for row, vector in cells}
         k, body, done = self._loop([(_int(1), odd), (_int(0), even)], step=2)
         before, total = {c: b.phi(_VECTOR) for c in cells}, {c: b.phi(_VECTOR) for c in cells}
         for c in cells:
@@ -183,7 +178,7 @@ class _Tile:
         for row in range(
             self.rows
         ):  # one sample after the other: all at once, the words do not fit in the registers
-            x, x_following = self.sample(k, row, self.inputs), self.sample(following, row, self.inputs)
+            x, x_following = self.sample(k, row), self.sample(following, row)
             for vector in range(VECTORS):
                 c = row, vector
                 after = b.xor(x_following, w_following[vector])
@@ -206,11 +201,10 @@ class _Tile:
         twice = b.mul(k, _int(2))
         positive, negative = self.neurons(twice), self.neurons(b.add(twice, _int(1)))
         for row in range(self.rows):
-            x = self.sample(k, row, self.inputs)
-            no_positive = b.not_(x) if self.kind == TERNARY else x
-            no_negative = x if self.kind == TERNARY else self.sample(k, row, self.others)
+            x = self.sample(k, row)
+            opposite = b.not_(x)
             for vector in range(VECTORS):
-                missed = b.or_(b.and_(no_positive, positive[vector]), b.and_(no_negative, negative[vector]))
+                missed = b.or_(b.and_(opposite, positive[vector]), b.and_(x, negative[vector]))
                 total[row, vector].add_incoming(b.add(total[row, vector], self.count(missed)), body)
         b.branch(k.parent)
         b.position_at_end(done)
@@ -237,9 +231,9 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
     missed counts as int32.
     """
 
-    def typed(_, x, other, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def typed(_, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
         place = types.intp
-        signature = types.void(x, other, place, place, w, place, place, limit, place, out, place, place)
+        signature = types.void(x, place, place, w, place, place, limit, place, out, place, place)
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             def data(array: int) -> ir.Value:
@@ -248,23 +242,23 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
             def vectors(array: int, start: int) -> ir.Value:
                 return b.bitcast(b.gep(data(array), [args[start]]), _VECTOR.as_pointer())
 
-            pointers = (b.gep(data(0), [args[2]]), b.gep(data(1), [args[2]]), args[3], _int(1), vectors(4, 5))
-            missed = _Tile(context, b, kind, rows, pointers, args[6]).missed()
+            pointers = (b.gep(data(0), [args[1]]), args[2], _int(1), vectors(3, 4))
+            missed = _Tile(context, b, kind, rows, pointers, args[5]).missed()
             if bits:
-                packed, limits = ir.IntType(NEURONS), vectors(7, 8)
+                packed, limits = ir.IntType(NEURONS), vectors(6, 7)
                 out = b.gep(
-                    b.bitcast(data(9), packed.as_pointer()), [args[10]]
+                    b.bitcast(data(8), packed.as_pointer()), [args[9]]
                 )  # places in `out` count in units of NEURONS bits
                 for row in range(rows):
                     sums = [missed[row, vector] for vector in range(VECTORS)]
                     b.store(
-                        _active(b, "<=", sums, limits), b.gep(out, [b.mul(args[11], _int(row))])
+                        _active(b, "<=", sums, limits), b.gep(out, [b.mul(args[10], _int(row))])
                     ).align = 1
             else:
                 narrow = ir.VectorType(_I32, LANES)
-                out = b.gep(data(9), [args[10]])
+                out = b.gep(data(8), [args[9]])
                 for row, vector in missed:
-                    place = b.add(b.mul(args[11], _int(row)), _int(vector * LANES))
+                    place = b.add(b.mul(args[10], _int(row)), _int(vector * LANES))
                     target = b.bitcast(b.gep(out, [place]), narrow.as_pointer())
                     b.store(b.trunc(missed[row, vector], narrow), target).align = 4
             return context.get_dummy_value()
@@ -278,7 +272,6 @@ _dense_bits, _dense_bits_1 = _tile(DENSE, ROWS, bits=True), _tile(DENSE, 1, bits
 _dense_counts, _dense_counts_1 = _tile(DENSE, ROWS, bits=False), _tile(DENSE, 1, bits=False)
 _ternary_bits, _ternary_bits_1 = _tile(TERNARY, ROWS, bits=True), _tile(TERNARY, 1, bits=True)
 _ternary_counts, _ternary_counts_1 = _tile(TERNARY, ROWS, bits=False), _tile(TERNARY, 1, bits=False)
-_polarized_counts, _polarized_counts_1 = _tile(POLARIZED, ROWS, bits=False), _tile(POLARIZED, 1, bits=False)
 
 
 def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, counts, activity):  # type: ignore[no-untyped-def]
@@ -315,7 +308,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                         for s in range(0, tiled, ROWS):
                             _dense_counts(
                                 now,
-                                now,
                                 s * words,
                                 words,
                                 weights,
@@ -329,7 +321,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                             )
                         for s in range(tiled, rows):
                             _dense_counts_1(
-                                now,
                                 now,
                                 s * words,
                                 words,
@@ -346,7 +337,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                         for s in range(0, tiled, ROWS):
                             _ternary_counts(
                                 now,
-                                now,
                                 s * words,
                                 words,
                                 weights,
@@ -360,7 +350,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                             )
                         for s in range(tiled, rows):
                             _ternary_counts_1(
-                                now,
                                 now,
                                 s * words,
                                 words,
@@ -389,7 +378,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                         for s in range(0, tiled, ROWS):
                             _dense_bits(
                                 now,
-                                now,
                                 s * words,
                                 words,
                                 weights,
@@ -403,7 +391,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                             )
                         for s in range(tiled, rows):
                             _dense_bits_1(
-                                now,
                                 now,
                                 s * words,
                                 words,
@@ -420,7 +407,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                         for s in range(0, tiled, ROWS):
                             _ternary_bits(
                                 now,
-                                now,
                                 s * words,
                                 words,
                                 weights,
@@ -434,7 +420,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                             )
                         for s in range(tiled, rows):
                             _ternary_bits_1(
-                                now,
                                 now,
                                 s * words,
                                 words,
@@ -453,50 +438,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
             for s in range(rows):
                 for k in range(out_words):
                     activity[base + s, k] = now[s * out_words + k]
-
-
-def _polarized(no_positive, no_negative, start, stop, neurons, weights, limits, wide, counts):  # type: ignore[no-untyped-def]
-    """Count the missed literals of one layer for samples given by the literals that do not hold."""
-    words = no_positive.shape[1]
-    x, other = no_positive.reshape(-1), no_negative.reshape(-1)
-    for base in range(start, stop, SAMPLES):
-        rows = min(SAMPLES, stop - base)
-        tiled = rows - rows % ROWS
-        for first in range(0, neurons, NEURONS):
-            w = first * words * 2
-            for s in range(0, tiled, ROWS):
-                _polarized_counts(
-                    x,
-                    other,
-                    (base + s) * words,
-                    words,
-                    weights,
-                    w,
-                    words,
-                    limits,
-                    first,
-                    wide,
-                    s * NEURONS,
-                    NEURONS,
-                )
-            for s in range(tiled, rows):
-                _polarized_counts_1(
-                    x,
-                    other,
-                    (base + s) * words,
-                    words,
-                    weights,
-                    w,
-                    words,
-                    limits,
-                    first,
-                    wide,
-                    s * NEURONS,
-                    NEURONS,
-                )
-            for s in range(rows):
-                for i in range(min(NEURONS, neurons - first)):
-                    counts[base + s, first + i] = wide[s * NEURONS + i]
 
 
 def _map_tile(kind: int) -> Any:
@@ -525,9 +466,7 @@ def _map_tile(kind: int) -> Any:
                 sums = _level_sums(context, b, starts, b.gep(data(3), [args[4]]), weights, args[7])
             else:
                 x = b.gep(data(0), [b.add(args[2], _int(PITCH))])  # behind the row of zeros
-                missed = _Tile(
-                    context, b, kind, ROWS, (x, x, _int(1), _int(PITCH), weights), args[7]
-                ).missed()
+                missed = _Tile(context, b, kind, ROWS, (x, _int(1), _int(PITCH), weights), args[7]).missed()
                 sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
             limits = b.bitcast(data(8), vector.element.as_pointer())
             out = b.bitcast(data(10), ir.IntType(16).as_pointer())
@@ -691,7 +630,7 @@ def _pool(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-u
                 arena[target + positions[plan[6] + p, 1]] = found ^ mask
 
 
-def _maps(
+def _maps(  # type: ignore[no-untyped-def]
     x,
     octets,
     start,
@@ -709,7 +648,7 @@ def _maps(
     patches,
     rows,
     out,
-):  # type: ignore[no-untyped-def]
+):
     """Take samples start..stop through convolutions and pooling, `most` at a time, and write the maps of the
     last layer to `out`.
 
@@ -850,35 +789,13 @@ _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
             *(_FLAT, _BYTES, _FLAT, _PLAN, types.uint64[:, :, ::1]),
         ),
     ),
-    "polarized": (
-        _polarized,
-        types.void(_INPUT, _INPUT, _PLACE, _PLACE, _PLACE, _FLAT, _INTS, _NARROW, _COUNTS),
-    ),
 }
 
 
-class _Telling(event.Listener):
-    """Says once that something is being compiled."""
-
-    def __init__(self, notify: Callable[[str], None] | None) -> None:
-        self.tell = notify
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if self.tell is not None:
-            self.tell("compiling kernels, once for this machine (some seconds)")
-            self.tell = None
-
-    def on_end(self, event: Any) -> None:
-        pass
-
-
-def load(name: str, notify: Callable[[str], None] | None = None) -> Any:
-    """Return the kernel `name` ("layers", "maps", "polarized") from the cache on disk, or compile it now;
-    `notify` hears of that first.
-    """
+def load(name: str) -> Any:
+    """Return the kernel `name` ("layers", "maps") from the cache on disk, or compile it now."""
     function, signature = _KERNELS[name]
-    with event.install_listener("numba:compile", _Telling(notify)):
-        return _compiled(function, signature, (True, False))
+    return _compiled(function, signature, (True, False))
 
 
 def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[bool]) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sugenet.bits.engine import Counts, EngineName, Program, engine_named
 from sugenet.bits.words import Words, check_words, pack, unpack
-from sugenet.errors import EncodingError, NetworkError
+from sugenet.errors import NetworkError
 
 __all__ = ["PackedLayer"]
 
@@ -100,41 +100,6 @@ class PackedLayer:
     def activity(self, words: Words, threads: int | None = None) -> Words:
         """Return which neurons are active, ``M >= tau``, packed to shape (batch, ceil(m / 64))."""
         return self._program.activity(check_words(words, self.width), threads)
-
-    def match_bounds(self, words: Words, known: Words, threads: int | None = None) -> tuple[Counts, Counts]:
-        """Bound the match counts where some inputs are unknown.
-
-        An unknown input is read as both literals off for the lower bound, and as both on for the upper one;
-        every match count that some choice of the unknown inputs gives lies between the two, and each bound is
-        reached by some choice for each neuron alone.
-
-        Parameters
-        ----------
-        words, known : uint64 arrays of shape (batch, ceil(n / 64))
-            The samples, and a mask with bit 1 where the input is known.
-            Bits of `words` that are not known do not matter.
-        threads : int, optional
-            As in `match_counts`.
-
-        Returns
-        -------
-        lower, upper : int32 arrays of shape (batch, m)
-
-        Examples
-        --------
-        >>> layer = PackedLayer.from_arrays([[1, -1, 1]], tau=[2], engine="numpy")
-        >>> layer.match_bounds(pack([[1, 0, 0]]), known=pack([[1, 0, 1]]))
-        (array([[1]], dtype=int32), array([[2]], dtype=int32))
-        """
-        x, k = check_words(words, self.width), check_words(known, self.width, "known")
-        if x.shape != k.shape:
-            raise EncodingError(
-                f"known has shape {k.shape}, but words has {x.shape}; give one mask for each sample."
-            )
-        sizes = self.lam_sizes.astype(np.int32)
-        most = self._program.missed_counts(~(x & k), x | ~k, threads)
-        least = self._program.missed_counts(~x & k, x & k, threads)
-        return sizes - most, sizes - least
 
     def with_engine(self, engine: EngineName) -> "PackedLayer":
         """Return the same layer, counted by another engine."""

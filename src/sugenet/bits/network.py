@@ -8,7 +8,7 @@ from typing import Any
 
 from sugenet.bits.engine import Counts, EngineName, Program, engine_named
 from sugenet.bits.layer import PackedLayer
-from sugenet.bits.words import Words, check_words, pack
+from sugenet.bits.words import Words, check_words
 from sugenet.errors import NetworkError
 
 __all__ = ["PackedNetwork"]
@@ -89,25 +89,6 @@ class PackedNetwork:
             words = layer.activity(words, threads)
             found.append(words)
         return tuple(found)
-
-    def match_bounds(self, words: Words, known: Words, threads: int | None = None) -> tuple[Counts, Counts]:
-        """Bound the match counts of the head where some inputs are unknown.
-
-        A hidden neuron is known where its own bounds settle it. The bounds hold for every choice of the
-        unknown inputs; with hidden layers they need not be reached, since neurons are bounded one by one.
-
-        Parameters
-        ----------
-        words, known : uint64 arrays of shape (batch, ceil(n / 64))
-            As in `PackedLayer.match_bounds`.
-        threads : int, optional
-            As in `match_counts`.
-        """
-        for layer in self.layers:
-            lower, upper = layer.match_bounds(words, known, threads)
-            active, idle = lower >= layer.tau, upper < layer.tau
-            words, known = pack(active), pack(active | idle)
-        return self.head.match_bounds(words, known, threads)
 
     def with_engine(self, engine: EngineName) -> "PackedNetwork":
         """Return the same network, counted by another engine."""

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from sugenet.bits.conv import MapLayer
 from sugenet.bits.engine import Counts, MapProgram, Neurons
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, load
+from sugenet.bits.telling import telling
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
 
@@ -47,22 +47,16 @@ class NumbaEngine:
 
     def prepare(self, notify: Callable[[str], None] | None = None) -> None:
         """Load all kernels, and call `notify` before one has to be compiled."""
-        told: list[str] = []
-
-        def once(message: str) -> None:
-            if notify is not None and not told:
-                told.append(message)
-                notify(message)
-
-        for name in ("layers", "maps", "polarized"):
-            kernel_named(name, once)
+        with telling(notify):
+            for name in ("layers", "maps"):
+                kernel_named(name)
 
 
-def kernel_named(name: str, notify: Callable[[str], None] | None = None) -> Any:
+def kernel_named(name: str) -> Any:
     """Return a kernel, loaded once for the process."""
     with _loading:
         if name not in _loaded:
-            _loaded[name] = load(name, notify)
+            _loaded[name] = load(name)
         return _loaded[name]
 
 
@@ -72,7 +66,6 @@ class NumbaProgram:
     """
 
     def __init__(self, layers: tuple[Neurons, ...]) -> None:
-        self._layers = layers
         self._run = kernel_named("layers")
         self._neurons = len(layers[-1].tau)
         self._out_words = words_for(self._neurons)
@@ -109,23 +102,6 @@ class NumbaProgram:
         out = np.empty((len(words), self._out_words), np.uint64)
         self._call(words, self._no_counts, out, threads)
         return out
-
-    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
-        """Return how many literals of Lam are missing."""
-        run, weights = self._polarized
-        out = np.empty((len(no_positive), self._neurons), np.int32)
-
-        def task(start: int, stop: int) -> None:
-            wide = np.empty(SAMPLES * NEURONS, np.int32)
-            run(no_positive, no_negative, start, stop, self._neurons, weights, self._limits, wide, out)
-
-        share(task, len(out), self._grain, threads)
-        return out
-
-    @cached_property
-    def _polarized(self) -> tuple[Any, Words]:
-        (layer,) = self._layers
-        return kernel_named("polarized"), on_a_line(_paired_words(layer))
 
     def _call(self, words: Words, counts: Counts, activity: Words, threads: int | None) -> None:
         def task(start: int, stop: int) -> None:

@@ -61,19 +61,6 @@ class NumpyProgram:
         last = self.layers[-1]
         return pack(self.match_counts(words, threads) >= last.tau)
 
-    def missed_counts(self, no_positive: Words, no_negative: Words, threads: int | None) -> Counts:
-        """Return how many literals of Lam are missing."""
-        (layer,) = self.layers
-        out = np.empty((len(no_positive), len(layer.tau)), np.int32)
-
-        def task(start: int, stop: int) -> None:
-            out[start:stop] = missed_counts(
-                layer.positive, layer.negative, no_positive[start:stop], no_negative[start:stop]
-            )
-
-        share(task, len(no_positive), self._grain(), threads)
-        return out
-
     def _grain(self) -> int:
         return max(1, _CELLS // max(len(layer.tau) for layer in self.layers))
 
@@ -84,28 +71,23 @@ def _activity(layer: Neurons, words: Words) -> Words:
 
 def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
     if not layer.is_dense:
-        return layer.lam_sizes - missed_counts(layer.positive, layer.negative, ~words, words)
+        return layer.lam_sizes - missed_counts(layer.positive, layer.negative, words)
     words = words.copy()
     words[:, -1] &= np.uint64(tail_mask(layer.width))
     weights = np.ascontiguousarray(layer.positive.T)
     return layer.width - _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
 
 
-def missed_counts(
-    positive: Words, negative: Words, no_positive: Words, no_negative: Words
-) -> npt.NDArray[np.int64]:
-    """Return how many literals, given as packed rows for each neuron, are among those that do not hold,
-    packed rows for each sample.
-    """
+def missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray[np.int64]:
+    """Return how many literals, given as packed rows for each neuron, do not hold, one row a sample."""
     positive, negative = np.ascontiguousarray(positive.T), np.ascontiguousarray(negative.T)
 
     def missing(here: slice, k: int) -> Words:
-        missed: Words = (no_positive[here, k, None] & positive[k]) | (
-            no_negative[here, k, None] & negative[k]
-        )
+        x = words[here, k, None]
+        missed: Words = (~x & positive[k]) | (x & negative[k])
         return missed
 
-    return _summed(len(no_positive), positive.shape, missing)
+    return _summed(len(words), positive.shape, missing)
 
 
 def _summed(

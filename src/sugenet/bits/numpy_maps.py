@@ -75,7 +75,7 @@ class _Conv:
             [maps, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1
         )  # tap -1 reads the zero at the end
         rows = np.repeat(around[:, self.taps], self.copies, axis=2).reshape(len(maps) * len(self.taps), -1)
-        missed = missed_counts(self.positive, self.negative, ~rows, rows)
+        missed = missed_counts(self.positive, self.negative, rows)
         return pack(missed.reshape(len(maps), len(self.taps), -1) <= self.limits)
 
 

@@ -109,11 +109,10 @@ def how_many(text: str) -> Any:
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Do something that may have to be compiled first, and say so then."""
-    from sugenet.engines.walk.kernels import prepare
+    from sugenet.bits.telling import telling
 
-    found: list[Any] = []
-    prepare(screen.tell, lambda: found.append(run()))
-    return found[0]
+    with telling(screen.tell):
+        return run()
 
 
 def keep_certificate(

@@ -12,13 +12,9 @@ when *this* file changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numba as nb
 import numpy as np
 from numba import njit
-from numba.core import event
 
 from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
 
@@ -33,7 +29,6 @@ __all__ = [
     "SETS",
     "WALKER",
     "digest",
-    "prepare",
     "rehash",
     "settle",
     "shortfalls",
@@ -462,26 +457,3 @@ def shortfalls(counts, shift, votes, out):
                     )
             for row in range(size):
                 best[row] = worst[row] if c == 0 else min(best[row], worst[row])
-
-
-class _Telling(event.Listener):
-    """Tells once that something is being compiled."""
-
-    def __init__(self, notify: Callable[[str], None] | None) -> None:
-        self.tell = notify
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if self.tell is not None:
-            self.tell("compiling, once for this machine (some seconds)")
-            self.tell = None
-
-    def on_end(self, event: Any) -> None:
-        pass
-
-
-def prepare(notify: Callable[[str], None] | None, run: Callable[[], object]) -> None:
-    """Load or compile the kernels by running something small; `notify` is told first where something
-    has to be compiled.
-    """
-    with event.install_listener("numba:compile", _Telling(notify)):
-        run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -51,13 +51,17 @@ def data_of(network: Network, question: Asked) -> dict[str, Any]:
     return {"kind": "query", "inputs": query.inputs, "outputs": query.outputs, "cases": cases}
 
 
+def _inequality(terms: Iterable[Any], bound: str) -> Inequality:
+    return Inequality({k: Fraction(factor) for k, factor in terms}, Fraction(bound))
+
+
 def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
     """A query in the numbers of the file that the network was read from."""
     cases = []
     for case in data["cases"]:
         ends = [network.source.inputs(map(Fraction, case[end])) for end in ("lower", "upper")]
         box = QueryBox(*(ends if network.source.step > 0 else reversed(ends)))
-        rows = [[Inequality(dict(terms), bound) for terms, bound in row] for row in case["condition"]]
+        rows = [[_inequality(*part) for part in row] for row in case["condition"]]
         cases.append(Case(box, rows))
     return Query(data["inputs"], data["outputs"], cases)
 

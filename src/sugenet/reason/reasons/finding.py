@@ -79,7 +79,7 @@ def why(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(why(net, [+1, +1, +1, -1], minimal="size"))
     on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
     """
@@ -101,7 +101,7 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> for reason in each_reason(net, [+1, +1, -1, -1]):
     ...     print(reason)
     x1 = +1 and x2 = +1

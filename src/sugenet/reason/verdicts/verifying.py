@@ -59,11 +59,12 @@ def verify(
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, Robust
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
     the class stays off, with up to 1 bit flipped: proved by bounds through all layers
-    >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(2))))
-    the class stays off, with up to 2 bits flipped: refuted by flip enumeration. Class on with x1 from -1 to 1; x2 from -1 to 1
+    >>> answer = verify(net, Robust([-1, -1, +1, -1], Hamming(2)))
+    >>> type(answer).__name__, answer.labels, answer.changes
+    ('Refuted', ('on',), {'x1': (-1, 1), 'x2': (-1, 1)})
     """
     if not isinstance(question, Question):
         raise QuestionError(

@@ -1,0 +1,28 @@
+"""Telling about compilation: once, and only where something is compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from sugenet.bits.telling import telling
+
+numba = pytest.importorskip("numba")
+
+
+def test_one_word_for_all_that_is_compiled_meanwhile():
+    told: list[str] = []
+    double, half = numba.njit(lambda x: 2 * x), numba.njit(lambda x: x // 2)
+    with telling(told.append):
+        assert half(double(3)) == 3
+    assert told == ["compiling, once for this machine (some seconds)"]
+
+
+def test_no_word_where_nothing_is():
+    told: list[str] = []
+    double = numba.njit(lambda x: 2 * x)
+    with telling(None):
+        double(3)
+    with telling(told.append):
+        double(4)
+    double(2.5)  # outside
+    assert told == []
