@@ -1,4 +1,6 @@
-"""What would change the answer: a counterfactual of least cost in raw features, with proof."""
+"""What would change the answer: a counterfactual of least cost in raw features,
+with proof (docs/theory.md 8.1).
+"""
 
 from __future__ import annotations
 
