@@ -17,7 +17,7 @@ from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
-from tests.problem.small import random_network, random_sample, samples_inside
+from tests.problem.small import random_network, random_sample, samples_inside, violating
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Anything()]
 
@@ -100,7 +100,7 @@ def test_cascades_of_any_weights_prices_and_cases(seed):
     rng = np.random.default_rng(10_000 + seed)
     cascade = random_cascade(rng)
     everything = np.array(list(product((0, 1), repeat=cascade.steps)))
-    good = everything[cascade.holds(everything)]
+    good = everything[violating(cascade, everything)]
     solver = Solver(cascade, seed=seed)
     for _ in range(4):  # the same solver again and again, under other assumptions
         assumed = [

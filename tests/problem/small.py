@@ -7,6 +7,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
+
 from sugenet.bnn import (
     DenseLayer,
     Encoder,
@@ -70,3 +72,30 @@ def samples_inside(near):
         moves = [m for m in chosen if m is not None]
         if near.budget is None or sum(m.weight for m in moves) <= near.budget:
             yield near.moved(moves)
+
+
+def violating(cascade, steps):
+    """Whether steps of a cascade, one row an assignment, are a violation; by direct evaluation."""
+    rows = np.asarray(steps, dtype=np.int64).reshape(len(steps), cascade.steps)
+    ok = np.ones(len(rows), bool)
+    for chain in cascade.chains:
+        part = rows[:, chain.steps.start : chain.steps.stop]
+        ok &= (np.diff(part, axis=1) <= 0).all(axis=1)
+    if cascade.budget is not None:
+        prices, limit = cascade.budget
+        ok &= [
+            sum(p for p, taken in zip(prices, row, strict=True) if taken) <= limit for row in rows.tolist()
+        ]
+    values = rows
+    for layer in cascade.layers:
+        values = (values @ layer.weights.T >= layer.least).astype(np.int64)
+    met = np.zeros(len(rows), bool)
+    for case in cascade.cases:
+        met |= values[:, list(case)].all(axis=1) if case else True
+    return ok & met
+
+
+def true_sum(coefficients, literals, values):
+    """The coefficients of the literals that are true when variable v is ``values[v - 1]``, summed."""
+    pairs = zip(coefficients, literals, strict=True)
+    return sum(c for c, v in pairs if bool(values[abs(v) - 1]) == (v > 0))

@@ -10,7 +10,7 @@ import pytest
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.problem.small import random_network, random_sample, samples_inside
+from tests.problem.small import random_network, random_sample, samples_inside, violating
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Anything()]
 
@@ -54,7 +54,7 @@ def test_a_cascade_is_the_problem(seed):
             if cascade.steps > 12:
                 continue
             for steps in product((0, 1), repeat=cascade.steps):
-                if cascade.holds([steps])[0]:
+                if violating(cascade, [steps])[0]:
                     moves = cascade.moves(steps)
                     assert problem.replays(moves)
                     found.add(tuple(near.moved(moves)))

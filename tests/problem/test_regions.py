@@ -2,18 +2,35 @@
 inside the region.
 """
 
+import json
 from fractions import Fraction
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, thermometer, threshold
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import EncodingError, QuestionError
 from sugenet.problem.front import Front, reach
-from sugenet.reason import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import (
+    BALLS,
+    L0,
+    L1,
+    L2,
+    REGIONS,
+    Anything,
+    Box,
+    Cost,
+    Free,
+    Hamming,
+    Linf,
+    Region,
+    region_data,
+    region_of,
+)
 
 KINDS = [bit(), thermometer([1, 3], 0, 4, True), OneHot(("a", "b", "c")), threshold(2, 0, 3, True)]
 
@@ -127,3 +144,39 @@ def test_regions_say_what_they_are():
     assert texts[0] == "up to 1 bit flipped"
     assert texts[-1] == "any input"
     assert len(set(texts)) == 7
+
+
+MIXED = Network(
+    Encoder([integer(0, 9), OneHot(("1/2", "b")), threshold(0.5)], ["size", "kind", "level"]),
+    [],
+    Head([[1] * 12, [-1] * 12]),
+)
+
+
+@pytest.mark.parametrize(
+    ("region", "data"),
+    [
+        (Hamming(2), {"kind": "Hamming", "radius": "2"}),
+        (L0(1), {"kind": "L0", "radius": "1"}),
+        (L1(0.5), {"kind": "L1", "radius": "1/2"}),
+        (L2(Fraction(1, 3)), {"kind": "L2", "radius": "1/3"}),
+        (Linf(0.1), {"kind": "Linf", "radius": str(Fraction(0.1))}),
+        (Anything(), {"kind": "Anything"}),
+        (Free(["level", 0]), {"kind": "Free", "features": [2, 0]}),
+        (Box({"size": (None, 4), "kind": {"1/2"}}), {"kind": "Box", "limits": [[0, [None, 4]], [1, {"one of": ["1/2"]}]]}),
+        (Box({"size": 3, "level": (Fraction(1, 3), 1)}), {"kind": "Box", "limits": [[0, {"one of": [3]}], [2, ["1/3", 1]]]}),
+    ],
+)  # fmt: skip
+def test_regions_go_to_json_and_come_back(region, data):
+    assert region_data(MIXED, region) == data
+    back = region_of(json.loads(json.dumps(data)), MIXED)
+    assert type(back) is type(region)
+    assert region_data(MIXED, back) == data
+    x = [3, "1/2", 0.4]
+    assert list(back.around(MIXED, x).moves) == list(region.around(MIXED, x).moves)
+
+
+def test_every_region_has_one_name():
+    assert {name: kind.__name__ for name, kind in REGIONS.items()} == {name: name for name in REGIONS}
+    assert set(REGIONS.values()) == set(get_args(Region))
+    assert set(BALLS.values()) == set(get_args(Cost))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.engine import Counts, EngineName, Program, engine_named
-from sugenet.bits.words import Words, check_words, pack, unpack
+from sugenet.bits.words import Words, check_words, pack
 from sugenet.errors import NetworkError
 
 __all__ = ["PackedLayer"]
@@ -122,12 +122,6 @@ class PackedLayer:
     def is_dense(self) -> bool:
         """True if no weight is 0."""
         return bool((self.lam_sizes == self.width).all())
-
-    def signs(self) -> npt.NDArray[np.int8]:
-        """Return the weights as int8 of shape (m, n), the inverse of `from_arrays`."""
-        return unpack(self.positive, self.width).astype(np.int8) - unpack(self.negative, self.width).astype(
-            np.int8
-        )
 
     @cached_property
     def _program(self) -> Program:

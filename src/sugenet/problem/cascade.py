@@ -126,24 +126,3 @@ class Cascade:
         """The moves that an assignment of the steps stands for."""
         chosen = (chain.options[sum(bool(values[step]) for step in chain.steps)] for chain in self.chains)
         return tuple(move for move in chosen if move is not None)
-
-    def holds(self, steps: Any) -> npt.NDArray[np.bool_]:
-        """Whether steps, one row an assignment, are a violation; by direct evaluation."""
-        rows = np.asarray(steps, dtype=np.int64).reshape(len(steps), self.steps)
-        ok = np.ones(len(rows), bool)
-        for chain in self.chains:
-            part = rows[:, chain.steps.start : chain.steps.stop]
-            ok &= (np.diff(part, axis=1) <= 0).all(axis=1)
-        if self.budget is not None:
-            ok &= (
-                np.asarray(rows.astype(object) @ self.budget[0] <= self.budget[1], dtype=bool)
-                if self.steps
-                else self.budget[1] >= 0
-            )
-        values = rows
-        for layer in self.layers:
-            values = (values @ layer.weights.T >= layer.least).astype(np.int64)
-        met = np.zeros(len(rows), bool)
-        for case in self.cases:
-            met |= values[:, list(case)].all(axis=1) if case else True
-        return ok & met

@@ -8,7 +8,7 @@ exactly one solution, and there are no other solutions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -62,17 +62,6 @@ class Linear:
             return True
         return False if self.total < self.least else None
 
-    def holds(self, values: Sequence[Any]) -> bool:
-        """Whether it holds when variable v is ``values[v - 1]``."""
-        return (
-            sum(
-                c
-                for c, v in zip(self.coefficients, self.literals, strict=True)
-                if bool(values[abs(v) - 1]) == (v > 0)
-            )
-            >= self.least
-        )
-
     def signed(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Weights of any sign, variables, and the least sum: no negated literals."""
         weights = tuple(c if v > 0 else -c for c, v in zip(self.coefficients, self.literals, strict=True))
@@ -121,15 +110,6 @@ class Objective:
     literals: tuple[int, ...]
     offset: int
     unit: Fraction
-
-    def value(self, values: Sequence[Any]) -> Fraction:
-        """The cost of an assignment."""
-        true = (
-            c
-            for c, v in zip(self.coefficients, self.literals, strict=True)
-            if bool(values[abs(v) - 1]) == (v > 0)
-        )
-        return self.unit * (self.offset + sum(true))
 
 
 @dataclass(frozen=True, eq=False)

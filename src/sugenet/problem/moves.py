@@ -65,7 +65,8 @@ class Moves(Sequence[Move]):
     --------
     >>> up = (Way(1, 1, Fraction(1), Fraction(1), 1), Way(2, 2, Fraction(2), Fraction(2), 2))
     >>> moves = Moves({0: up, 3: up})
-    >>> len(moves), moves[2].feature, [(move.feature, move.state) for move in moves.where(lambda feature, way: way.weight == 1)]
+    >>> light = moves.where(lambda feature, way: way.weight == 1)
+    >>> len(moves), moves[2].feature, [(move.feature, move.state) for move in light]
     (4, 3, [(0, 1), (3, 1)])
     """
 

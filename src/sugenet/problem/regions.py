@@ -261,8 +261,7 @@ def region_data(network: Network, region: Region) -> dict[str, Any]:
                 "kind": kind,
                 "features": list(dict.fromkeys(place_of(network, f) for f in region.features)),
             }
-    radius = region.radius
-    return {"kind": kind, "radius": radius if isinstance(radius, str) else str(Fraction(radius))}
+    return {"kind": kind, "radius": str(Fraction(region.radius))}
 
 
 def region_of(data: Mapping[str, Any], network: Network) -> Region:
@@ -286,12 +285,8 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
 
 
 def _given(text: str) -> Any:
-    """The number that a text stands for: whole, a float where one is just that, or exact; the text itself
-    where it is written otherwise than numbers are.
-    """
+    """The number that a text stands for: whole, a float where one is just that, or exact."""
     exact = Fraction(text)
-    if str(exact) != text:
-        return text
     if exact.denominator == 1:
         return int(exact)
-    return float(exact) if Fraction(float(exact)) == exact else exact
+    return float(exact) if exact < 1 << 1000 and Fraction(float(exact)) == exact else exact

@@ -1,4 +1,4 @@
-"""Compiled search with learning over clauses and *halves* of thresholds, for `cdcl`.
+"""Compiled search with learning over clauses and *halves* of thresholds, for `solver`.
 
 A literal is ``2 * variable``, plus 1 where it says false. A half is ``literal -> load <= cap``: the load
 adds, for each true input with a positive weight, that weight, and for each false input with a negative
@@ -6,8 +6,12 @@ weight, its size; ``slack = cap - load``. A reified threshold is two halves, a b
 literal. The variables of a layer are the inputs of one block of halves, so an assignment updates the slacks
 of its block by one column. Every literal that is set remembers why: a clause, a half or its chain; a half is
 explained only when asked, by loads that were there before and as few others as its slack allows.
+
+All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
+that calls one of another file is not renewed when that file changes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg,var-annotated"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg,var-annotated"
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ a branch, the rest go into *parts* by their hash, and each part has a table of i
 cache. What other walks need too is in `lanes`; all else is in this file, since the cache on disk is renewed
 when *this* file changes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 for hashes (docs/theory.md 7.3).
 
 Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
-that of the walks: touch `flip_kernels.py` and `count_kernels.py` too.
+that of the walks: touch `engines/walk/kernels.py` and `reason/counts/kernels.py` too.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from math import floor
 from typing import Any
 
 from sugenet.bnn import Network, Steps
-from sugenet.errors import QuestionError, SoundnessError
+from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move, Neighbourhood, row_of, whole_weights
-from sugenet.problem.outcomes import Holds
+from sugenet.problem.neighbourhood import Move, Neighbourhood, whole_weights
+from sugenet.problem.outcomes import Fails, Holds, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box, surroundings
 from sugenet.reason.counterfactuals.answers import Counterfactual
@@ -95,12 +95,9 @@ class Hunt:
 
     def found(self, moves: tuple[Move, ...], value: Fraction) -> Counterfactual:
         """The answer that some moves of a cost are, evaluated by the definition."""
-        changed = self.whole.moved(moves)
-        counts = self.network.match_counts(row_of(changed), engine="definition")
-        if not self.prop.goal.violates(counts)[0]:
-            raise SoundnessError(
-                f"the changed sample {list(changed)} does not violate: {self.prop}. Please report this input."
-            )
+        replay = replayed(self.everything, self.how, moves)
+        assert isinstance(replay, Fails), "without a limit no cost is beyond it"
+        changed = replay.witness
         lower = min(self.lower, value)
         witness = [plain(value) for value in changed]
         certificate = self.certificate("counterfactual", witness, value=str(value), lower=str(lower))

@@ -92,6 +92,7 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     --------
     >>> from sugenet.bnn import Head, Network
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
+    >>> from sugenet.problem.regions import L0
     >>> question_of(Robust([1, -1], L0(1)).data(net), net).region
     L0(radius=1)
     """

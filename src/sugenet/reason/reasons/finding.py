@@ -268,8 +268,7 @@ class _Search:
             moves = search(oracle.problem, oracle.clock, turn=turn, light=False)
             if moves is None or oracle.clock.up():
                 break
-            if oracle.problem.near.admits(moves):
-                oracle.learn(moves)
+            oracle.learn(moves)
         often = Counter(feature for contrast in oracle.contrasts for feature in contrast.features)
         self.order = "features are freed first that most of the counterexamples change"
         return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
@@ -362,30 +361,14 @@ class _Search:
         near = oracle.problem.near
         outcome = decide(oracle.freed(features), self._for_proof())
         proof = outcome.proof if isinstance(outcome, Holds) else None
-        status = (
-            "minimum"
-            if minimum and proof is not None
-            else "minimal"
-            if needs is not None and proof is not None
-            else "sufficient"
-        )
-        if proof is None:
-            status = "unknown"
-        witnesses = (
-            None
-            if needs is None
-            else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
-        )
+        found = "minimum" if minimum else "sufficient" if needs is None else "minimal"
+        status = "unknown" if proof is None else found
+        witness = None
+        if needs is not None:
+            witness = [[f, [plain(value) for value in near.moved(moves)]] for f, moves in needs.items()]
         fixed, why = tuple(sorted(features)), self.question
         question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
-        contents = {
-            "answer": status,
-            "witness": None if witnesses is None else [[feature, row] for feature, row in witnesses.items()],
-            "proof": proof,
-        }
+        contents: dict[str, Any] = {"answer": status, "witness": witness, "proof": proof}
         if status == "minimum":
-            contents["contrasts"] = [
-                [[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts
-            ]
-        certificate = envelope(near.network, question, **contents)
-        return Reason(near.network, question, status, certificate)
+            contents["contrasts"] = [[[m.feature, plain(m.value)] for m in c.moves] for c in oracle.contrasts]
+        return Reason(near.network, question, status, envelope(near.network, question, **contents))

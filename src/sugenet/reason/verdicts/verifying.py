@@ -1,6 +1,4 @@
-"""Can it fail: a question decided for every input it is about,
-with a certificate (docs/theory.md 7).
-"""
+"""Can it fail: a question decided for every input it is about, with a certificate (docs/theory.md 7)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,172 @@
+"""Seeded faults: the contract must see each of them. Run in a process of its own, which loads the package once
+for every fault with one line of it changed; compiled files, which are not changed, are loaded once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change of one line, and the engine whose answers it spoils."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    engine: str
+
+
+FAULTS = [
+    Fault(
+        "a threshold off by one",
+        "sugenet.engines.walk.judge",
+        "np.where(active, -1 - front.margins, front.margins)",
+        "np.where(active, -front.margins, front.margins)",
+        "flips",
+    ),
+    Fault(
+        "a margin of the first layer off by one",
+        "sugenet.problem.front",
+        "np.where(active, margins - down < 0, margins + up >= 0)",
+        "np.where(active, margins - down < 0, margins + up > 0)",
+        "exhaust",
+    ),
+    Fault(
+        "the first move dropped, being number 0",
+        "sugenet.engines.walk.choices",
+        "np.zeros_like(start) if k is None else rows[k]",
+        "np.zeros_like(start) if not k else rows[k]",
+        "exhaust",
+    ),
+    Fault(
+        "dropped moves that use up the budget",
+        "sugenet.engines.walk.singles",
+        "near.columns.weights[part.moves] <= budget",
+        "near.columns.weights[part.moves] < budget",
+        "flips",
+    ),
+    Fault(
+        "a budget one too small",
+        "sugenet.engines.walk.sets",
+        "lightest, min(budget, _HEAVY), WALKERS",
+        "lightest, min(budget - 1, _HEAVY), WALKERS",
+        "flips",
+    ),
+    Fault(
+        "a tie given to the wrong class",
+        "sugenet.problem.goal",
+        'strictly=ties == "lowest" and k > label',
+        'strictly=ties == "lowest" and k < label',
+        "cdcl",
+    ),
+    Fault(
+        "a tie that counts although it should not",
+        "sugenet.problem.goal",
+        'strictly=ties == "lowest" and k < target',
+        "strictly=False",
+        "cdcl",
+    ),
+    Fault(
+        "a wrong sign in bounds",
+        "sugenet.engines.bounds",
+        "np.where(active, -weights, weights)[:, unknown]",
+        "np.where(active, weights, -weights)[:, unknown]",
+        "bounds",
+    ),
+    Fault(
+        "bounds that give up everywhere",
+        "sugenet.engines.bounds",
+        "possible = high >= least",
+        "possible = high >= least.min()",
+        "bounds",
+    ),
+    Fault(
+        "a clause lost before learning",
+        "sugenet.engines.learn.solver",
+        "2 * (cascade.starts[-2] + row)] for row in case]",
+        "2 * (cascade.starts[-2] + row)] for row in case[1:]]",
+        "cdcl",
+    ),
+    Fault(
+        "a half of every threshold lost before learning",
+        "sugenet.engines.learn.solver",
+        "halves += [yes] if goal else [yes, no]",
+        "halves += [yes]",
+        "cdcl",
+    ),
+    Fault(
+        "a cut by too much of the budget",
+        "sugenet.engines.learn.solver",
+        "q * half.bound + p * limit",
+        "q * half.bound + p * (limit - 1)",
+        "cdcl",
+    ),
+    Fault(
+        "a search that stops before it begins",
+        "sugenet.engines.walk.anneal",
+        "while failures < restarts and not clock.up():",
+        "while failures > restarts and not clock.up():",
+        "search",
+    ),
+    Fault(
+        "a walk that is never asked for",
+        "sugenet.engines.walk.choices",
+        "if combinations > MOST_COMBINATIONS:",
+        "if combinations > 0:",
+        "exhaust",
+    ),
+]
+
+
+class _Changed(SourceFileLoader):
+    """Reads a module with one line changed, and keeps nothing of it."""
+
+    fault: Fault
+
+    def get_data(self, path):
+        text = super().get_data(path)
+        old = self.fault.old.encode()
+        assert text.count(old) == 1, f"{self.fault.module} has {self.fault.old!r} {text.count(old)} times"
+        return text.replace(old, self.fault.new.encode())
+
+    def get_code(self, fullname):
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, fault):
+        self.fault = fault
+
+    def find_spec(self, fullname, path, target=None):
+        if fullname != self.fault.module:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        spec.loader = _Changed(fullname, spec.origin)
+        spec.loader.fault = self.fault
+        return spec
+
+
+def seen(fault):
+    """What the contract says of the engine with the fault: complaints, and how often it gave up."""
+    for name in list(sys.modules):
+        if name.startswith(("sugenet", "tests.")) and not name.endswith(("kernels", ".lanes")):
+            del sys.modules[name]
+    finder = _Finder(fault)
+    sys.meta_path.insert(0, finder)
+    try:
+        return import_module("tests.engines.contract").judged(fault.engine)
+    except Exception as error:  # an engine that falls over is seen, too
+        return [f"{type(error).__name__}: {error}"], 0
+    finally:
+        sys.meta_path.remove(finder)
+
+
+if __name__ == "__main__":
+    json.dump({fault.name: seen(fault) for fault in FAULTS}, sys.stdout)
