@@ -69,10 +69,8 @@ def _imported(
         )
     chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
-    if options.get("strict", True):
-        found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
-    else:
-        found = split(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
+    made_exact = lower if options.get("strict", True) else split
+    found = made_exact(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     if not options.get("prove", True):
         return found
     found_judges = [] if judges is None else judges(chain)

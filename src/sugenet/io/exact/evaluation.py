@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Chain,
     Clip,
     Convolution,
     Flatten,
@@ -21,9 +23,24 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 
-__all__ = ["apply"]
+__all__ = ["apply", "laid_out", "passed"]
 
 _Array = npt.NDArray[np.float64]
+
+
+def laid_out(chain: Chain, X: Any) -> _Array:
+    """Samples as their source has them, flat or not, in the shape that the chain reads: channels first."""
+    x = np.asarray(X, dtype=np.float64)
+    if chain.channels_last and len(chain.shape) == 3:
+        return x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
+    return x.reshape(len(x), *chain.shape)
+
+
+def passed(ops: Iterable[Op], x: _Array) -> _Array:
+    """A batch behind some operations."""
+    for op in ops:
+        x = apply(op, x)
+    return x
 
 
 def apply(op: Op, x: _Array) -> _Array:

@@ -283,13 +283,8 @@ class _Lowering:
             every = [line.direction(sums.pool_at) < 0 for line in lines[:: max(len(lines) // channels, 1)]]
             self.layers.append(PoolLayer(sums.pool, every))
             count = self.layers[-1].outputs
-        order = (
-            flat_order(np.arange(count), sums.maps, sums.flat)
-            if sums.maps is not None and sums.flat is not None
-            else np.arange(count)
-        )
         low, high = (np.array([Fraction(v)] * count, dtype=object) for v in (op.low, op.high))
-        return BitSignal(sums.shape, order, low, high)
+        return BitSignal(sums.shape, sums.order(count), low, high)
 
     def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
         channels = len(sums.weights)
@@ -443,12 +438,9 @@ class _Lowering:
                 f"which never counts."
             )
         window = Window(bits.shape, op.kernel, op.stride, op.dilation, op.pads)
-        by_channel = [
-            (low, high)
-            for low, high in zip(
-                values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True
-            )
-        ]
+        by_channel = list(
+            zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True)
+        )
         if any(len(values) != 1 for pair in by_channel for values in pair):
             raise FileError(f"{op.where}: max pooling of bits whose values differ within a channel.")
         pairs = [(next(iter(low)), next(iter(high))) for low, high in by_channel]
@@ -476,12 +468,7 @@ class _Lowering:
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
         assert self.encoder is not None
-        order = (
-            flat_order(np.arange(len(sums.weights)), sums.maps, sums.flat)
-            if sums.maps is not None and sums.flat is not None
-            else None
-        )
-        order = np.arange(len(sums.weights)) if order is None else order
+        order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
         head, remark = head_of(
             sums.weights[order],

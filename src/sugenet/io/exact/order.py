@@ -10,6 +10,7 @@ inputs numbered as in the file. A pool becomes the convolution that counts its w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.signals import flat_order
 
 __all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]
 
@@ -38,7 +40,7 @@ def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
     >>> pixel_order((2, 1, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    return np.arange(int(np.prod(shape))).reshape(*shape).transpose(1, 2, 0).reshape(-1)
+    return flat_order(np.arange(prod(shape)), tuple(shape), "HWC")
 
 
 def pixel_by_pixel(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import Source
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs
-from sugenet.io.exact.evaluation import apply
+from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Op, Sign
 from sugenet.io.exact.order import source_shape
@@ -40,19 +40,14 @@ class PartlyImported(Imported):
         """
         if self.stem is None:
             raise FileError("there is no float stem: give the samples to the network.")
-        x = _shaped(self.stem, X)
-        for op in self.stem.ops:
-            x = apply(op, x)
+        x = passed(self.stem.ops, laid_out(self.stem, X))
         last = self.stem.ops[-1]
         assert isinstance(last, Sign)
         return np.asarray(x == last.high).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores: float stem, exact part, float tail."""
-        x = self.network.logits(X if self.stem is None else self.bits(X))
-        for op in self.tail:
-            x = apply(op, x)
-        return np.asarray(x)
+        return passed(self.tail, self.network.logits(X if self.stem is None else self.bits(X)))
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """Class of each sample."""
@@ -124,10 +119,7 @@ def _middle(
     shape = chain.shape
     remarks = []
     if stem:
-        x = np.zeros((1, *chain.shape))
-        for op in stem:
-            x = apply(op, x)
-        shape = tuple(int(size) for size in x.shape[1:])
+        shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
         assert isinstance(last, Sign)
         inputs = BitInputs(last.low, last.high)
@@ -170,15 +162,7 @@ def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) ->
 
 
 def _width(chain: Chain) -> int:
-    x = np.zeros((1, *chain.shape))
-    for op in chain.ops:
-        x = apply(op, x)
-    if x.ndim != 2:
+    _, *sizes = passed(chain.ops, np.zeros((1, *chain.shape))).shape
+    if len(sizes) != 1:
         raise FileError("the exact part ends in maps, not in flat bits.")
-    return int(x.shape[1])
-
-
-def _shaped(chain: Chain, X: Any) -> npt.NDArray[np.float64]:
-    x = np.asarray(X, dtype=np.float64)
-    x = x.reshape(len(x), *source_shape(chain))
-    return x.transpose(0, 3, 1, 2) if chain.channels_last and x.ndim == 4 else x
+    return int(sizes[0])

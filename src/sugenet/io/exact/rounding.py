@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn import Window
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.ops import (
     Affine,
@@ -238,33 +239,15 @@ def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
             top, left, bottom, right = op.pads
             return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
         case Convolution():
-            return (
-                len(op.weights),
-                *_positions(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads),
-            )
+            window = Window(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads)
+            return (len(op.weights), *window.positions)
         case MaxPool():
-            return (shape[0], *_positions(shape, op.kernel, op.stride, op.dilation, op.pads))
+            return (shape[0], *Window(shape, op.kernel, op.stride, op.dilation, op.pads).positions)
         case AveragePool():
-            return (
-                shape[0],
-                *((1, 1) if op.kernel is None else _positions(shape, op.kernel, op.stride, (1, 1), op.pads)),
-            )
+            if op.kernel is None:
+                return (shape[0], 1, 1)
+            return (shape[0], *Window(shape, op.kernel, op.stride, 1, op.pads).positions)
     return shape
-
-
-def _positions(
-    shape: tuple[int, ...],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    pads: Sequence[int],
-) -> tuple[int, ...]:
-    return tuple(
-        (shape[1 + axis] + pads[axis] + pads[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1)
-        // stride[axis]
-        + 1
-        for axis in (0, 1)
-    )
 
 
 def _numbers(values: Any) -> npt.NDArray[np.float64]:

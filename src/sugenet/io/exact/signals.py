@@ -102,6 +102,11 @@ class SumSignal:
     spread: bool = False
     """Whether each place behind the pool has rows of its own for all values of its window."""
 
+    def order(self, count: int) -> npt.NDArray[np.intp]:
+        """Which of so many outputs stands at each flat place."""
+        places = np.arange(count)
+        return places if self.maps is None or self.flat is None else flat_order(places, self.maps, self.flat)
+
 
 def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
     """Flat places of maps in CHW or HWC order."""

@@ -39,7 +39,7 @@ from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
 from sugenet.io.plain.ledger import Ledger
 
-__all__ = ["chain_of_layers", "read_larq", "read_model"]
+__all__ = ["chain_of_layers", "read_model"]
 
 _Pads: TypeAlias = tuple[int, int, int, int]
 _MAX_SIDE = 1 << 16
@@ -76,8 +76,9 @@ _TRAINING = frozenset(
 """Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
-def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
-    """The operations of a Larq or Keras 2 model in a `.h5` file; TensorFlow is not needed.
+def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
+    """The operations of a Larq or Keras 2 model in a `.h5` file, and its layers as they stand in it;
+    TensorFlow is not needed.
 
     Parameters
     ----------
@@ -93,11 +94,6 @@ def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
         For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers
         of more than one bit.
     """
-    return read_model(path, apart=apart)[0]
-
-
-def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
-    """What `read_larq` gives, and the layers as they stand in the file."""
     name = Path(path).name
     try:
         layers = read_layers(path, apart=apart)

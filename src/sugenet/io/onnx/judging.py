@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluation import apply
+from sugenet.io.exact.evaluation import apply, laid_out
 from sugenet.io.exact.ops import Affine, Chain, Sign
 from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph
@@ -206,9 +206,7 @@ def _own(chain: Chain, x: Array) -> list[Array]:
     """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
     and decides nothing.
     """
-    if chain.channels_last and len(chain.shape) == 3:
-        x = x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
-    found, x = [], x.reshape(len(x), *chain.shape)
+    found, x = [], laid_out(chain, x)
     for op in chain.ops:
         x = apply(op, x)
         if isinstance(op, Sign):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import apply
+from sugenet.io.exact.evaluation import apply, laid_out
 from sugenet.io.exact.ops import Chain, Op, Sign
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
@@ -84,11 +84,7 @@ def judge_of_chain(chain: Chain) -> SourceJudge:
     """
 
     def run(x: _Array) -> Seen:
-        stages = []
-        shape = chain.shape
-        if chain.channels_last and len(shape) == 3:
-            x = x.reshape(len(x), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
-        x = x.reshape(len(x), *shape)
+        stages, x = [], laid_out(chain, x)
         for op in chain.ops:
             before, x = x, apply(op, x)
             if isinstance(op, Sign):
