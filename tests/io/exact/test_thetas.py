@@ -13,7 +13,7 @@ from sugenet.io.exact.domains import Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, Sign
 from sugenet.problem.sourced import of_network
-from tests.io.test_lower import Maker, run
+from tests.io.exact.test_lower import Maker, run
 
 
 def chain_of(seed):

@@ -29,7 +29,7 @@ ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-torch_models = pytest.importorskip("tests.io.torch_models", reason="PyTorch is not installed")
+torch_models = pytest.importorskip("tests.io.torch.models", reason="PyTorch is not installed")
 torch = torch_models.torch
 CASES = torch_models.cases()
 

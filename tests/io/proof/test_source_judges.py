@@ -11,7 +11,8 @@ from sugenet.errors import FileError
 from sugenet.io import BitInputs, from_state_dict, read_bnnquanalyst, read_npz
 from sugenet.io import importers as importers_module
 from sugenet.io.exact.ops import BatchNorm, Chain, Convolution, Flatten, Linear, MaxPool, Sign
-from tests.io import test_arrays, test_larq
+from tests.io.arrays import test_arrays
+from tests.io.larq import test_larq
 
 F = np.float32
 

@@ -29,7 +29,7 @@ from sugenet.io.exact.ops import (  # noqa: E402
 )
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 from tests.io.chains import evaluate  # noqa: E402
-from tests.io.torch_models import cases  # noqa: E402
+from tests.io.torch.models import cases  # noqa: E402
 
 MATRIX = cases()
 
