@@ -57,9 +57,9 @@ class ImportOptions(TypedDict, total=False):
 
 
 def _imported(
-    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]] | None = None
+    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]]
 ) -> Imported:
-    """Make a chain exact and compare it with its source; without judges of its own,
+    """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
     unknown = set(options) - set(ImportOptions.__annotations__)
@@ -73,10 +73,8 @@ def _imported(
     found = made_exact(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     if not options.get("prove", True):
         return found
-    found_judges = [] if judges is None else judges(chain)
-    return prove_import(
-        found, chain, found_judges or [judge_of_chain(chain)], inputs, declared=zero is not None
-    )
+    known = judges(chain) or [judge_of_chain(chain)]
+    return prove_import(found, chain, known, inputs, declared=zero is not None)
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:

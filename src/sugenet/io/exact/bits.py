@@ -14,8 +14,8 @@ from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Linear, Sign
-from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded, sign_of
-from sugenet.io.exact.steps import pipelines
+from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded
+from sugenet.io.exact.steps import pipelines, sign_of
 from sugenet.io.exact.sums import averaged_window, unrolled
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
 

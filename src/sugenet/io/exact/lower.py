@@ -47,8 +47,8 @@ from sugenet.io.exact.ops import (
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded, sign_of
-from sugenet.io.exact.steps import Pipeline, pipelines
+from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded
+from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
 from sugenet.io.exact.sums import (
     averaged_sums,
     cases_of,

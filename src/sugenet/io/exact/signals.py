@@ -16,7 +16,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Step
 
-__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded", "sign_of"]
+__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded"]
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,3 @@ def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str)
     if len(shape) != 3 or order == "CHW":
         return places
     return places.reshape(shape).transpose(1, 2, 0).reshape(-1)
-
-
-def sign_of(value: Fraction) -> int:
-    """-1, 0 or +1."""
-    return (value > 0) - (value < 0)

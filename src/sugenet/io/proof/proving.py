@@ -45,7 +45,6 @@ def prove_import(
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
-    seed: int = 0,
 ) -> Imported:
     """The import with its proof, or a refusal that names the first operation that differs.
 
@@ -59,8 +58,6 @@ def prove_import(
         What raw samples are.
     declared
         Whether the user said what sign(0) shall be.
-    seed
-        Of the samples.
 
     Raises
     ------
@@ -68,7 +65,7 @@ def prove_import(
         Where a judge disagrees by more than its rounding.
     """
     ours = _Ours(found, chain, inputs)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     count = min(_MOST, max(_LEAST, _WORK // (2 * ours.work)))
     pool = ours.domain.samples(count, random)
     layers = max(1, len(found.network.layers))
