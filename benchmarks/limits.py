@@ -182,16 +182,14 @@ UNTIMED = ("report", "payload")
 def warm_up() -> None:
     """Load or compile what questions use, on a network that takes no time."""
     from sugenet import reason
-    from sugenet.engines.walk.sets import prepare_flips
 
     prepare()
-    prepare_flips()
     rng = np.random.default_rng(0)
     small = Network.of_bits(
         [DenseLayer(rng.choice([-1, 1], (3, 12)), [6] * 3)] * 1, Head(rng.choice([-1, 1], (3, 3)))
     )
     x = [1] * 12
-    for engine in ("flips", "exhaust", "cdcl", "cpsat"):
+    for engine in ("search", "flips", "exhaust", "cdcl", "cpsat"):
         reason.verify(small, reason.Robust(x, reason.Hamming(3)), engine=engine)
     reason.count(small, method="walk")
     reason.count(small, method="sums")

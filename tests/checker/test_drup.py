@@ -64,7 +64,7 @@ def test_the_checker_writes_the_same_clauses(seed):
             for problem, plain in both(network, Robust(x, region, target, ties)):
                 cnf = Cnf.of(problem)
                 assert clauses_of(plain) == (cnf.variables, list(cnf.clauses))
-                found = pysat.solve(problem)
+                found = pysat.PYSAT(problem)
                 if isinstance(found, Holds):
                     assert "clauses say so" in check_drup(found.proof, plain)
 
@@ -98,7 +98,7 @@ def proved():
     network = sg.models.digits()
     question = Robust(sg.models.samples("digits")[0][1], Hamming(2))
     (problem, plain) = both(network, question)[0]
-    found = pysat.solve(problem)
+    found = pysat.PYSAT(problem)
     assert isinstance(found, Holds)
     return found.proof, plain
 

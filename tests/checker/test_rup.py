@@ -12,6 +12,7 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.rup import Plain, check_rup
 from sugenet.engines.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
@@ -135,7 +136,7 @@ def refuted(seed):
             continue
         problem = Problem(Hamming(2).around(network, x.tolist()), Goal(((Votes.of([-1, 1], most + 1),),)))
         solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
-        assert isinstance(solver.solve(), Core)
+        assert isinstance(solver.solve(Clock()), Core)
         proof = solver.proof()
         if len(proof["clauses"]) > 10:
             return problem, proof
@@ -177,7 +178,7 @@ def test_a_proof_is_for_its_own_problem(seed):
     network = problem.near.network
     for radius in (6, 10):  # there the goal is reached, so no proof can be right
         wider = Problem(Hamming(radius).around(network, problem.near.sample), problem.goal)
-        assert not isinstance(Solver(wider.cascade).solve(), Core)
+        assert not isinstance(Solver(wider.cascade).solve(Clock()), Core)
         with pytest.raises(CertificateError):
             check_rup(proof, plain(wider.cascade))
     free = Problem(Anything().around(network, problem.near.sample), problem.goal)

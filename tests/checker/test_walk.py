@@ -10,9 +10,10 @@ import pytest
 
 from sugenet.checker import walk as check_walk
 from sugenet.checker.walk import walk
-from sugenet.engines.walk.choices import combinations, exhaust
+from sugenet.engines.walk.choices import exhaust
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
@@ -51,12 +52,13 @@ def test_engine_and_checker_agree(fragile, threads):
             Problem(near, NEVER),
             walk(*pieces(near), loses(network.head, label).violates, threads=threads),
         )
-        level = flip_level(silent, 0, near.budget or sum(move.weight for move in near.moves), threads=threads)
+        budget = near.budget or sum(move.weight for move in near.moves)
+        level = flip_level(silent, budget, Clock(threads=threads))
         assert (found.sets, found.patterns, found.digest) == (level.sets, level.patterns, level.digest)
-        if combinations(near) is not None:
-            every = exhaust(silent, threads=threads)
+        if near.budget is None:
+            every = exhaust(silent, Clock(threads=threads))
             assert (found.sets, found.patterns, found.digest) == (every.sets, every.patterns, every.digest)
-        asked = flip_level(Problem(near, loses(network.head, label)), 0, level.budget)
+        asked = flip_level(Problem(near, loses(network.head, label)), budget, Clock())
         assert found.bad == (asked.violation is not None)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
-from sugenet.engines.ladder import sets_within
+from sugenet.problem.sizes import sets_within
 
 
 def run(capsys, *arguments):

@@ -7,7 +7,7 @@ import pytest
 
 from sugenet.engines.walk import judge
 from sugenet.engines.walk.anneal import search
-from sugenet.problem.front import Front
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
@@ -28,7 +28,7 @@ def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
         for goal in (loses(network.head, label), wins(network.head, (label + 1) % 3)):
             problem = Problem(region.around(network, x), goal)
             bad = expected(problem, budget=problem.near.budget)[3]
-            found = search(problem.front, goal, restarts=4)
+            found = search(problem, Clock(), restarts=4)
             if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[
                 0
             ]:
@@ -43,10 +43,10 @@ def test_the_seed_decides():
     network, x = wide(70, features=40, depth=2, seed=4)
     label = int(network.predict(np.array([x], object))[0])
     problem = Problem(Anything().around(network, x), loses(network.head, label))
-    found = [search(problem.front, problem.goal, seed=seed) for seed in (1, 1, 2)]
+    found = [search(problem, Clock(seed=seed)) for seed in (1, 1, 2)]
     assert found[0] == found[1]
     assert all(problem.replays(moves) for moves in found)
-    quick = search(problem.front, problem.goal, light=False)
+    quick = search(problem, Clock(), light=False)
     assert problem.replays(quick)
     assert len(quick) >= len(found[0])
 
@@ -58,7 +58,7 @@ def test_layers_that_are_not_dense(unrolled, monkeypatch):
         network, x = folded(seed)
         label = int(network.predict(np.array([x], object))[0])
         problem = Problem(Anything().around(network, x), loses(network.head, label))
-        found = search(problem.front, problem.goal)
+        found = search(problem, Clock())
         assert found is None or problem.replays(found)
         assert found is not None or unrolled == 0 or not expected(problem)[3]
 
@@ -66,17 +66,17 @@ def test_layers_that_are_not_dense(unrolled, monkeypatch):
 def test_nothing_to_find_and_stopping():
     network, x = wide(10)
     problem = Problem(Hamming(2).around(network, x), NEVER)
-    assert search(problem.front, problem.goal) is None
+    assert search(problem, Clock()) is None
     network = planted(40, [5])
     problem = Problem(Hamming(1).around(network, [0] * 40), loses(network.head, 0))
-    assert [m.feature for m in search(problem.front, problem.goal)] == [5]
-    assert search(problem.front, problem.goal, stop=lambda: True) is None
-    assert search(Front.of(L0(0).around(network, [0] * 40)), problem.goal) is None
+    assert [m.feature for m in search(problem, Clock())] == [5]
+    assert search(problem, Clock(0)) is None
+    assert search(Problem(L0(0).around(network, [0] * 40), problem.goal), Clock()) is None
 
 
 def test_goals_of_large_numbers():
     network, x = wide(20, seed=3)
     big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
     problem = Problem(Anything().around(network, x), big)
-    found = search(problem.front, big)
+    found = search(problem, Clock())
     assert found is None or problem.replays(found)

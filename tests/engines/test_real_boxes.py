@@ -14,8 +14,9 @@ from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network
 from sugenet.checker.patches import check_patches, check_patches_witness
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.front import Front, finest_grid
+from sugenet.engines.reals.front import BoxFront, finest_grid
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.reason.verdicts.answers import Proved
 
@@ -80,7 +81,7 @@ def agrees(net, query):
     """The answer of the engine, after it was compared with the truth and checked against the
     query as it was asked.
     """
-    outcome = decide_query(net, query)
+    outcome = decide_query(net, query, Clock())
     if isinstance(outcome, Holds):
         assert not truth(net, query)
         check_patches(outcome.proof, net, query)
@@ -89,7 +90,7 @@ def agrees(net, query):
         assert query.contains(outcome.witness)
         check_patches_witness(outcome.witness, net, query)
     else:  # ends and thresholds a hair apart: what fits on a grid is proved where it holds
-        assert truth(net, query) or Front.of(net, query.cases[0].box).grid >= 1 << 50
+        assert truth(net, query) or BoxFront.of(net, query.cases[0].box).grid >= 1 << 50
     return type(outcome)
 
 
@@ -172,12 +173,12 @@ def test_a_counterexample_lies_in_the_box_itself_where_no_point_of_the_grid_does
     third = Fraction(1, 3**60)
     net = network([[1, 1]], [1 + 2 * third], [[1], [-1]])
     below = asked([Fraction(1, 2) + third, Fraction(1, 2)], [Fraction(1, 2) + third, Fraction(1, 2)])
-    outcome = decide_query(net, below)
+    outcome = decide_query(net, below, Clock())
     assert outcome.witness == (Fraction(1, 2) + third, 0.5)
     at = asked([Fraction(1, 2) + third] * 2, [Fraction(1, 2) + third] * 2)
-    check_patches(decide_query(net, at).proof, net, at)
+    check_patches(decide_query(net, at, Clock()).proof, net, at)
     grown = asked([Fraction(1, 2)] * 2, [Fraction(1, 2) + third] * 2)
-    assert isinstance(decide_query(net, grown), Fails)
+    assert isinstance(decide_query(net, grown, Clock()), Fails)
 
 
 def test_a_proof_on_a_grid_is_none_for_a_box_that_reaches_further():
@@ -186,13 +187,13 @@ def test_a_proof_on_a_grid_is_none_for_a_box_that_reaches_further():
     """
     net = network([[1]], [Fraction(1, 2)], [[1], [-1]], top=1)
     inside = asked([Fraction(1, 2)], [Fraction(3, 4)])
-    proof = decide_query(net, inside).proof
+    proof = decide_query(net, inside, Clock()).proof
     for grid in (1, 2, 4, 1 << 20, 3):
         further = asked([Fraction(1, 2) - Fraction(1, 10**30)], [Fraction(3, 4)])
         proof["cases"][0]["grid"] = grid
         with pytest.raises(CertificateError, match="must be below 0"):
             check_patches(proof, net, further)
-        assert isinstance(decide_query(net, further), Fails)
+        assert isinstance(decide_query(net, further, Clock()), Fails)
 
 
 def test_the_grid_is_the_finest_on_which_sums_fit():
@@ -210,7 +211,7 @@ def test_the_grid_is_the_finest_on_which_sums_fit():
 def test_a_box_grows_by_less_than_a_step():
     net = network([[1, -1]], [Fraction(1, 7)], [[1], [-1]])
     box = Box([Fraction(1, 10**30), Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**30), TOP])
-    front = Front.of(net, box)
+    front = BoxFront.of(net, box)
     for i in range(2):
         assert 0 <= box.lower[i] * front.grid - int(front.lower[i]) < 1
         assert 0 <= int(front.upper[i]) - box.upper[i] * front.grid < 1
@@ -221,9 +222,9 @@ def test_fractions_too_long_to_add_up_are_left_open_or_proved_on_the_grid():
     net = network([[1] * 1400], [Fraction(1, 2)], [[1], [-1]])
     far = [Fraction(1) + Fraction(1, p**2) for p in primes]
     query = asked(far, far)
-    check_patches(decide_query(net, query).proof, net, query)
+    check_patches(decide_query(net, query, Clock()).proof, net, query)
     near = network([[1] * 1400], [sum(far)], [[1], [-1]])
-    assert isinstance(decide_query(near, query), Open)
+    assert isinstance(decide_query(near, query, Clock()), Open)
     with pytest.raises(CertificateError, match="common denominator"):
         check_patches_witness(far, near, query)
 
@@ -246,7 +247,7 @@ def hard(bound=16):
     )
 
 
-class Clock:
+class Ticks:
     """A clock that goes on by a step whenever it is read."""
 
     def __init__(self, step):
@@ -265,24 +266,23 @@ def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
         ([v + Fraction(k, 10) for v in case.box.lower], [v + Fraction(k, 10) for v in case.box.upper])
         for k in range(boxes)
     ]
-    clock = Clock(0.1)
+    ticks = Ticks(0.1)
     outcome = decide_query(
         net,
         Query(query.inputs, 2, [Case(Box(*pair), case.condition) for pair in ends]),
-        time_limit=20,
-        now=clock,
+        Clock(20, now=ticks),
     )
     assert isinstance(outcome, Open)
     assert outcome.reason.endswith("time is up.")
-    assert 20 <= clock() < 22
+    assert 20 <= ticks() < 22
 
 
 def test_where_nothing_can_be_tried_again_no_time_is_waited_for():
     low, high = Fraction(1, 2) - Fraction(1, 10**6), Fraction(1, 2)
     layer = LevelLayer([[1]], tau=[1], tops=[1], theta=[(low, high)])
     net = Network(Encoder.of_integers(1, 0, 1), [layer], Head([[1], [-1]]))
-    clock = Clock(0.01)
-    outcome = decide_query(net, asked([low], [low]), time_limit=25, now=clock)
+    ticks = Ticks(0.01)
+    outcome = decide_query(net, asked([low], [low]), Clock(25, now=ticks))
     assert isinstance(outcome, Open)
     assert "no bound or case" in outcome.reason
-    assert clock() < 5
+    assert ticks() < 5

@@ -27,9 +27,10 @@ from sugenet.bnn import (
 from sugenet.checker.patches import check_patches, check_patches_witness
 from sugenet.checker.query import Box, Case, Inequality, Query
 from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.front import Front
-from sugenet.engines.reals.patterns import Patches, conflicts
+from sugenet.engines.reals.front import BoxFront
+from sugenet.engines.reals.patterns import BoxPatches, conflicts
 from sugenet.errors import CertificateError, NetworkError, QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
 
 TOP = 8
@@ -183,7 +184,7 @@ def test_decisions_are_true_and_checked(kind):
     for seed in range(14):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(1 + seed % 5, 3))
-        outcome = decide_query(net, query, seed=seed)
+        outcome = decide_query(net, query, Clock(seed=seed))
         wanted = truth(net, query)
         assert not isinstance(outcome, Open), outcome
         assert wanted is None or wanted == isinstance(outcome, Fails)
@@ -210,7 +211,7 @@ def test_several_boxes_and_conjunctions_of_several_inequalities():
             rows = [Inequality({0: 2, 1: -1, 2: -1}, part), Inequality({0: -1, 1: 2, 2: -1}, 1)]
             cases.append(Case(box, [rows, [Inequality({2: 1}, 9)]]))
         query = Query(net.encoder.features, 3, cases)
-        outcome, wanted = decide_query(net, query), truth(net, query)
+        outcome, wanted = decide_query(net, query, Clock()), truth(net, query)
         assert wanted is None or wanted == isinstance(outcome, Fails)
         if isinstance(outcome, Fails):
             assert query.violated_by(outcome.witness, scores_at(net, outcome.witness))
@@ -229,7 +230,7 @@ def test_a_proof_of_one_query_proves_no_other_that_fails():
         net = network("conv, conv", 3)
         for eps in (Fraction(1, 3), Fraction(4, 3)):
             query = query_around(net, seed, eps)
-            outcome = decide_query(net, query)
+            outcome = decide_query(net, query, Clock())
             (proofs if isinstance(outcome, Holds) else failing).append(
                 outcome.proof if isinstance(outcome, Holds) else query
             )
@@ -253,7 +254,7 @@ def proved(kind="conv, conv"):
     for seed in range(40):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(2, 3))
-        outcome = decide_query(net, query)
+        outcome = decide_query(net, query, Clock())
         if isinstance(outcome, Holds) and any(
             closure["by"] == "multipliers" for closure in outcome.proof["cases"][0]["closures"]
         ):
@@ -330,7 +331,7 @@ def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
 
 def test_a_split_is_as_good_as_its_parts():
     net, query, proof = proved()
-    neuron = int(np.flatnonzero(Front.of(net, query.cases[0].box).states[0] == 0)[0])
+    neuron = int(np.flatnonzero(BoxFront.of(net, query.cases[0].box).states[0] == 0)[0])
     for case in proof["cases"]:
         case["closures"] = [{"by": "split", "neuron": neuron, "on": c, "off": c} for c in case["closures"]]
     check_patches(proof, net, query)
@@ -369,7 +370,7 @@ def test_the_greatest_difference_of_two_scores_is_found_and_proved():
             query = Query(
                 base.inputs, 3, [Case(base.cases[0].box, [[Inequality({one: 1, other: -1}, bound)]])]
             )
-            outcome = decide_query(net, query)
+            outcome = decide_query(net, query, Clock())
             assert not isinstance(outcome, Open)
             if isinstance(outcome, Fails):
                 scores = scores_at(net, outcome.witness)
@@ -394,7 +395,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
     for kind, seed in product(KINDS, range(4)):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(7, 3))
-        front = Front.of(net, query.cases[0].box)
+        front = BoxFront.of(net, query.cases[0].box)
         ends = np.stack([front.lower, front.upper])
         points = np.concatenate([rng.integers(front.lower, front.upper + 1, (300, len(front.lower))), ends])
         sums = np.array(
@@ -404,7 +405,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
         active = sums[:, order] >= front.high
         assert not (active[:, front.states[0] == -1]).any()
         assert (active[:, front.states[0] == 1]).all()
-        for patch in Patches(front).found:
+        for patch in BoxPatches(front, Clock()).found:
             known = {row.tobytes() for row in patch.patterns}
             assert all(row.tobytes() in known for row in active[:, list(patch.cone)])
             for places, signs in conflicts(front, patch.cone):
@@ -428,19 +429,19 @@ def test_a_witness_inside_an_enclosure_shows_nothing():
     with pytest.raises(CertificateError, match="not in a box"):
         check_patches_witness([2], net, query)
     inside = Query(1, 2, [Case(Box([low], [(low + high) / 2]), [[Inequality({1: 1, 0: -1}, 0)]])])
-    assert isinstance(decide_query(net, inside), Open)
+    assert isinstance(decide_query(net, inside, Clock()), Open)
     above = Query(1, 2, [Case(Box([high], [1]), [[Inequality({1: 1, 0: -1}, 0)]])])
-    check_patches(decide_query(net, above).proof, net, above)
+    check_patches(decide_query(net, above, Clock()).proof, net, above)
 
 
 def test_real_values_can_fail_where_whole_numbers_hold():
     first = LevelLayer([[1, 1], [1, 1]], tau=[3, 4], tops=[4, 4], theta=[Fraction(5, 2), Fraction(7, 2)])
     net = Network(Encoder.of_integers(2, 0, 4), [first], Head([[1, 1], [-1, -1]]))
     query = Query.around([2, 2], Fraction(1, 3), 0, 2)  # 4 at whole numbers, from 10/3 at real ones
-    outcome = decide_query(net, query)
+    outcome = decide_query(net, query, Clock())
     assert isinstance(outcome, Fails)
     assert sum(map(Fraction, outcome.witness)) < Fraction(7, 2)
-    assert isinstance(decide_query(net, query.whole_numbers()), Holds)
+    assert isinstance(decide_query(net, query.whole_numbers(), Clock()), Holds)
 
 
 def test_theta_must_fit_tau_on_whole_numbers():
@@ -482,14 +483,14 @@ def test_theta_is_part_of_the_fingerprint_only_where_it_is_there():
 def test_what_the_engine_refuses_it_says():
     plain = Network(Encoder.of_integers(1, 0, 1), [LevelLayer([[1]], [1], [1])], Head([[1], [-1]]))
     query = Query.around([0], 1, 0, 2, low=0, high=1)
-    assert "keeps no thresholds on real values" in decide_query(plain, query).reason
+    assert "keeps no thresholds on real values" in decide_query(plain, query, Clock()).reason
     layer = LevelLayer([[1]], [1], [1], theta=[1])
     net = Network(Encoder.of_integers(1, 0, 1), [layer], Head([[1], [-1]]))
-    assert "beyond 0 to 1" in decide_query(net, Query.around([0], 1, 0, 2)).reason
+    assert "beyond 0 to 1" in decide_query(net, Query.around([0], 1, 0, 2), Clock()).reason
     cut = Network(Encoder([threshold(0.5)]), [layer], Head([[1], [-1]]))
-    assert "have no levels" in decide_query(cut, query).reason
+    assert "have no levels" in decide_query(cut, query, Clock()).reason
     with pytest.raises(QuestionError, match="2 inputs"):
-        decide_query(net, Query.around([0, 0], 1, 0, 2))
+        decide_query(net, Query.around([0, 0], 1, 0, 2), Clock())
     for network_, message in ((plain, "keeps no thresholds"), (cut, "have no level")):
         with pytest.raises(CertificateError, match=message):
             check_patches(
@@ -499,5 +500,5 @@ def test_what_the_engine_refuses_it_says():
 
 def test_time_can_be_up_at_once():
     net = network("conv, conv", 1)
-    outcome = decide_query(net, query_around(net, 0, 2), time_limit=0)
+    outcome = decide_query(net, query_around(net, 0, 2), Clock(0))
     assert isinstance(outcome, Open | Holds)

@@ -9,13 +9,15 @@ from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer
 from sugenet.checker.walk import walk
 from sugenet.engines.walk import judge
 from sugenet.engines.walk import sweep as walks
-from sugenet.engines.walk.sets import flip_level, prepare_flips
+from sugenet.engines.walk.sets import flip_level
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
 from tests.engines.walked import expected, pieces
+from tests.problem.clocks import ringing
 from tests.problem.small import random_network, random_sample
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
@@ -26,10 +28,10 @@ def everything(near):
     return sum(m.weight for m in near.moves) if near.budget is None else near.budget
 
 
-def agrees(problem, floor, budget, **options):
-    """A level found what brute force finds; returns it."""
-    found = flip_level(problem, floor, budget, **options)
-    sets, patterns, digest, bad = expected(problem, floor if floor else -1, budget)
+def agrees(problem, budget, threads=None):
+    """A walk found what brute force finds; returns it."""
+    found = flip_level(problem, budget, Clock(threads=threads))
+    sets, patterns, digest, bad = expected(problem, budget)
     if bad:
         assert found.violation is not None
         assert problem.replays(found.violation)
@@ -52,9 +54,9 @@ def test_levels_are_walked_as_by_brute_force(seed):
         budget = everything(near)
         for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):
             problem = Problem(near, goal)
-            agrees(problem, 0, budget)
-            agrees(problem, budget // 2, budget, threads=1)
-            agrees(problem, 0, budget // 2, threads=2)
+            agrees(problem, budget)
+            agrees(problem, budget, threads=1)
+            agrees(problem, budget // 2, threads=2)
 
 
 def wide(fragile, features=7, seed=0, depth=1, classes=3):
@@ -79,8 +81,8 @@ def test_patterns_of_one_word_and_more(fragile, depth):
     label = int(network.predict(np.array([x], object))[0])
     assert len(Problem(near, NEVER).front.fragile) == fragile
     for goal in (NEVER, loses(network.head, label)):
-        for floor, budget in ((0, 1), (0, 3), (0, 7), (3, 5)):
-            agrees(Problem(near, goal), floor, budget)
+        for budget in (1, 3, 7):
+            agrees(Problem(near, goal), budget)
 
 
 @pytest.mark.parametrize("top", [3, 40, 300, 30_000, 10**6])
@@ -95,8 +97,8 @@ def test_sums_of_every_width(top):
             lanes_for(problem.front)[0].dtype
             == {3: np.int8, 40: np.int8, 300: np.int16, 30_000: np.int16, 10**6: np.int32}[top]
         )
-        agrees(problem, 0, 2)
-        agrees(Problem(problem.near, loses(network.head, 0)), 0, 2)
+        agrees(problem, 2)
+        agrees(Problem(problem.near, loses(network.head, 0)), 2)
 
 
 def test_larger_neighbourhoods_need_many_rounds_and_parts(monkeypatch):
@@ -104,7 +106,7 @@ def test_larger_neighbourhoods_need_many_rounds_and_parts(monkeypatch):
     monkeypatch.setattr(walks, "_QUOTA", 1 << 13)
     network, x = wide(40, features=17, seed=5)
     problem = Problem(Hamming(17).around(network, x), NEVER)
-    one, two = (flip_level(problem, 0, 17, threads=threads) for threads in (1, 2))
+    one, two = (flip_level(problem, 17, Clock(threads=threads)) for threads in (1, 2))
     assert one == two
     assert (one.sets, one.digest) == (1 << 17, walk(*pieces(problem.near), NEVER.violates).digest)
 
@@ -128,39 +130,30 @@ def test_a_planted_violation_is_found(threads):
     for chosen in ([0, 1, 2], [3, 11, 29], [37, 38, 39]):
         network = planted(40, chosen)
         problem = Problem(Hamming(3).around(network, [0] * 40), loses(network.head, 0))
-        assert flip_level(problem, 0, 2, threads=threads).violation is None
-        for floor in (0, 2):
-            found = flip_level(problem, floor, 3, threads=threads).violation
-            assert sorted(move.feature for move in found) == chosen
+        assert flip_level(problem, 2, Clock(threads=threads)).violation is None
+        found = flip_level(problem, 3, Clock(threads=threads)).violation
+        assert sorted(move.feature for move in found) == chosen
 
 
 def test_the_sample_itself_is_the_first_set():
     network, x = wide(5)
-    problem = Problem(Hamming(1).around(network, x), Goal(((),)))
-    assert flip_level(problem, 0, 1).violation == ()
-    assert len(flip_level(problem, 1, 1).violation or ()) == 0
-    assert len(flip_level(Problem(Hamming(2).around(network, x), Goal(((),))), 1, 2).violation) == 2
-
-
-def test_a_pattern_of_the_sample_counts_at_a_higher_level():
-    network = Network.of_bits([DenseLayer([[1, 1, 1]], [1])], Head([[1], [-1]]))
-    agrees(Problem(Hamming(3).around(network, [1, 1, 1]), NEVER), 1, 2)
-    agrees(Problem(Hamming(3).around(network, [1, 1, 1]), wins(network.head, 0)), 1, 2)
+    for radius in (1, 2):
+        problem = Problem(Hamming(radius).around(network, x), Goal(((),)))
+        assert flip_level(problem, radius, Clock()).violation == ()
 
 
 def test_stopping_gives_nothing():
     network, x = wide(40, features=14)
     problem = Problem(Hamming(14).around(network, x), NEVER)
-    assert flip_level(problem, 0, 14, stop=lambda: True) is None
-    asked = []
-    assert flip_level(problem, 0, 14, stop=lambda: len(asked) > 1 or asked.append(1)) is None
+    for looks in (0, 1, 2):
+        assert flip_level(problem, 14, ringing(looks)) is None
 
 
 def test_too_many_patterns_are_refused(monkeypatch):
     monkeypatch.setattr(walks, "_TABLES", 1 << 14)
     network, x = wide(40, features=14)
     with pytest.raises(TooLargeError, match="different patterns: too many to keep"):
-        flip_level(Problem(Hamming(14).around(network, x), NEVER), 0, 14)
+        flip_level(Problem(Hamming(14).around(network, x), NEVER), 14, Clock())
 
 
 def folded(seed):
@@ -182,16 +175,10 @@ def test_layers_that_are_not_dense(seed, unrolled, monkeypatch):
     network, x = folded(seed)
     label = int(network.predict(np.array([x], object))[0])
     for goal in (NEVER, loses(network.head, label), wins(network.head, (label + 1) % 3)):
-        agrees(Problem(Hamming(3).around(network, x), goal), 0, 3)
+        agrees(Problem(Hamming(3).around(network, x), goal), 3)
 
 
 def test_goals_of_large_numbers():
     network, x = wide(20, seed=3)
     big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
-    agrees(Problem(Hamming(3).around(network, x), big), 0, 3)
-
-
-def test_the_kernels_load():
-    told = []
-    prepare_flips(told.append)
-    assert len(told) <= 1
+    agrees(Problem(Hamming(3).around(network, x), big), 3)

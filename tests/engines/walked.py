@@ -29,25 +29,22 @@ def digest_of(patterns):
     return f"{total & MASK:016x}"
 
 
-def sets_of(near, low=-1, budget=None):
-    """All sets of moves of different features whose weights sum to more than `low` and at most the budget."""
+def sets_of(near, budget=None):
+    """All sets of moves of different features whose weights sum to at most the budget."""
     options = [
         [None, *(m for m in near.moves if m.feature == f)] for f in sorted({m.feature for m in near.moves})
     ]
     for chosen in product(*options):
         moves = [m for m in chosen if m is not None]
-        total = sum(m.weight for m in moves)
-        if total > low and (budget is None or total <= budget):
+        if budget is None or sum(m.weight for m in moves) <= budget:
             yield moves
 
 
-def expected(problem, low=-1, budget=None):
+def expected(problem, budget=None):
     """Number of sets, number of patterns, digest, and the sets that reach the goal, all by the definition."""
     near = problem.near
     network, first = near.network, first_layer(near.network)
-    sets = list(sets_of(near, low, budget))
-    if not sets:
-        return 0, 0, digest_of([]), []
+    sets = list(sets_of(near, budget))
     rows = np.array([near.moved(moves) for moves in sets], object)
     active = first.activity(network.inputs(np.concatenate([rows, np.array([near.sample], object)])))
     patterns = {frozenset(np.flatnonzero(row != active[-1]).tolist()) for row in active[:-1]}

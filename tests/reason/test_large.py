@@ -16,17 +16,19 @@ from sugenet.bnn.memory import available, make_sure
 from sugenet.checker import large as check_large
 from sugenet.checker.query import Box as QueryBox
 from sugenet.checker.query import Case, Inequality, Query
-from sugenet.engines.ladder import combinations_of, sets_within
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.problem import neighbourhood
+from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.moves import Moves, columns_of, listed
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import combinations_of, sets_within
 from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
 from sugenet.reason.counts import points as count_points
 from sugenet.reason.verdicts.verifying import certificate_of
+from tests.problem.clocks import ringing
 from tests.problem.large import cnv, image, one_convolution, small_conv_network
 from tests.problem.small import random_sample, raw_values, samples_inside
 
@@ -151,6 +153,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 import sugenet as sg
 from sugenet.errors import TooLargeError
+from tests.problem.clocks import ringing
 from tests.problem.large import cnv, image
 network, x = cnv({lead}), image()
 try:
@@ -267,20 +270,14 @@ def test_sets_are_counted_as_they_are_listed():
 # -- stopping ------------------------------------------------------------------------------------------------
 
 
-def _after(turns):
-    """A clock that rings when it has been looked at so many times."""
-    looks = iter(range(turns))
-    return lambda: next(looks, None) is None
-
-
 def test_single_moves_look_at_the_clock_feature_by_feature():
     network = Network.of_bits(
         [DenseLayer(np.eye(12, dtype=int), np.ones(12, int))], Head([[1] * 12, [-1] * 12])
     )
     problem = Problem(L0(1).around(network, [1] * 12), loses(network.head, 0))
-    assert walk_singles(problem, -1, 1, empty=True, stop=_after(5)) is None
-    assert walk_singles(problem, -1, 1, empty=True).sets == 13
-    assert list(violating_singles(problem, _after(0))) == []
+    assert walk_singles(problem, 1, ringing(5)) is None
+    assert walk_singles(problem, 1, Clock()).sets == 13
+    assert list(violating_singles(problem, ringing(0))) == []
 
 
 def test_a_count_without_time_counts_nothing_and_says_so():

@@ -11,9 +11,9 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
 from sugenet.checker.query import Box, Case, Inequality, Query
-from sugenet.engines.ladder import Clock
 from sugenet.engines.outside import cpsat
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
 from sugenet.reason import NoCounterfactual, Proved, Refuted, Undecided
@@ -189,9 +189,9 @@ def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
     )
     question = sg.Robust([1, 1, 1, -1], sg.Anything(), target=1)
     problem = Problem(question.near(net), question.keeps(net).goal)
-    assert type(cpsat.solve(problem)).__name__ == "Open"
+    assert type(cpsat.CPSAT(problem)).__name__ == "Open"
     monkeypatch.setattr(cpsat, "_BELIEVED", 1 << 61)
-    assert type(cpsat.solve(problem)).__name__ == "Holds"
+    assert type(cpsat.CPSAT(problem)).__name__ == "Holds"
 
 
 def test_limits_prices_and_features_stand_once():
@@ -221,20 +221,20 @@ def test_settings_that_make_no_sense(wrong):
 
 
 def test_what_is_known_at_an_interruption(monkeypatch):
-    from sugenet.engines import ladder as decide
+    from sugenet.engines.walk import sets
 
     net = sg.models.digits()
     x = sg.models.samples("digits")[0][7]
-    real, levels = decide.flip_level, []
+    real, levels = sets.flip_level, []
 
-    def once(problem, floor, level, **options):
+    def once(problem, level, clock):
         if levels:
             raise KeyboardInterrupt
         levels.append(level)
-        return real(problem, floor, level, **options)
+        return real(problem, level, clock)
 
-    monkeypatch.setattr(decide, "flip_level", once)
-    monkeypatch.setattr(decide, "_levels", lambda near: [4, near.budget])
+    monkeypatch.setattr(sets, "flip_level", once)
+    monkeypatch.setattr(sets, "_levels", lambda near: [4, near.budget])
     answer = sg.verify(net, sg.Robust(x, sg.L2(3)), engine="flips")
     assert isinstance(answer, Undecided)
     assert answer.reason == "interrupted"

@@ -11,8 +11,8 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.checker.count import check_count
 from sugenet.checker.reason import hitting_set_within
-from sugenet.engines.ladder import Clock
 from sugenet.errors import CertificateError, QuestionError, RuleSyntaxError
+from sugenet.problem.clock import Clock
 from sugenet.reason.counts.counting import count
 from sugenet.reason.reasons.finding import _Search, each_reason
 from sugenet.reason.reasons.oracle import Oracle

@@ -11,7 +11,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
-from sugenet.engines.ladder import sets_within
+from sugenet.problem.sizes import sets_within
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
 from sugenet.reason import verify as reason_verify
 from sugenet.web import questions, worker

@@ -15,6 +15,7 @@ import sugenet as sg
 from sugenet.checker.patches import check_patches, check_patches_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.io import read_onnx, read_vnnlib
+from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds
 
 ZOO = os.environ.get("SUGENET_ZOO")
@@ -37,7 +38,7 @@ def test_every_threshold_of_the_first_layer_is_zero():
 
 def test_8258_is_robust_within_1():
     network, query = traffic().network, asked(8258, 1)
-    outcome = decide_query(network, query)
+    outcome = decide_query(network, query, Clock())
     assert isinstance(outcome, Holds)
     said = check_patches(json.loads(json.dumps(outcome.proof)), network, query)
     assert said.startswith("none of 42 ways to violate the property can occur")
@@ -46,7 +47,7 @@ def test_8258_is_robust_within_1():
 @pytest.mark.parametrize(("idx", "eps"), [(8258, 3), (8258, 5), (7040, 1), (11985, 1)])
 def test_counterexamples_of_whole_pixels(idx, eps, tmp_path):
     network, query = traffic().network, asked(idx, eps)
-    outcome = decide_query(network, query)
+    outcome = decide_query(network, query, Clock())
     assert isinstance(outcome, Fails)
     assert all(type(value) is int for value in outcome.witness)
     check_patches_witness(outcome.witness, network, query)

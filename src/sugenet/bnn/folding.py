@@ -1,7 +1,7 @@
 """Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer
 threshold a neuron.
 
-Two ways, for two meanings of "what the network computes" (THEORY 4, points 5 to 9):
+Two ways, for two meanings of "what the network computes" (docs/theory.md 2):
 
 - `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
   exactly, square root included.
@@ -95,7 +95,7 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     >>> layer = fold([[+1, -1], [+1, +1]], gamma=[1, -1], beta=[0.5, 0.5], mean=[0, 0])
     >>> layer.weights.tolist(), layer.tau.tolist(), layer.flipped.tolist(), layer.ties.tolist()
     ([[1, -1], [-1, -1]], [1, 1], [False, True], [False, False])
-    >>> fold([[+1, -1]], zero=0)
+    >>> fold([[+1, -1]], zero=0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
@@ -111,8 +111,7 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
 def fold_levels(
     weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]
 ) -> LevelLayer:
-    """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1,
-    K = 256 for uint8).
+    """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
 
     The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
     255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.

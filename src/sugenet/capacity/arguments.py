@@ -30,7 +30,7 @@ def in_order(values: object, what: str) -> list[Any]:
     --------
     >>> in_order((3, 1), "weights")
     [3, 1]
-    >>> in_order({3, 1}, "weights")
+    >>> in_order({3, 1}, "weights")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     sugenet.errors.CapacityError: weights is {1, 3}, a set, which has no order. Give a list,

@@ -4,7 +4,7 @@ and as the dual bases of guaranteed possibility.
 An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) stands for N(clause) >= w, so a sample that
 violates it is possible to the degree 1 - w at most; a weighted term [x_1 >= a and x_2 >= a, w] grants every
 sample that satisfies it at least the degree w. That x_i >= a implies x_i >= b for b <= a is understood and
-never written (THEORY 1.3).
+never written (docs/theory.md 6.10).
 """
 
 from __future__ import annotations

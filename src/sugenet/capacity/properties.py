@@ -1,8 +1,8 @@
 """What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, submodular;
 and whether two are the same.
 
-Families answer by formula, for any number of criteria (THEORY 1.1, 1.5); any other function over at most 24
-criteria by its table.
+Families answer by formula, for any number of criteria (docs/theory.md 6.4, 6.7); any other function over at
+most 24 criteria by its table.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def minitivity(mu: SetFunction) -> int:
 
 
 def is_k_maxitive(mu: SetFunction, k: int) -> bool:
-    """Whether no focal set has more than k criteria (THEORY 1.1)."""
+    """Whether no focal set has more than k criteria (docs/theory.md 6.4)."""
     return maxitivity(mu) <= _whole(k)
 
 

@@ -1,5 +1,5 @@
 """Sets of rules: made from a set function, asked about a sample,
-and turned back into the set function (paper 2.2, THEORY 1.2).
+and turned back into the set function (docs/theory.md 6.6).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back (THEORY 1.1).
+"""Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back
+(docs/theory.md 6.2).
 
 A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so
 every transform is n sweeps over the whole table, O(n 2^n).

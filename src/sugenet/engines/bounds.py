@@ -1,4 +1,4 @@
-"""Polarized bounds through all layers: what no allowed set of moves can change (DESIGN section 4).
+"""Polarized bounds through all layers: what no allowed set of moves can change (docs/theory.md 7.2).
 
 The first layer is bounded feature by feature, with the budget. Behind it an unknown neuron counts as both off
 and on, and with a budget it also counts *how many* can turn at once: a neuron is settled when not even the
@@ -14,11 +14,13 @@ import numpy as np
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer
-from sugenet.problem.front import Front, features_that_fit
+from sugenet.engines.protocol import Engine
+from sugenet.problem.front import Front
 from sugenet.problem.outcomes import Holds, Open
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import features_that_fit
 
-__all__ = ["Bounded", "bound", "by_bounds", "turned_at_once"]
+__all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ def by_bounds(problem: Problem) -> Holds | Open:
     return Open(
         "bounds", f"bounds leave {len(found.open_cases)} of {len(problem.goal.cases)} cases open", facts
     )
+
+
+BOUNDS = Engine("bounds", lambda problem, _: by_bounds(problem))
+"""Looks at every layer once."""
 
 
 def bound(problem: Problem) -> Bounded:

@@ -10,6 +10,8 @@ from fractions import Fraction
 from math import ceil, floor, inf, nextafter
 from typing import Any
 
+import numpy as np
+
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
@@ -17,7 +19,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.moves import Moves, Way, listed
 from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
 
-__all__ = ["Box"]
+__all__ = ["Box", "limits_data", "limits_of", "plain"]
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,36 @@ class Box:
         return (
             " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
         )
+
+
+def plain(value: Any) -> Any:
+    """A raw value as JSON has it: exact fractions as text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def limits_data(network: Network, box: Box) -> list[Any]:
+    """The limits of a box as JSON."""
+    return [[place, _limit_data(limit)] for place, limit in box.placed(network).items()]
+
+
+def limits_of(data: Iterable[Any], network: Network) -> Box:
+    """The box whose limits these are."""
+    return Box([(place, _limit_of(limit, network.encoder.codings[place])) for place, limit in data])
+
+
+def _limit_data(limit: Any) -> Any:
+    if isinstance(limit, frozenset):
+        return {"one of": sorted((plain(value) for value in limit), key=str)}
+    return [plain(end) for end in limit] if isinstance(limit, tuple) else {"one of": [plain(limit)]}
+
+
+def _limit_of(data: Any, coding: Coding) -> Any:
+    def raw(value: Any) -> Any:
+        return value if isinstance(coding, OneHot) or not isinstance(value, str) else Fraction(value)
+
+    return {raw(value) for value in data["one of"]} if isinstance(data, dict) else tuple(map(raw, data))
 
 
 def _frozen(limit: Any) -> Any:

@@ -22,9 +22,9 @@ from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.problem.front import first_layer, move_gains
 from sugenet.problem.goal import Goal
-from sugenet.problem.regions import Move, Neighbourhood
+from sugenet.problem.neighbourhood import Move, Neighbourhood
 
-__all__ = ["Cascade", "Chain", "Thresholds"]
+__all__ = ["Cascade", "FeatureSteps", "Thresholds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Chain:
+class FeatureSteps:
     """The steps of one feature."""
 
     feature: int
@@ -61,7 +61,7 @@ class Cascade:
     and inequality is true iff its sum is large enough, and all inequalities of some case are true.
     """
 
-    chains: tuple[Chain, ...]
+    chains: tuple[FeatureSteps, ...]
     budget: tuple[Ints, int] | None
     """Prices of the steps and what they may sum to at most: ``prices @ steps <= limit``;
     prices can be negative.
@@ -100,7 +100,8 @@ class Cascade:
             used += weight[0]
             columns += [after - before for before, after in pairwise(gain)]
             prices += [after - before for before, after in pairwise(weight)]
-            chains.append(Chain(feature, count, tuple(None if n is None else near.moves[n] for n in options)))
+            taken = tuple(None if n is None else near.moves[n] for n in options)
+            chains.append(FeatureSteps(feature, count, taken))
             count += len(options) - 1
         weights = np.array(columns, np.int64).reshape(count, first.outputs).T
         layers = [Thresholds(weights, -base)]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import OneHot
-from sugenet.problem.cascade import Cascade, Chain
+from sugenet.problem.cascade import Cascade, FeatureSteps
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
 
@@ -276,7 +276,7 @@ def variable_names(problem: Problem) -> list[str]:
     return names + [_vote(problem, vote) for vote in problem.goal.votes]
 
 
-def _step(problem: Problem, chain: Chain, place: int) -> str:
+def _step(problem: Problem, chain: FeatureSteps, place: int) -> str:
     encoder, own = problem.near.network.encoder, problem.near.states[chain.feature]
     states = [own if option is None else option.state for option in chain.options]
     name, coding = encoder.names[chain.feature], encoder.codings[chain.feature]

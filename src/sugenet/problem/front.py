@@ -1,8 +1,8 @@
 """The first layer seen from a neighbourhood: how far each neuron is from turning, what each move adds, and
 which can turn at all.
 
-Everything behind the first layer depends on the activity of the fragile neurons alone (DESIGN section 4), so
-a set of moves is as good as its *signature*: their new activity.
+Everything behind the first layer depends on the activity of the fragile neurons alone, so a set of moves is
+as good as its *signature*: their new activity (docs/theory.md 7.3).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,12 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.problem.regions import Move, Neighbourhood
+from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.sizes import features_that_fit
 
 __all__ = [
     "FeatureGains",
     "Front",
-    "features_that_fit",
     "first_layer",
     "gains_by_feature",
     "move_gains",
@@ -277,13 +276,3 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
         return np.asarray(best.sum(axis=0))
     ordered = -np.sort(-best, axis=0)
     return np.asarray(ordered[: features_that_fit(neighbourhood)].sum(axis=0))
-
-
-def features_that_fit(neighbourhood: Neighbourhood) -> int:
-    """No allowed set of moves changes more features than this."""
-    if neighbourhood.budget is None:
-        return len(neighbourhood.places)
-    lightest = sorted(
-        int(neighbourhood.columns.weights[moves].min()) for moves in neighbourhood.places.values()
-    )
-    return sum(1 for used in accumulate(lightest) if used <= neighbourhood.budget)

@@ -55,7 +55,8 @@ class Goal:
     Examples
     --------
     >>> goal = wins(Head([[1, 1], [1, -1], [-1, 1]]), 1)
-    >>> goal.violates(np.array([[2, 1, 1], [1, 2, 0], [1, 1, 1]])), goal.shortfall(np.array([[2, 1, 1], [1, 2, 0]]))
+    >>> counts = np.array([[2, 1, 1], [1, 2, 0], [1, 1, 1]])
+    >>> goal.violates(counts), goal.shortfall(counts[:2])
     (array([False,  True, False]), array([2, 0]))
     """
 

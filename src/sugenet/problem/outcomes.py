@@ -1,5 +1,5 @@
-"""What an engine says of a query: it holds, with a proof; it fails, with a witness; or it is open,
-with what is known.
+"""What an engine says of a problem: it holds, with a proof; it fails, with a witness; or it is open, with
+what is known. A witness comes from moves that the definition has replayed, whoever found them.
 """
 
 from __future__ import annotations
@@ -7,12 +7,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["Fails", "Holds", "Interrupted", "Open", "Outcome"]
+from sugenet.errors import SoundnessError
+from sugenet.problem.neighbourhood import Move
+from sugenet.problem.problem import Problem
+
+__all__ = [
+    "Enumerated",
+    "Fails",
+    "Holds",
+    "Interrupted",
+    "Open",
+    "Outcome",
+    "replayed",
+    "trusted",
+    "walk_record",
+]
 
 
 @dataclass(frozen=True)
 class Holds:
-    """No input of the query violates the property; `proof` is JSON that the engine's checker re-does."""
+    """No input of the problem is a violation; `proof` is JSON that the engine's checker re-does."""
 
     engine: str
     proof: dict[str, Any]
@@ -20,7 +34,7 @@ class Holds:
 
 @dataclass(frozen=True)
 class Fails:
-    """An input that violates the property, in raw values, replayed exactly."""
+    """An input that is a violation, in raw values, replayed exactly."""
 
     engine: str
     witness: tuple[Any, ...]
@@ -44,3 +58,43 @@ class Interrupted(KeyboardInterrupt):
 
 
 Outcome: TypeAlias = Holds | Fails | Open
+
+
+def replayed(problem: Problem, engine: str, moves: tuple[Move, ...]) -> Fails | Open:
+    """The witness that moves lead to, once the definition agrees; open where only rounding allows them."""
+    if not problem.near.admits(moves):
+        return Open(
+            engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {}
+        )
+    witness = problem.near.moved(moves)
+    if not problem.replays(moves):
+        raise SoundnessError(
+            f"{engine} answered {witness}, which does not reach the goal. Please report this question."
+        )
+    return Fails(engine, witness)
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """What going through sets of moves, one by one, has shown."""
+
+    sets: int
+    """Sets gone through."""
+    patterns: int
+    """Different sets of first-layer neurons that they turn."""
+    digest: str
+    """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of
+    splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation.
+    """
+    violation: tuple[Move, ...] | None
+    """Moves that reach the goal, or None: then none of the sets does."""
+
+
+def walk_record(found: Enumerated) -> dict[str, Any]:
+    """The proof that sets without a violation are: the checker goes through them once more."""
+    return {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
+
+
+def trusted(engine: str, **facts: Any) -> Holds:
+    """No violation, on a solver's word: it gives no proof that could be checked."""
+    return Holds(engine, {"kind": "trust", "solver": engine, **facts})

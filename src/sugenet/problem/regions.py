@@ -16,24 +16,25 @@ from typing import Any, TypeAlias
 from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import Box
-from sugenet.problem.neighbourhood import Move, Neighbourhood, Weigh, build, pairs_of, place_of
+from sugenet.problem.boxes import Box, limits_data, limits_of
+from sugenet.problem.neighbourhood import Neighbourhood, Weigh, build, pairs_of, place_of
 
 __all__ = [
+    "BALLS",
     "L0",
     "L1",
     "L2",
+    "REGIONS",
     "Anything",
     "Box",
     "Cost",
     "Free",
     "Hamming",
     "Linf",
-    "Move",
-    "Neighbourhood",
     "Prices",
     "Region",
-    "place_of",
+    "region_data",
+    "region_of",
     "surroundings",
 ]
 
@@ -241,3 +242,56 @@ class Prices:
 
 Cost: TypeAlias = Hamming | L0 | L1 | L2 | Linf
 Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | Anything
+
+BALLS: dict[str, type[Cost]] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
+"""Regions with a radius, which are costs too, by the names that JSON has for them."""
+REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": Anything}
+
+
+def region_data(network: Network, region: Region) -> dict[str, Any]:
+    """A region as JSON; features by their numbers."""
+    kind = next(name for name, made in REGIONS.items() if type(region) is made)
+    match region:
+        case Anything():
+            return {"kind": kind}
+        case Box():
+            return {"kind": kind, "limits": limits_data(network, region)}
+        case Free():
+            return {
+                "kind": kind,
+                "features": list(dict.fromkeys(place_of(network, f) for f in region.features)),
+            }
+    radius = region.radius
+    return {"kind": kind, "radius": radius if isinstance(radius, str) else str(Fraction(radius))}
+
+
+def region_of(data: Mapping[str, Any], network: Network) -> Region:
+    """The region that `region_data` has written, for the same network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head
+    >>> net = Network.of_bits([], Head([[1, 1], [1, -1]]))
+    >>> region_of(region_data(net, Linf(0.5)), net), region_of({"kind": "Free", "features": [1]}, net)
+    (Linf(radius=0.5), Free(features=(1,)))
+    """
+    kind = data["kind"]
+    if kind == "Anything":
+        return Anything()
+    if kind == "Box":
+        return limits_of(data["limits"], network)
+    if kind == "Free":
+        return Free(data["features"])
+    return BALLS[kind](_given(data["radius"]))
+
+
+def _given(text: str) -> Any:
+    """The number that a text stands for: whole, a float where one is just that, or exact; the text itself
+    where it is written otherwise than numbers are.
+    """
+    exact = Fraction(text)
+    if str(exact) != text:
+        return text
+    if exact.denominator == 1:
+        return int(exact)
+    return float(exact) if Fraction(float(exact)) == exact else exact

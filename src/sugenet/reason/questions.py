@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, TypeAlias
 
@@ -16,13 +15,14 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.checker.query import Query
 from sugenet.errors import QuestionError
+from sugenet.problem.boxes import limits_data, plain
 from sugenet.problem.goal import Goal, at_least, loses, wins
 from sugenet.problem.keeps import Keeps, Ties
 from sugenet.problem.merging import merged
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.problem.pairs import Joint, abreast, twins
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Anything, Box, Region
+from sugenet.problem.regions import Box, Region, region_data
 from sugenet.problem.sourced import of_network
 
 __all__ = [
@@ -38,13 +38,6 @@ __all__ = [
     "problems_of",
     "region_data",
 ]
-
-
-def plain(value: Any) -> Any:
-    """A raw value as JSON has it: exact fractions as text."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value) if isinstance(value, Fraction) else value
 
 
 def class_of(network: Network, label: Any) -> int:
@@ -69,31 +62,6 @@ def _places(network: Network, features: Iterable[Any]) -> list[int]:
 
 def _limits(where: Any) -> Box:
     return where if isinstance(where, Box) else Box({} if where is None else where)
-
-
-def _limit_data(limit: Any) -> Any:
-    if isinstance(limit, frozenset):
-        return {"one of": sorted((plain(value) for value in limit), key=str)}
-    return [plain(end) for end in limit] if isinstance(limit, tuple) else {"one of": [plain(limit)]}
-
-
-def _box_data(network: Network, box: Box) -> list[Any]:
-    return [[place, _limit_data(limit)] for place, limit in box.placed(network).items()]
-
-
-def region_data(network: Network, region: Region) -> dict[str, Any]:
-    """A region as JSON."""
-    kind = type(region).__name__
-    if isinstance(region, Anything):
-        return {"kind": kind}
-    if isinstance(region, Box):
-        return {"kind": kind, "limits": _box_data(network, region)}
-    if hasattr(region, "features"):
-        return {"kind": kind, "features": _places(network, region.features)}
-    return {
-        "kind": kind,
-        "radius": str(Fraction(region.radius) if not isinstance(region.radius, str) else region.radius),
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +148,7 @@ class Always:
         return {
             "kind": "always",
             "label": class_of(network, self.label),
-            "where": _box_data(network, _limits(self.where)),
+            "where": limits_data(network, _limits(self.where)),
         }
 
     def describe(self, network: Network) -> str:
@@ -200,7 +168,7 @@ class Never:
         return {
             "kind": "never",
             "label": class_of(network, self.label),
-            "where": _box_data(network, _limits(self.where)),
+            "where": limits_data(network, _limits(self.where)),
         }
 
     def describe(self, network: Network) -> str:
@@ -240,7 +208,7 @@ class Monotone:
             "feature": place_of(network, self.feature),
             "label": None if self.label is None else class_of(network, self.label),
             "rising": bool(self.rising),
-            "where": _box_data(network, _limits(self.where)),
+            "where": limits_data(network, _limits(self.where)),
         }
 
     def describe(self, network: Network) -> str:
@@ -281,7 +249,7 @@ class Fair:
         return {
             "kind": "fair",
             "protected": _places(network, self.protected),
-            "where": _box_data(network, _limits(self.where)),
+            "where": limits_data(network, _limits(self.where)),
         }
 
     def describe(self, network: Network) -> str:
@@ -302,7 +270,7 @@ class Agree:
         return {
             "kind": "agree",
             "other": self.other.fingerprint,
-            "where": _box_data(network, _limits(self.where)),
+            "where": limits_data(network, _limits(self.where)),
         }
 
     def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions

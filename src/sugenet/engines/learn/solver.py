@@ -10,24 +10,25 @@ which sees that a neuron far from turning needs more moves than are left.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
-from time import monotonic
 from typing import Any, TypeAlias
 from zlib import compress
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import QuestionError, SoundnessError, TooLargeError
+from sugenet.engines.protocol import Engine
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
+from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
-from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
-__all__ = ["Core", "Found", "Solver", "Stopped", "facts_of", "solve"]
+__all__ = ["CDCL", "Core", "Found", "Solver", "Stopped", "facts_of"]
 
 _SLICE = 8_000_000
 _LOG = 1 << 20
@@ -62,7 +63,7 @@ Answer: TypeAlias = Found | Core | Stopped
 
 
 @dataclass(frozen=True, eq=False)
-class _Half:
+class _HalfRow:
     """``literal -> weights @ inputs <= bound``; literal -1: always."""
 
     literal: int
@@ -82,10 +83,10 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
     return [int(first + j) if front.active[j] else -int(first + j) for j in np.flatnonzero(fixed)]
 
 
-def _reduced(half: _Half) -> _Half:
+def _reduced(half: _HalfRow) -> _HalfRow:
     """Divide by the common factor, which changes nothing for whole numbers."""
     common = gcd(*(int(w) for w in np.unique(np.abs(half.weights)))) if len(half.weights) else 0
-    return half if common <= 1 else _Half(half.literal, half.weights // common, half.bound // common)
+    return half if common <= 1 else _HalfRow(half.literal, half.weights // common, half.bound // common)
 
 
 def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
@@ -125,7 +126,7 @@ class Solver:
 
     # -- writing the cascade as halves -----------------------------------------------------------------------
 
-    def _halves(self) -> list[list[_Half]]:
+    def _halves(self) -> list[list[_HalfRow]]:
         cascade, blocks = self.cascade, []
         fixed = {abs(fact) - 1 for fact in self.facts}
         for number, layer in enumerate(cascade.layers):
@@ -135,15 +136,15 @@ class Solver:
             for row, least in enumerate(layer.least.tolist()):
                 if first + row in fixed:
                     continue
-                yes = _Half(2 * (first + row), -layer.weights[row], -least)
-                no = _Half(2 * (first + row) + 1, layer.weights[row], least - 1)
+                yes = _HalfRow(2 * (first + row), -layer.weights[row], -least)
+                no = _HalfRow(2 * (first + row) + 1, layer.weights[row], least - 1)
                 halves += [yes] if goal else [yes, no]
             if any(half.size >= _FITS for half in halves):
                 raise TooLargeError(
                     "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
                 )
             if number == 0 and cascade.budget is not None:
-                budget = _Half(-1, cascade.budget[0], cascade.budget[1])
+                budget = _HalfRow(-1, cascade.budget[0], cascade.budget[1])
                 if budget.size >= _FITS:
                     raise TooLargeError(
                         "the costs are too finely divided: as whole numbers they leave 60 bits."
@@ -158,13 +159,13 @@ class Solver:
             blocks.append(halves)
         return blocks
 
-    def _cuts(self, halves: list[_Half], budget: tuple[npt.NDArray[Any], int]) -> Iterable[_Half]:
+    def _cuts(self, halves: list[_HalfRow], budget: tuple[npt.NDArray[Any], int]) -> Iterable[_HalfRow]:
         prices, limit = budget
         for half in halves:
             share = _multiplier(half.weights, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
-                cut = _Half(
+                cut = _HalfRow(
                     half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit
                 )
                 if cut.size < _FITS:
@@ -303,14 +304,7 @@ class Solver:
 
         return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
 
-    def solve(
-        self,
-        assumptions: Iterable[int] = (),
-        *,
-        conflicts: int | None = None,
-        time_limit: float | None = None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> Answer:
+    def solve(self, clock: Clock, assumptions: Iterable[int] = ()) -> Answer:
         """Look for an assignment in which the assumptions, signed variable numbers from 1, are true."""
         from sugenet.engines.learn import kernels
 
@@ -325,8 +319,6 @@ class Solver:
         self.last = -1
         kernels.back_to_start(machine)
         codes = np.array([self._code(literal) for literal in assumed], np.int32)
-        until = None if time_limit is None else monotonic() + time_limit
-        most = None if conflicts is None else self.conflicts + conflicts
         while True:
             code = kernels.run(machine, codes, self.given, _SLICE)
             self._drain()
@@ -342,12 +334,8 @@ class Solver:
                 self.machine = machine = machine._replace(
                     arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
                 )
-            if stop():
+            if clock.up():
                 return Stopped("stopped")
-            if until is not None and monotonic() >= until:
-                return Stopped("time limit")
-            if most is not None and self.conflicts >= most:
-                return Stopped("limit of conflicts")
             if sum(map(len, self.log)) >= _LARGEST_LOG:
                 return Stopped("the proof outgrew the memory set aside for it")
 
@@ -399,37 +387,18 @@ class Solver:
         return [fact for fact in self.facts if asked[abs(fact) - 1]], clauses
 
 
-def solve(
-    problem: Problem,
-    *,
-    time_limit: float | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    seed: int = 0,
-    notify: Callable[[str], None] | None = None,
-) -> Outcome:
-    """Decide a problem: `Holds` with a proof for `check_rup`, `Fails` with a witness, or `Open`."""
-    if notify is not None:
-        notify("search with learning")
+def _cdcl(problem: Problem, clock: Clock) -> Outcome:
+    clock.tell("search with learning")
     cascade = problem.cascade
-    try:
-        solver = Solver(cascade, facts_of(problem.front, cascade), seed=seed)
-    except TooLargeError as error:
-        return Open("cdcl", str(error), {})
-    match solver.solve(time_limit=time_limit, stop=stop):
+    solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
+    match solver.solve(clock):
         case Found(values=values):
-            moves = cascade.moves(values)
-            if not problem.near.admits(moves):
-                return Open(
-                    "cdcl",
-                    "a violation was found whose exact cost is beyond the limit by less than rounding",
-                    {},
-                )
-            if not problem.replays(moves):
-                raise SoundnessError(
-                    f"the search found {moves}, which is no violation. Please report this problem."
-                )
-            return Fails("cdcl", problem.near.moved(moves))
+            return replayed(problem, "cdcl", cascade.moves(values))
         case Core():
             return Holds("cdcl", solver.proof())
         case Stopped(reason=reason):
             return Open("cdcl", reason, {"conflicts": solver.conflicts})
+
+
+CDCL = Engine("cdcl", _cdcl)
+"""Our own solver; its proof is for `check_rup`."""

@@ -39,6 +39,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.formula import goal_clauses, variable_names
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import features_that_fit
 
 __all__ = ["CLAUSES", "Cnf"]
 
@@ -214,7 +215,7 @@ def _write_layers(writer: _Writer, problem: Problem) -> None:
         own = chain.options.index(None)
         start = start + reached[own]
         sums.append((reached - reached[own]).T.tolist())
-    most = _most(problem)
+    most = None if problem.near.budget is None else features_that_fit(problem.near)
     values: list[bool | None] = []
     for j, margin in enumerate(start.tolist()):
         groups = (_Group(tuple(rows[j]), literals) for rows, literals in zip(sums, unless, strict=True))
@@ -227,14 +228,3 @@ def _write_layers(writer: _Writer, problem: Problem) -> None:
         for j, (margin, row) in enumerate(zip(margins.tolist(), layer.weights.tolist(), strict=True)):
             groups = (_Group((0, row[i]), ((v,), (-v,))) for i, v in free)
             values.append(writer.diagram(cascade.starts[number + 1] + j + 1, margin, groups))
-
-
-def _most(problem: Problem) -> int | None:
-    """How many features can move together within the budget."""
-    if problem.near.budget is None:
-        return None
-    lightest = sorted(
-        min(option.weight for option in chain.options if option is not None)
-        for chain in problem.cascade.chains
-    )
-    return sum(1 for used in accumulate(lightest) if used <= problem.near.budget)

@@ -5,17 +5,17 @@ It gives no proof, so what it says of no solution is taken on trust.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.metadata import version
 from typing import Any
 
-from sugenet.engines.outside.outcome import never, out_of_time, replayed, trusted
+from sugenet.engines.protocol import Engine
+from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.outcomes import Open, Outcome
+from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
 from sugenet.problem.problem import Problem
 
-__all__ = ["solve"]
+__all__ = ["CPSAT"]
 
 _LARGEST = 1 << 61  # sums must stay within 63 bits
 _BELIEVED = 1 << 31
@@ -24,19 +24,10 @@ models infeasible.
 """
 
 
-def solve(
-    problem: Problem,
-    *,
-    time_limit: float | None = None,
-    threads: int | None = None,
-    seed: int = 0,
-    stop: Callable[[], bool] = never,
-) -> Outcome:
-    """Decide a problem with CP-SAT."""
+def _cpsat(problem: Problem, clock: Clock) -> Outcome:
     from ortools.sat.python import cp_model
 
     engine = f"OR-Tools CP-SAT {version('ortools')}"
-    late = out_of_time(time_limit, stop)
     formula = Formula.of(problem)
     largest = max(
         (row.total + abs(row.least) for row in (*formula.sums, *(gate.sum for gate in formula.gates))),
@@ -64,31 +55,30 @@ def solve(
         add(gate.sum).only_enforce_if(literal(gate.variable))
         add(gate.sum.negated()).only_enforce_if(literal(-gate.variable))
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = threads or 0
-    solver.parameters.random_seed = seed
+    solver.parameters.num_workers = clock.threads or 0
+    solver.parameters.random_seed = clock.seed
     solver.parameters.catch_sigint_signal = False
-    reason = None
-    with ThreadPoolExecutor(
-        1
-    ) as pool:  # the solver works there; here is time to ask whether to stop, and for Ctrl-C
+    late = False
+    with ThreadPoolExecutor(1) as pool:  # the solver works there; here is time for the clock, and for Ctrl-C
         search = pool.submit(solver.solve, model)
         try:
-            while reason is None and not wait([search], 0.02).done:
-                reason = late()
+            while not late and not wait([search], 0.02).done:
+                late = clock.up()
         finally:
             while not wait([search], 0.02).done:
                 solver.stop_search()  # again and again: a search that has not begun yet does not hear it
     status = search.result()
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return replayed(
-            problem,
-            engine,
-            [solver.boolean_value(variable) for variable in variables[: formula.cascade.steps]],
-        )
+        values = [solver.boolean_value(variable) for variable in variables[: formula.cascade.steps]]
+        return replayed(problem, engine, formula.cascade.moves(values))
     if status == cp_model.INFEASIBLE and largest > _BELIEVED:
         return Open(
             engine, "it says that there is no violation, but it errs on sums beyond 31 bits, as these are", {}
         )
     if status == cp_model.INFEASIBLE:
         return trusted(engine, variables=formula.variables, constraints=len(list(formula.constraints())))
-    return Open(engine, reason or f"it gave up: {solver.status_name(status)}", {})
+    return Open(engine, "it was stopped" if late else f"it gave up: {solver.status_name(status)}", {})
+
+
+CPSAT = Engine("cpsat", _cpsat, "ortools", "pip install ortools")
+"""OR-Tools CP-SAT."""

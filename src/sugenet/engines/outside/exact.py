@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
 from importlib.metadata import version
 
-from sugenet.engines.outside.outcome import never, out_of_time, replayed, trusted
+from sugenet.engines.protocol import Engine
+from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.outcomes import Open, Outcome
+from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
 from sugenet.problem.problem import Problem
 
-__all__ = ["solve"]
+__all__ = ["EXACT"]
 
 _SLICE = 0.25  # seconds between two looks at the clock
 
@@ -32,23 +32,14 @@ def _take_signals_back() -> None:
                 signal.signal(number, handler)
 
 
-def solve(
-    problem: Problem,
-    *,
-    time_limit: float | None = None,
-    threads: int | None = None,  # noqa: ARG001 it has one
-    seed: int = 0,
-    stop: Callable[[], bool] = never,
-) -> Outcome:
-    """Decide a problem with Exact."""
+def _exact(problem: Problem, clock: Clock) -> Outcome:
     from exact import Exact
 
     engine = f"Exact {version('exact')}"
-    late = out_of_time(time_limit, stop)
     formula = Formula.of(problem)
     if () in formula.clauses:
         return trusted(engine, variables=formula.variables, constraints=1)
-    solver = Exact([("seed", str(seed + 1))])
+    solver = Exact([("seed", str(clock.seed + 1))])
     _take_signals_back()
     names = [f"x{number}" for number in range(1, formula.variables + 1)]
     for name in names:
@@ -64,12 +55,17 @@ def solve(
     for row in (*formula.sums, *(Linear((1,) * len(clause), clause, 1) for clause in formula.clauses)):
         weights, numbers, least = row.signed()
         solver.addConstraint([(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)], True, least)
-    state, reason = "TIMEOUT", None
-    while state == "TIMEOUT" and reason is None:
+    state, late = "TIMEOUT", False
+    while state == "TIMEOUT" and not late:
         state = solver.runFull(False, _SLICE)
-        reason = late()
+        late = clock.up()
     if state == "SAT":
-        return replayed(problem, engine, solver.getLastSolutionFor(names[: formula.cascade.steps]))
+        values = solver.getLastSolutionFor(names[: formula.cascade.steps])
+        return replayed(problem, engine, formula.cascade.moves(values))
     if state == "UNSAT":
         return trusted(engine, variables=formula.variables, constraints=len(list(formula.constraints())))
-    return Open(engine, reason or f"it gave up: {state}", {})
+    return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
+
+
+EXACT = Engine("exact", _exact, "exact", "pip install sugenet[exact]")
+"""Exact; it has one thread."""

@@ -6,7 +6,7 @@ What it says of no solution comes with a proof that `check_drup` re-checks.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import version
@@ -15,48 +15,44 @@ from zlib import compress
 
 import numpy as np
 
-from sugenet.engines.outside.cnf import CLAUSES, Cnf
-from sugenet.engines.outside.outcome import never, out_of_time, replayed
+from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
-from sugenet.problem.outcomes import Holds, Open, Outcome
+from sugenet.problem.clock import Clock
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
-__all__ = ["hearing_ctrl_c", "solve"]
+__all__ = ["PYSAT", "hearing_ctrl_c"]
 
 _CONFLICTS = 1000  # between two looks at the clock
 
 
-def solve(
-    problem: Problem,
-    *,
-    time_limit: float | None = None,
-    threads: int | None = None,  # noqa: ARG001 it has one
-    seed: int = 0,  # noqa: ARG001 it draws no random numbers
-    stop: Callable[[], bool] = never,
-    limit: int = CLAUSES,
-) -> Outcome:
-    """Decide a problem with Glucose 4; open where it takes more than `limit` clauses."""
+def _pysat(problem: Problem, clock: Clock) -> Outcome:
     from pysat.solvers import Solver
 
     engine = f"Glucose 4 of python-sat {version('python-sat')}"
-    late = out_of_time(time_limit, stop)
     try:
-        cnf = Cnf.of(problem, limit=limit)
+        cnf = Cnf.of(problem)
     except TooLargeError as error:
         return Open(engine, str(error), {})
     with Solver("glucose4", bootstrap_with=cnf.clauses, with_proof=True) as solver:
-        answer, reason = None, None
-        while answer is None and reason is None:
+        answer, late = None, False
+        while answer is None and not late:
             solver.conf_budget(_CONFLICTS)
             with hearing_ctrl_c():
                 answer = solver.solve_limited()
-            reason = late()
+            late = clock.up()
         if answer is None:
-            return Open(engine, str(reason), {"clauses": len(cnf.clauses)})
+            return Open(engine, "it was stopped", {"clauses": len(cnf.clauses)})
         if answer:
             model = set(solver.get_model())
-            return replayed(problem, engine, [step + 1 in model for step in range(cnf.cascade.steps)])
+            values = [step + 1 in model for step in range(cnf.cascade.steps)]
+            return replayed(problem, engine, cnf.cascade.moves(values))
         return Holds(engine, {"solver": engine, **_proof(cnf, solver.get_proof())})
+
+
+PYSAT = Engine("pysat", _pysat, "pysat", "pip install python-sat")
+"""Glucose 4 on clauses alone, small cases only; it has one thread and draws no random numbers."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from numba import njit
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.reals.bound import Slack
-from sugenet.engines.reals.front import Front
+from sugenet.engines.reals.front import BoxFront
 
 __all__ = ["Search"]
 
@@ -249,7 +249,7 @@ def _is_short(weights: Ints) -> bool:
 class Search:
     """A network over a box, ready to be walked."""
 
-    front: Front
+    front: BoxFront
     inside: tuple[Ints, Ints]
     """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
     ptr: Ints
@@ -262,7 +262,7 @@ class Search:
     """The sum from which each neuron is active."""
 
     @classmethod
-    def of(cls, front: Front, inside: tuple[Ints, Ints]) -> Search | None:
+    def of(cls, front: BoxFront, inside: tuple[Ints, Ints]) -> Search | None:
         """Which neurons each input and each neuron is read by; None for a network that is too large."""
         layers = front.network.layers
         if sum(map(_fan_bytes, layers)) > _BYTES:

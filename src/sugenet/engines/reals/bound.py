@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import Head
 from sugenet.checker.query import Inequality
-from sugenet.engines.reals.front import Front
-from sugenet.engines.reals.patterns import Patches
+from sugenet.engines.reals.front import BoxFront
+from sugenet.engines.reals.patterns import BoxPatches
 
 __all__ = ["Proposal", "Reach", "Slack"]
 
@@ -92,8 +92,8 @@ class Proposal:
 class Reach:
     """One conjunction over one box."""
 
-    front: Front
-    patches: Patches
+    front: BoxFront
+    patches: BoxPatches
     slack: Slack
 
     def by_bounds(self) -> list[int]:

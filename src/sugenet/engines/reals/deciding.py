@@ -8,11 +8,10 @@ numbers where it can be. `check_patches` checks either again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,11 @@ from sugenet.checker.patches import check_patches_witness
 from sugenet.checker.query import Case, Query
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
-from sugenet.engines.reals.front import Front, level_box
-from sugenet.engines.reals.patterns import Patches
+from sugenet.engines.reals.front import BoxFront, level_box
+from sugenet.engines.reals.patterns import BoxPatches
 from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
 
 __all__ = ["decide_query"]
@@ -41,15 +41,7 @@ _NODES = 500  # cases of a conjunction, where no time limit is given
 _EVER = 1 << 30  # rounds or cases, where a time limit ends them
 
 
-def decide_query(
-    network: Network,
-    query: Query,
-    *,
-    time_limit: float | None = None,
-    seed: int = 0,
-    notify: Callable[[str], None] | None = None,
-    now: Callable[[], float] = monotonic,
-) -> Holds | Fails | Open:
+def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails | Open:
     """Decide whether some real input of the query's boxes violates its property.
 
     Parameters
@@ -58,28 +50,23 @@ def decide_query(
         Its first layer reads numbers and has `theta`, as imported networks have.
     query
         Over raw inputs in the order of the network.
-    time_limit
-        Seconds after which an open question is given back as such; without it, after a fixed amount of work.
-    seed
-        Of the local search.
-    notify
-        Called with a sentence now and then.
-    now
-        The clock, in seconds.
+    clock
+        When its time is up, an open question is given back as such; without a limit, after a fixed amount of
+        work.
 
     Returns
     -------
     Holds, Fails or Open
         A proof for `check_patches`; raw values of an input; or what is left open.
     """
-    run = _Run(network, query, time_limit, seed, notify, now)
+    run = _Run(network, query, clock)
     if query.inputs != network.encoder.features or query.outputs != network.head.outputs:
         raise QuestionError(
             f"the query has {query.inputs} inputs and {query.outputs} outputs, "
             f"but the network {network.encoder.features} and {network.head.outputs}."
         )
     try:
-        boxes = [_Boxed.of(network, case, run.over) for case in query.cases]
+        boxes = [_Boxed.of(network, case, clock) for case in query.cases]
     except QuestionError as error:
         return Open(_ENGINE, str(error), {})
     return run.decide(boxes)
@@ -90,16 +77,16 @@ class _Boxed:
     """One case of the query with all that is worked out about its box."""
 
     case: Case
-    front: Front
-    patches: Patches
+    front: BoxFront
+    patches: BoxPatches
     levels: tuple[list[Fraction], list[Fraction]]
     slacks: list[Slack]
 
     @classmethod
-    def of(cls, network: Network, case: Case, stop: Callable[[], bool]) -> _Boxed:
-        front = Front.of(network, case.box)
+    def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
+        front = BoxFront.of(network, case.box)
         slacks = [Slack.of(network.head, conjunction) for conjunction in case.condition]
-        return cls(case, front, Patches(front, stop), level_box(network, case.box), slacks)
+        return cls(case, front, BoxPatches(front, clock), level_box(network, case.box), slacks)
 
     def inside(self) -> tuple[Ints, Ints]:
         """The box on the grid, rounded inwards; where that leaves nothing of a feature,
@@ -117,27 +104,9 @@ class _Boxed:
 
 
 class _Run:
-    def __init__(
-        self,
-        network: Network,
-        query: Query,
-        time_limit: float | None,
-        seed: int,
-        notify: Callable[[str], None] | None,
-        now: Callable[[], float],
-    ) -> None:
-        self.network, self.query, self.seed, self.now = network, query, seed, now
-        self.notify = notify or (lambda _: None)
-        self.end = None if time_limit is None else now() + time_limit
+    def __init__(self, network: Network, query: Query, clock: Clock) -> None:
+        self.network, self.query, self.clock = network, query, clock
         self.pace: float | None = None  # steps of a walk in a second
-
-    def part(self, share: float, end: float | None) -> float | None:
-        """When a share of the time until `end` will be over; None when nobody counts."""
-        return None if end is None else self.now() + (end - self.now()) * share
-
-    def over(self) -> bool:
-        """Whether time is up."""
-        return self.end is not None and self.now() >= self.end
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
         """Search a little, prove what can be proved, and search on where something is open;
@@ -151,35 +120,34 @@ class _Run:
         rest: list[tuple[_Boxed, Search, list[int], int]] = []
         try:
             for boxed, search in zip(boxes, searches, strict=True):
-                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, 1, self.end)
+                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, 1, self.clock)
             for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
-                end = self.part(1 / (len(boxes) - number), self.end)
+                clock = self.clock.share(1 / (len(boxes) - number))
                 still = self._bounded(boxed, row)
-                self.notify(
+                self.clock.tell(
                     f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open"
                 )
                 cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
                 if not cheap:
-                    self._search(boxed, search, still, _LONG, 1, end)
-                still = self._split(boxed, row, still, 1, facts, end)
+                    self._search(boxed, search, still, _LONG, 1, clock)
+                still = self._split(boxed, row, still, 1, facts, clock)
                 if cheap:
-                    still = self._split(boxed, row, still, _NODES, [], self.part(0.3, end))
+                    still = self._split(boxed, row, still, _NODES, [], clock.share(0.3))
                 if not still:
                     continue
-                self.notify(
+                self.clock.tell(
                     f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
                 )
-                turns = self._search(
-                    boxed, search, still, _LONG, _WALKS if end is None else _EVER, self.part(0.5, end)
-                )
-                still = self._split(boxed, row, still, _NODES if end is None else _EVER, [], end)
+                walks, nodes = (_WALKS, _NODES) if clock.time_limit is None else (_EVER, _EVER)
+                turns = self._search(boxed, search, still, _LONG, walks, clock.share(0.5))
+                still = self._split(boxed, row, still, nodes, [], clock)
                 if still and search is not None and search.moves:
                     rest.append((boxed, search, still, turns))
-            for more in range(_EVER) if rest and self.end is not None else ():
-                if self.over():
+            for more in range(_EVER) if rest and self.clock.time_limit is not None else ():
+                if self.clock.up():
                     break
                 for boxed, search, still, turns in rest:
-                    self._search(boxed, search, still, _LONG, 1, self.end, first=turns + more)
+                    self._search(boxed, search, still, _LONG, 1, self.clock, first=turns + more)
         except Witness as found:
             return Fails(_ENGINE, self._witness(found.levels))
         return self._outcome(boxes, closures, facts)
@@ -191,7 +159,7 @@ class _Run:
         if still:
             why = (
                 "time is up"
-                if self.over()
+                if self.clock.up()
                 else (
                     "the search found no counterexample, and no bound or case of the work allowed closes them"
                 )
@@ -219,7 +187,7 @@ class _Run:
         for k, slack in enumerate(boxed.slacks):
             reach = Reach(boxed.front, boxed.patches, slack)
             by, values = "bounds", reach.by_bounds()
-            if not any(value < 0 for value in values) and not self.over():
+            if not any(value < 0 for value in values) and not self.clock.up():
                 by, values = "multipliers", reach.decoupled()
             closing = next((number for number, value in enumerate(values) if value < 0), None)
             if closing is None:
@@ -236,12 +204,12 @@ class _Run:
         still: Sequence[int],
         nodes: int,
         facts: list[dict[str, Any]],
-        end: float | None,
+        clock: Clock,
     ) -> list[int]:
         """Close conjunctions by multipliers and cases, until one stays open; what is left."""
         for place, k in enumerate(still):
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
-            splitter = Splitter(reach, boxed.levels, self._violates, end, nodes, self.now)
+            splitter = Splitter(reach, boxed.levels, self._violates, clock, nodes)
             try:
                 row[k] = splitter.close({})
             except OutOfBudget:
@@ -260,7 +228,7 @@ class _Run:
         numbers: Sequence[int],
         steps: int,
         rounds: int,
-        end: float | None,
+        clock: Clock,
         first: int = 0,
     ) -> int:
         """Walk towards the conjunctions nearest to being met, in turn; on whole numbers,
@@ -277,14 +245,15 @@ class _Run:
             nearest.insert(0, nearest[0])  # a short walk for the pace
         for turn in range(first, first + rounds if search.moves else first + 1):
             for k in nearest:
-                now = self.now()
-                if end is not None and now >= end:
+                left, before = clock.left(), clock.seconds
+                if left is not None and left <= 0:
                     return turn + 1
                 few = steps if self.pace is not None else _PROBE
-                if end is not None and self.pace is not None:
-                    few = max(_PROBE, min(steps, int(self.pace * (end - now))))
-                _, x = search.walk(boxed.slacks[k], few, (self.seed + turn) % (1 << 32), whole=turn % 4 < 3)
-                self.pace = few / max(self.now() - now, 1e-6)
+                if left is not None and self.pace is not None:
+                    few = max(_PROBE, min(steps, int(self.pace * left)))
+                seed = (clock.seed + turn) % (1 << 32)
+                _, x = search.walk(boxed.slacks[k], few, seed, whole=turn % 4 < 3)
+                self.pace = few / max(clock.seconds - before, 1e-6)
                 if x is not None:
                     levels = boxed.brought_in(x.tolist())
                     if self._violates(levels):

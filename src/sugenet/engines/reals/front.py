@@ -23,7 +23,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.checker.query import Box
 from sugenet.errors import QuestionError
 
-__all__ = ["Block", "Front", "blocks_of", "common_denominator", "finest_grid", "level_box"]
+__all__ = ["Block", "BoxFront", "blocks_of", "common_denominator", "finest_grid", "level_box"]
 
 # beyond every sum of the first layer, in units of the grid:
 # three of them and their thresholds add up in 64 bits
@@ -143,7 +143,7 @@ def common_denominator(values: Iterable[Fraction]) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Front:
+class BoxFront:
     """The layers of a network as blocks, and the state of every neuron over a box: +1 on, -1 off, 0 open."""
 
     network: Network
@@ -160,7 +160,7 @@ class Front:
     """Of every layer."""
 
     @classmethod
-    def of(cls, network: Network, box: Box) -> Front:
+    def of(cls, network: Network, box: Box) -> BoxFront:
         """Bounds through all layers.
 
         `QuestionError` where the network does not know its thresholds on real values.

@@ -8,7 +8,7 @@ it is a bound over the box.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits
-from sugenet.engines.reals.front import Front
+from sugenet.engines.reals.front import BoxFront
+from sugenet.problem.clock import Clock
 
-__all__ = ["Conflict", "Patch", "Patches", "conflicts"]
+__all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]
 
 Conflict: TypeAlias = tuple[tuple[int, ...], tuple[bool, ...]]
 """Places of a cone, and signs that they cannot have together."""
@@ -49,12 +50,12 @@ class Patch:
 
 
 @dataclass(frozen=True, eq=False)
-class Patches:
+class BoxPatches:
     """All patches over one box; open last-layer neurons outside every patch are taken as free."""
 
-    front: Front
-    stop: Callable[[], bool] = lambda: False
-    """Asked now and then whether to leave it at the patches found so far."""
+    front: BoxFront
+    clock: Clock
+    """When its time is up, it stays at the patches found so far."""
 
     @cached_property
     def found(self) -> tuple[Patch, ...]:
@@ -62,7 +63,7 @@ class Patches:
         out: list[Patch] = []
         room = _ROOM
         for outs, cone in self._groups():
-            patch = None if self.stop() else self._patch(outs, cone, min(_MOST, room))
+            patch = None if self.clock.up() else self._patch(outs, cone, min(_MOST, room))
             if patch is not None:
                 out.append(patch)
                 room -= len(patch.patterns)
@@ -102,7 +103,7 @@ class Patches:
         widest = max((len(block.ins) for blocks in self.front.blocks[1:] for block in blocks), default=1)
         step, parts = max(1, _CHUNK // widest), []
         for start in range(0, len(patterns), step):  # what a layer is in all patterns at once can be large
-            if self.stop():
+            if self.clock.up():
                 return None
             rows = patterns[start : start + step]
             parts.append(
@@ -135,7 +136,7 @@ class Patches:
         return rows
 
 
-def conflicts(front: Front, cone: Sequence[int]) -> Iterator[Conflict]:
+def conflicts(front: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
     """Two or three signs of the cone that no point of the box gives together."""
     rows, inputs = front.rows(cone)
     lower, upper = front.lower[inputs], front.upper[inputs]
@@ -156,7 +157,7 @@ def conflicts(front: Front, cone: Sequence[int]) -> Iterator[Conflict]:
                     yield tuple(places), signs
 
 
-def _cones(front: Front) -> list[tuple[int, ...] | None]:
+def _cones(front: BoxFront) -> list[tuple[int, ...] | None]:
     """For every block of the last layer the open first-layer neurons behind its inputs;
     None where they are too many.
     """
@@ -189,7 +190,7 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 
 
 def _signs_of(
-    front: Front, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+    front: BoxFront, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
 ) -> npt.NDArray[np.int8]:
     """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
     states = front.states[layer][places]

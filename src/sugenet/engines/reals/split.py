@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from math import lcm
-from time import monotonic
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy.typing as npt
 
 from sugenet.engines.reals.bound import Proposal, Reach
 from sugenet.engines.reals.front import common_denominator
+from sugenet.problem.clock import Clock
 
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
 
@@ -64,12 +64,9 @@ class Splitter:
     reach: Reach
     box: tuple[list[Fraction], list[Fraction]]
     judge: Callable[[list[Fraction]], bool]
-    end: float | None
-    """When to stop."""
+    clock: Clock
     nodes: int
     """How many cases to look at."""
-    now: Callable[[], float] = monotonic
-    """The clock."""
     best: float | None = None
     """The bound before any case was taken, once known."""
 
@@ -97,7 +94,7 @@ class Splitter:
 
     def _left(self) -> float | None:
         """Seconds that are left; None when nobody counts. Raises `OutOfBudget` when none are."""
-        left = None if self.end is None else self.end - self.now()
+        left = self.clock.left()
         if left is not None and left <= 0:
             raise OutOfBudget
         return left

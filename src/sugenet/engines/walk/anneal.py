@@ -5,64 +5,75 @@ Finds most violations in milliseconds; proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sugenet.bits import pack
-from sugenet.engines.walk.judge import Judge
+from sugenet.engines.protocol import Engine
+from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
-from sugenet.problem.front import Front
-from sugenet.problem.goal import Goal
-from sugenet.problem.regions import Move
+from sugenet.problem.clock import Clock
+from sugenet.problem.neighbourhood import Move
+from sugenet.problem.outcomes import Open, Outcome, replayed
+from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import combinations_of, heaviest, sets_within
 
-__all__ = ["search"]
+__all__ = ["SEARCH", "search"]
 
+_SETTLED = 2.0**24
+"""Sets that a walk settles so soon that a long search does not pay."""
 _STEPS = 20_000
 _WORK = 1 << 28
 _HOT, _COLD = 2.0, 0.25  # temperatures, in units of the largest factor of the goal
 _NEVER = 1 << 60
 
 
+def _search(problem: Problem, clock: Clock) -> Outcome:
+    few = min(sets_within(problem.near), combinations_of(problem.near)) <= _SETTLED
+    moves = search(problem, clock, restarts=4 if few else 16, light=False)
+    if moves is None:
+        return Open("search", "local search found nothing", {})
+    return replayed(problem, "search", moves)
+
+
+SEARCH = Engine("search", _search)
+"""Finds, never proves."""
+
+
 def search(
-    front: Front,
-    goal: Goal,
-    *,
-    seed: int = 0,
-    restarts: int = 16,
-    light: bool = True,
-    stop: Callable[[], bool] = lambda: False,
+    problem: Problem, clock: Clock, *, turn: int = 0, restarts: int = 16, light: bool = True
 ) -> tuple[Move, ...] | None:
     """A set of moves inside the neighbourhood that reaches the goal,
     made as light as the search can; or None.
 
     Parameters
     ----------
-    front, goal
-        The neighbourhood seen from the first layer, and what to reach.
-    seed
-        The answer depends on it and on nothing else, unless stopped.
+    problem
+        What is asked.
+    clock
+        The answer depends on its seed and the turn alone, unless the time is up: asked before every attempt,
+        and what was found until then is given.
+    turn
+        Another one may find another answer.
     restarts
         Attempts without success after which to give up.
     light
         Whether to go on for lighter sets once one is found.
-    stop
-        Asked before every attempt whether to give up; what was found until then is given.
     """
-    near = front.neighbourhood
-    if not near.moves or not len(front.fragile):
+    near = problem.near
+    if not near.moves or not len(problem.front.fragile):
         return None
     try:
-        annealer = _Annealer(front, goal)
+        annealer = _Annealer(problem, clock)
     except TooLargeError:  # sums or costs beyond the machine's integers: nothing is found
         return None
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(clock.seed + turn)
     best: list[int] | None = None
     budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
-    while failures < restarts and not stop():
-        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [], stop)
+    while failures < restarts and not clock.up():
+        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
         if found is None:
             failures += 1
             continue
@@ -76,20 +87,21 @@ def search(
 class _Annealer:
     """The problem as arrays for the compiled annealing."""
 
-    def __init__(self, front: Front, goal: Goal) -> None:
-        self.front, self.judge = front, Judge(front, goal)
-        near = front.neighbourhood
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.near, self.clock = problem.near, clock
+        self.judge = PatternJudge(problem.front, problem.goal)
+        near = problem.near
         weights = near.columns.weights.tolist()
         if sum(weights) >= _NEVER:
             raise TooLargeError(
                 "the costs are too finely divided to search: as whole numbers they leave 60 bits."
             )
-        start, rows = lanes_for(front)
+        start, rows = lanes_for(problem.front)
         self.options = {
             feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()
         }
         self.places = {feature: place for place, feature in enumerate(self.options)}
-        self.most = sum(max(weights[k] for k in numbers) for numbers in self.options.values())
+        self.most = heaviest(near)
         self.lanes, self.rows = start, rows
         kind = np.int16 if start.dtype != np.int32 else np.int32
         none = [np.zeros_like(start)]
@@ -107,23 +119,21 @@ class _Annealer:
         work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
         self.unit = float(
-            max((abs(factor) for vote in goal.votes for factor in vote.factors if factor), default=1)
+            max((abs(factor) for vote in problem.goal.votes for factor in vote.factors if factor), default=1)
         )
 
-    def attempt(
-        self, rng: np.random.Generator, budget: int, before: list[int], stop: Callable[[], bool]
-    ) -> list[int] | None:
+    def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left
         of moves found before.
         """
         from sugenet.engines.walk.anneal_kernels import anneal
 
         if self.later is None:
-            return self._descend(rng, budget, stop)
+            return self._descend(rng, budget)
         chosen = np.zeros(len(self.options), np.int64)
         used = 0
         for number in rng.permutation(before).tolist():
-            move = self.front.neighbourhood.moves[number]
+            move = self.near.moves[number]
             if used + move.weight <= budget:
                 used += move.weight
                 place, numbers = self.places[move.feature], self.options[move.feature]
@@ -149,9 +159,9 @@ class _Annealer:
             numbers[k - 1] for numbers, k in zip(self.options.values(), chosen.tolist(), strict=True) if k
         ]
 
-    def _descend(self, rng: np.random.Generator, budget: int, stop: Callable[[], bool]) -> list[int] | None:
+    def _descend(self, rng: np.random.Generator, budget: int) -> list[int] | None:
         """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
-        moves = self.front.neighbourhood.moves
+        moves = self.near.moves
         found: list[int] = []
         lanes, least = self.lanes.astype(np.int64), None
         while True:
@@ -161,7 +171,7 @@ class _Annealer:
                 return None
             parts = []
             for k in range(0, len(free), self.judge.batch):
-                if stop():
+                if self.clock.up():
                     return None
                 parts.append(
                     self.judge.shortfall(
@@ -179,7 +189,7 @@ class _Annealer:
 
     def thinned(self, found: list[int]) -> list[int]:
         """Drop moves, heaviest first, as long as the rest still reaches the goal."""
-        moves = self.front.neighbourhood.moves
+        moves = self.near.moves
         lanes = self.lanes + self.rows[found].astype(np.int64).sum(axis=0)
         for number in sorted(found, key=lambda k: (-moves[k].weight, k)):
             without = lanes - self.rows[number]

@@ -1,4 +1,4 @@
-"""Exhaustion: every combination of moves of a neighbourhood that allows them all (DESIGN section 4).
+"""Exhaustion: every combination of moves of a neighbourhood that allows them all (docs/theory.md 7.4).
 
 Features are fixed one after another, those that matter most first. Where no fragile neuron can turn or turn
 back any more, whatever the rest does, one combination stands for all; the last few features are gone through
@@ -7,76 +7,56 @@ as one table of what they add together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from sugenet.engines.walk.judge import Judge
+from sugenet.engines.protocol import Engine
+from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.problem.clock import Clock
+from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed, walk_record
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Move, Neighbourhood
+from sugenet.problem.sizes import combinations_of, sets_within
 
-__all__ = ["Exhausted", "combinations", "exhaust"]
+__all__ = ["EXHAUST", "MOST_COMBINATIONS", "exhaust"]
 
+MOST_COMBINATIONS = 2.0**34
+"""More are not gone through."""
 _BLOCK = 1 << 9
-_MOST = 1 << 40
 
 
-@dataclass(frozen=True)
-class Exhausted:
-    """What was found among all combinations."""
-
-    sets: int
-    """Combinations covered, no move at all included."""
-    patterns: int
-    """Different sets of first-layer neurons that they turn."""
-    digest: str
-    """Of those patterns, as in `FlipLevel`; empty when there is a violation."""
-    violation: tuple[Move, ...] | None
-    """Moves that reach the goal, or None: then no combination does."""
-
-
-def combinations(near: Neighbourhood) -> int | None:
-    """Number of combinations of moves, none included; None where the budget does not allow them all."""
-    if (
-        near.budget is not None
-        and sum(int(near.columns.weights[moves].max()) for moves in near.places.values()) > near.budget
-    ):
-        return None
-    return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
+def _exhaust(problem: Problem, clock: Clock) -> Outcome:
+    combinations = combinations_of(problem.near)
+    if sets_within(problem.near) != combinations:
+        return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
+    if combinations > MOST_COMBINATIONS:
+        return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
+    found = exhaust(problem, clock)
+    if found is None:
+        return Open("exhaust", "the time was up", {})
+    if found.violation is not None:
+        return replayed(problem, "exhaust", found.violation)
+    return Holds("exhaust", walk_record(found))
 
 
-def exhaust(
-    problem: Problem, *, threads: int | None = None, stop: Callable[[], bool] = lambda: False
-) -> Exhausted | None:
-    """Go through all combinations of moves until one reaches the goal; None when stopped.
+EXHAUST = Engine("exhaust", _exhaust)
+"""Walks all combinations of moves of a region without a budget."""
 
-    Parameters
-    ----------
-    problem
-        What is asked; its neighbourhood has no budget, or one that allows everything.
-    threads, stop
-        As in `flip_level`.
+
+def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
+    """Go through all combinations of moves, which the neighbourhood must allow, until one reaches the goal;
+    None when the time was up.
     """
     from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_choices
 
     near = problem.near
-    sets = combinations(near)
-    if sets is None:
-        raise QuestionError(
-            f"a budget of {near.budget} does not allow all combinations of moves; "
-            f"walk the sets within it by flip_level."
-        )
-    if sets > _MOST:
-        raise TooLargeError(f"{sets:,} combinations are too many to go through.")
-    judge = Judge(problem.front, problem.goal)
+    judge = PatternJudge(problem.front, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
-        return Exhausted(1, 1, "", ())
+        return Enumerated(1, 1, "", ())
     start, rows = lanes_for(problem.front)
     features = _features(near, rows)
     tail = len(features)  # the features from here on make up the table
@@ -97,18 +77,18 @@ def exhaust(
     def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
         return bool(walk_choices(state, quota, want, *fixed, recent, found, counts))
 
-    swept = sweep(judge, walk, states, sets, everything=True, threads=threads, stop=stop)
+    swept = sweep(judge, walk, states, int(sizes[0]), clock)
     if swept is None:
         return None
     if swept.state is None:
-        return Exhausted(swept.sets, swept.patterns, swept.digest, None)
+        return Enumerated(swept.sets, swept.patterns, swept.digest, None)
     depth = int(swept.state[SETS])
     chosen = [
         options[k] for options, k in zip(features, swept.state[HEAD : HEAD + depth].tolist(), strict=False)
     ]
     if depth == tail:
         chosen += next(c for n, c in enumerate(product(*features[tail:])) if n == swept.state[LEAF])
-    return Exhausted(swept.sets, swept.patterns, "", tuple(near.moves[k] for k in chosen if k is not None))
+    return Enumerated(swept.sets, swept.patterns, "", tuple(near.moves[k] for k in chosen if k is not None))
 
 
 def _features(near: Neighbourhood, rows: Any) -> list[list[int | None]]:

@@ -23,7 +23,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
 
-__all__ = ["Judge", "Patterns", "lanes_of"]
+__all__ = ["PatternJudge", "Patterns", "lanes_of"]
 
 _UNROLLED = 1 << 22
 
@@ -39,7 +39,7 @@ def lanes_of(front: Front) -> tuple[Ints, Ints]:
     return np.where(active, -1 - front.margins, front.margins), np.where(active, -front.deltas, front.deltas)
 
 
-class Judge:
+class PatternJudge:
     """Tells how far patterns are from a goal.
 
     Parameters

@@ -1,5 +1,5 @@
 """Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill
-(DESIGN section 4).
+(docs/theory.md 7.3).
 
 A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold
 how far each neuron is past its turn, so that adding a move and comparing with zero gives 64 bits of pattern
@@ -44,13 +44,8 @@ __all__ = [
 CHUNK = 256  # sets between two looks at whether there is room
 RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
 AHEAD = 16  # patterns between asking for a place of a table and looking at it
-DEPTH, LEAF, SETS, WALKER, HEAD = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)  # a walk's state: moves chosen, next last move, sets walked, its number; then the moves
+DEPTH, LEAF, SETS, WALKER, HEAD = range(5)
+"""A walk's state: moves chosen, next last move, sets walked, its number; then the moves."""
 _FOUND, _DONE = -2, -1
 
 
@@ -72,7 +67,7 @@ def _folded(keys, row):
 
 
 @njit(nogil=True, cache=True)
-def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
+def _line(acc, depth, rows, first, end, weight, high, recent, line):
     """Patterns of the sets that add one of the rows first..end-1, without most repeats; how many,
     and how many sets.
 
@@ -84,7 +79,7 @@ def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
     if words == 1:
         for k in range(first, end):
             line[sets, 0] = turned(acc, here, rows, k * lanes)
-            sets += nb.uint64(low < weight[k] <= high)
+            sets += nb.uint64(weight[k] <= high)
         for i in range(nb.intp(sets)):
             key = line[nb.uint64(i), 0]
             place = ((key * GOLDEN) >> nb.uint64(40)) & mask
@@ -95,7 +90,7 @@ def _line(acc, depth, rows, first, end, weight, low, high, recent, line):
     for k in range(first, end):
         for w in range(words):
             line[sets, nb.uint64(w)] = turned(acc, here + w * LANES, rows, k * lanes + w * LANES)
-        sets += nb.uint64(low < weight[k] <= high)
+        sets += nb.uint64(weight[k] <= high)
     for i in range(nb.intp(sets)):
         place = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(40)) & mask
         differ = nb.uint64(0)
@@ -140,20 +135,18 @@ def walk_sets(
     weight,
     after,
     lightest,
-    heaviest,
-    low,
     budget,
     walkers,
     recent,
     found,
     counts,
 ):
-    """Walk sets of moves of different features whose weights sum to more than `low` and at most
-    `budget`, from `state` on.
+    """Walk sets of moves of different features whose weights sum to at most `budget`,
+    from `state` on.
 
     A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before
     those that it begins; walk number w has those whose first move is w modulo `walkers`. ``after[k]`` is the
-    first move of the next feature, ``lightest[k]`` and ``heaviest[k]`` bound the weights from move k on.
+    first move of the next feature, ``lightest[k]`` the least weight from move k on.
     Stops after about `quota` sets or when a part is full, True when all are walked. With a pattern to `want`,
     stops at the first set that has it: the prefix is in the state, the last move in its `LEAF`,
     and `DEPTH` is -2.
@@ -181,12 +174,10 @@ def walk_sets(
                 end = middle + 1
             else:
                 beyond = middle
-        if first < end and heaviest[first] <= low - sums[depth]:
-            first = end
         while first < end:
             if want.shape[0] > 0:
                 for k in range(first, end):
-                    if low - sums[depth] < weight[k] <= high and _is_wanted(acc, depth, rows, k, want):
+                    if weight[k] <= high and _is_wanted(acc, depth, rows, k, want):
                         state[LEAF], state[SETS], state[DEPTH] = k, depth, _FOUND
                         return True
                 first = end
@@ -196,7 +187,7 @@ def walk_sets(
                 state[SETS] += walked
                 return False
             stop = min(first + CHUNK, end)
-            n, sets = _line(acc, depth, rows, first, stop, weight, low - sums[depth], high, recent, line)
+            n, sets = _line(acc, depth, rows, first, stop, weight, high, recent, line)
             fullest = max(fullest, _spread(line, n, found, counts))
             walked += sets
             first = stop
@@ -278,10 +269,10 @@ def walk_choices(
                             return False
                         stop = min(k + CHUNK, end)
                         if same:
-                            n, sets = _line(acc, depth, least, depth, depth + 1, nothing, -1, 0, recent, line)
+                            n, sets = _line(acc, depth, least, depth, depth + 1, nothing, 0, recent, line)
                             walked += sizes[depth]
                         else:
-                            n, sets = _line(acc, depth, block, k, stop, nothing, -1, 0, recent, line)
+                            n, sets = _line(acc, depth, block, k, stop, nothing, 0, recent, line)
                             walked += sets
                         fullest = max(fullest, _spread(line, n, found, counts))
                         steps += sets
@@ -321,7 +312,7 @@ def _place(table, keys, row):
 
 
 @njit(nogil=True, cache=True)
-def _settle_words(own, keys, count, zero, fresh):
+def _settle_words(own, keys, count, fresh):
     """As `settle`, for one walk and part and patterns of one word: much faster, with a branch less."""
     mask = nb.uint64(own.shape[0] - 1)
     n = nb.uint64(0)
@@ -336,16 +327,15 @@ def _settle_words(own, keys, count, zero, fresh):
             there = own[place, nb.uint64(0)]
         own[place, nb.uint64(0)] = fresh[n, nb.uint64(0)] = key
         n += nb.uint64(there != key)
-        zero[0] |= key == nb.uint64(0)
     return nb.intp(n)
 
 
 @njit(nogil=True, cache=True)
-def settle(part, stop, table, sizes, zero, found, counts, fresh):
+def settle(part, stop, table, sizes, found, counts, fresh):
     """Take what the walks found for the parts from `part` on into their tables,
     as long as `fresh` has room for what is new.
 
-    A place of 0 is empty; the pattern 0 itself is marked in `zero`.
+    A place of 0 is empty, so the pattern 0, the sample's own, is never new.
     Returns the next part and the number of new patterns.
     """
     words, mask = table.shape[2], nb.uint64(table.shape[1] - 1)
@@ -359,7 +349,7 @@ def settle(part, stop, table, sizes, zero, found, counts, fresh):
         for walker in range(counts.shape[0]):
             keys, own = found[walker, part], table[part]
             if words == 1:
-                new = _settle_words(own, keys, counts[walker, part], zero[part : part + 1], fresh[n:])
+                new = _settle_words(own, keys, counts[walker, part], fresh[n:])
                 sizes[part] += new
                 n += new
                 continue
@@ -372,9 +362,7 @@ def settle(part, stop, table, sizes, zero, found, counts, fresh):
                     for w in range(words):
                         own[place, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
                         some |= keys[nb.uint64(i), nb.uint64(w)]
-                    if some == nb.uint64(0):
-                        zero[part] = 1
-                    else:
+                    if some != nb.uint64(0):
                         sizes[part] += 1
                         n += 1
         part += 1

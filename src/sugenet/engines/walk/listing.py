@@ -6,16 +6,17 @@ one could leave a change out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.ladder import sets_within
 from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Move
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import sets_within
 
 __all__ = ["MOST_SETS", "needed_changes"]
 
@@ -24,11 +25,9 @@ MOST_SETS = 3e7
 _CHUNK = 1 << 16
 
 
-def needed_changes(
-    problem: Problem, budget: int, stop: Callable[[], bool] = lambda: False
-) -> list[tuple[Move, ...]] | None:
+def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Move, ...]] | None:
     """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when
-    there are too many sets.
+    there are too many sets, or the time was up.
 
     Examples
     --------
@@ -37,7 +36,7 @@ def needed_changes(
     >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]))
     >>> problem = Problem(Hamming(2).around(net, [+1, -1, +1, -1]), loses(net.head, 0))
-    >>> [[move.feature for move in moves] for moves in needed_changes(problem, 2)]
+    >>> [[move.feature for move in moves] for moves in needed_changes(problem, 2, Clock())]
     [[1], [2], [3]]
     """
     if sets_within(problem.near, budget) > MOST_SETS:
@@ -59,7 +58,7 @@ def needed_changes(
         bad: list[frozenset[int]] = []
         for rows, used in _extended(sets, sums, weight, after, budget):
             for low in range(0, len(rows), chunk):
-                if stop():
+                if clock.up():
                     return None
                 part, spends = rows[low : low + chunk], used[low : low + chunk]
                 wrong = _violating(problem, part)

@@ -8,58 +8,37 @@ A ball of radius 1 over a whole image is settled so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.outcomes import Enumerated
 from sugenet.problem.problem import Problem
 
-__all__ = ["Singles", "inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
+__all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 
 _ROW_BYTES = 1 << 25  # of the inputs of one block
 _BLOCK = 1 << 11  # inputs, at most
 
 
-@dataclass(frozen=True)
-class Singles:
-    """What was found among the single moves of a level, and no move at all where the level has it."""
-
-    sets: int
-    patterns: int
-    digest: str
-    """As in `FlipLevel`; empty when there is a violation."""
-    violation: tuple[Move, ...] | None
-
-
-def walk_singles(
-    problem: Problem,
-    low: int,
-    high: int,
-    *,
-    empty: bool,
-    threads: int | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Singles | None:
-    """Go through all moves that weigh more than `low` and at most `high`, until one reaches the goal;
-    None when stopped.
-
-    With `empty`, no move at all is one of the sets; that it does not reach the goal is known.
+def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | None:
+    """Go through no move at all and all moves that weigh at most `budget`, until one reaches the goal; None
+    when the time was up.
     """
     near = problem.near
-    walk = _Walk(problem, threads)
-    sets = int(empty)
-    if empty:
-        walk.known[b""] = 0
-    weights = near.columns.weights
+    if problem.replays(()):
+        return Enumerated(1, 1, "", ())
+    walk = _Single(problem, clock.threads)
+    sets = 1
     for part in problem.front.parts():
-        if stop():
+        if clock.up():
             return None
-        inside = np.flatnonzero((weights[part.moves] > low) & (weights[part.moves] <= high))
+        inside = np.flatnonzero(near.columns.weights[part.moves] <= budget)
         sets += len(inside)
         turned = walk.turned(part.neurons, part.gains[inside])
         for row in np.flatnonzero(_changes(turned)).tolist():
@@ -70,16 +49,16 @@ def walk_singles(
     return walk.found(sets)
 
 
-def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Iterator[Move]:
+def violating_singles(problem: Problem, clock: Clock) -> Iterator[Move]:
     """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they
-    turn; until stopped.
+    turn; until the time is up.
     """
     near, active = problem.near, problem.front.margins >= 0
     packed = near.network.packed("auto")
     block = rows_at_once(near)
     waiting: list[int] = []
     for part in problem.front.parts():
-        if stop():
+        if clock.up():
             return
         turned = (problem.front.margins[part.neurons] + part.gains >= 0) != active[part.neurons]
         waiting += (part.moves.start + np.flatnonzero(_changes(turned))).tolist()
@@ -88,7 +67,7 @@ def violating_singles(problem: Problem, stop: Callable[[], bool] = lambda: False
                 chosen = waiting[start : start + block]
                 bad = problem.goal.violates(packed.match_counts(inputs_after(near, chosen)))
                 yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
-                if stop():
+                if clock.up():
                     return
             waiting = []
 
@@ -103,11 +82,13 @@ def rows_at_once(near: Neighbourhood) -> int:
     return max(1, min(_BLOCK, _ROW_BYTES // max(1, int(near.inputs.nbytes))))
 
 
-class _Walk:
+class _Single:
+    """Single moves on their way to the network, and the patterns that are known."""
+
     def __init__(self, problem: Problem, threads: int | None) -> None:
         self.problem, self.threads = problem, threads
         self.margins, self.active = problem.front.margins, problem.front.margins >= 0
-        self.known: dict[bytes, int] = {}
+        self.known: dict[bytes, int] = {b"": 0}
         """Neurons that turn together, and the part that they have in the digest."""
         self.waiting: list[int] = []
         self.violation: Move | None = None
@@ -143,12 +124,12 @@ class _Walk:
         self.waiting = []
         return self.violation is not None
 
-    def found(self, sets: int) -> Singles:
+    def found(self, sets: int) -> Enumerated:
         """What is known at the end."""
         if self.violation is not None:
-            return Singles(sets, len(self.known), "", (self.violation,))
+            return Enumerated(sets, len(self.known), "", (self.violation,))
         total = _splitmix(np.fromiter(self.known.values(), np.uint64, len(self.known))).sum(dtype=np.uint64)
-        return Singles(sets, len(self.known), f"{int(total):016x}", None)
+        return Enumerated(sets, len(self.known), f"{int(total):016x}", None)
 
 
 def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.engines.walk.judge import Judge, lanes_of
+from sugenet.engines.walk.judge import PatternJudge, lanes_of
 from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front, reach
 
 __all__ = ["WALKERS", "Swept", "Walk", "lanes_for", "sweep"]
@@ -66,43 +67,28 @@ def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return lanes, rows
 
 
-def sweep(
-    judge: Judge,
-    walk: Walk,
-    states: Ints,
-    sets: int,
-    *,
-    everything: bool,
-    threads: int | None,
-    stop: Callable[[], bool],
-) -> Swept | None:
-    """Take all walks to their ends, or to the first round with a violation; None when stopped.
+def sweep(judge: PatternJudge, walk: Walk, states: Ints, sets: int, clock: Clock) -> Swept | None:
+    """Take all walks to their ends, or to the first round with a violation; None when the time was up.
 
     Parameters
     ----------
     judge
-        Of the patterns.
+        Of the patterns. The sample's own is known to be no violation, and is counted.
     walk, states
         What to do, and the state that each of the walks begins with.
     sets
         About how many sets there are, to choose the number of parts.
-    everything
-        Whether the sample itself, no move, is among the sets; it is then counted.
-    threads
-        One per core when None.
-    stop
-        Asked often whether to give up.
+    clock
+        Asked often, from any thread, one at a time.
     """
-    return _Sweep(judge, walk, states, sets, threads, stop).run(everything)
+    return _Sweep(judge, walk, states, sets, clock).run()
 
 
 class _Sweep:
-    def __init__(
-        self, judge: Judge, walk: Walk, states: Ints, sets: int, threads: int | None, stop: Callable[[], bool]
-    ) -> None:
+    def __init__(self, judge: PatternJudge, walk: Walk, states: Ints, sets: int, clock: Clock) -> None:
         from sugenet.engines.walk.kernels import RECENT
 
-        self.judge, self.walk, self.states, self.threads, self.stop = judge, walk, states, threads, stop
+        self.judge, self.walk, self.states, self.clock = judge, walk, states, clock
         words = judge.words
         parts = 1 << max(0, min(8, (sets >> 16).bit_length()) - (words >> 3).bit_length())
         recent = max(1 << 8, min(RECENT, 1 << (sets >> 8).bit_length()) >> (words - 1).bit_length())
@@ -113,17 +99,14 @@ class _Sweep:
         self.recent = np.zeros((len(states), recent, words), np.uint64)
         self.recent[:, 0, 0] = 1  # 0 belongs to this place, and is not yet known
         self.table = np.zeros((parts, 1 << 8, words), np.uint64)
-        self.sizes, self.zero = np.zeros(parts, np.int64), np.zeros(parts, np.uint8)
+        self.sizes = np.zeros(parts, np.int64)
         self.lock, self.stopped = Lock(), False
         self.bad: list[tuple[int, ...]] = []
 
-    def run(self, everything: bool) -> Swept | None:
+    def run(self) -> Swept | None:
         from sugenet.engines.walk.kernels import DEPTH
 
         none = np.zeros(0, np.uint64)
-        origin = np.zeros((1, self.judge.words), np.uint64)
-        start_violates = bool(self.judge.shortfall(origin)[0] <= 0)
-        self.zero[0] = everything
         quota, live = 1 << 12, list(range(len(self.states)))
         while live and not self._give_up():
             before, known = self.states.copy(), int(self.sizes.sum())
@@ -135,15 +118,13 @@ class _Sweep:
                         return
                     self.walk(self.states[w], quota, none, self.recent[w], self.found[w], self.counts[w])
 
-            share(go_on, len(live), 1, self.threads)
+            share(go_on, len(live), 1, self.clock.threads)
             if self.stopped:
                 return None
             self._make_room(int(self.counts.sum(axis=0).max()))
-            share(self._settle, len(self.sizes), 1, self.threads)
+            share(self._settle, len(self.sizes), 1, self.clock.threads)
             if self.stopped:
                 return None
-            if start_violates and self.zero.any():
-                self.bad.append(tuple(origin[0].tolist()))
             if self.bad:
                 return self._swept(self._replay(np.array(min(self.bad), np.uint64), before))
             live = [w for w in live if self.states[w, DEPTH] >= 0]
@@ -153,7 +134,7 @@ class _Sweep:
 
     def _give_up(self) -> bool:
         with self.lock:
-            self.stopped = self.stopped or bool(self.stop())
+            self.stopped = self.stopped or self.clock.up()
             return self.stopped
 
     def _make_room(self, coming: int) -> None:
@@ -172,7 +153,7 @@ class _Sweep:
         from sugenet.engines.walk.kernels import rehash
 
         old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
-        share(lambda start, stop: rehash(start, stop, old, self.table), len(old), 1, self.threads)
+        share(lambda start, stop: rehash(start, stop, old, self.table), len(old), 1, self.clock.threads)
 
     def _settle(self, part: int, stop: int) -> None:
         """Take what was found into some parts, and judge what is new."""
@@ -181,7 +162,7 @@ class _Sweep:
         room = max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())) + 1
         fresh = np.empty((room, self.judge.words), np.uint64)
         while part < stop:
-            part, new = settle(part, stop, self.table, self.sizes, self.zero, self.found, self.counts, fresh)
+            part, new = settle(part, stop, self.table, self.sizes, self.found, self.counts, fresh)
             for k in range(0, new, self.judge.batch):
                 if self._give_up():
                     return
@@ -206,15 +187,14 @@ class _Sweep:
     def _swept(self, state: Ints | None) -> Swept:
         from sugenet.engines.walk.kernels import SETS, digest
 
-        zero = bool(self.zero.any())
-        sums = [0xE220A8397B1DCDAF * zero]  # splitmix64(0), of the sample's own pattern
+        sums = [0xE220A8397B1DCDAF]  # splitmix64(0), of the sample's own pattern
         numbers = self.judge.front.fragile.astype(np.int64)
         if state is None:
             share(
                 lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))),
                 len(self.table),
                 1,
-                self.threads,
+                self.clock.threads,
             )
         known = f"{sum(sums) & _FULL:016x}" if state is None else ""
-        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + zero, known, state)
+        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + 1, known, state)

@@ -373,7 +373,7 @@ class _Lowering:
     # -- sums ------------------------------------------------------------------------------------------------
 
     def _level_sums(self, raw: RawSignal, op: Linear | Convolution) -> SumSignal:
-        """A linear layer or convolution on raw whole numbers: their levels are the literals (THEORY 3.1)."""
+        """A linear layer or convolution on raw whole numbers, by their levels (docs/theory.md 3.1)."""
         if not isinstance(self.inputs, Integers):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "

@@ -1,5 +1,5 @@
 """What would change the answer: a counterfactual of least cost in raw features,
-with proof (REASONING sections 1 to 3).
+with proof (docs/theory.md 8.1).
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any, Literal
 
 from sugenet.bnn import Network, Steps
 from sugenet.capacity.thresholds import exact_number
-from sugenet.engines.ladder import Clock, decide, sets_within
+from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Keeps, Ties
 from sugenet.problem.moves import Moves
 from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of, row_of, whole_weights
-from sugenet.problem.outcomes import Fails, Holds, Outcome
+from sugenet.problem.outcomes import Fails, Holds, Outcome, walk_record
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
     L0,
@@ -36,6 +37,7 @@ from sugenet.problem.regions import (
     Region,
     surroundings,
 )
+from sugenet.problem.sizes import heaviest, sets_within
 from sugenet.reason.questions import class_of, plain, region_data
 from sugenet.reason.verdicts.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 
@@ -244,7 +246,7 @@ class _Hunt:
 
     def _top(self) -> int:
         """The largest weight that is asked about."""
-        total = sum(int(self.whole.columns.weights[moves].max()) for moves in self.whole.places.values())
+        total = heaviest(self.whole)
         return total if self.most is None else min(total, int(self.most / self.whole.unit // 1))
 
     def _covers_everything(self) -> bool:
@@ -261,7 +263,7 @@ class _Hunt:
         everything = self.problem(top)
         if not self.clock.up():
             self.clock.tell("search ...")
-            self._take(search(everything.front, everything.goal, seed=self.clock.seed, stop=self.clock.up))
+            self._take(search(everything, self.clock))
         if self.engine == "auto":
             for level in self._steps(top):
                 if (
@@ -307,7 +309,7 @@ class _Hunt:
     def _walk(self, level: int) -> bool:
         """Walk all sets up to a weight; False when that was not possible."""
         try:
-            found = flip_level(self.problem(level), 0, level, threads=self.clock.threads, stop=self.clock.up)
+            found = flip_level(self.problem(level), level, self.clock)
         except TooLargeError as error:
             self.clock.tell(f"flips: {error}")
             return False
@@ -323,8 +325,7 @@ class _Hunt:
             f"none of the {found.sets:,} changes up to {float(level * self.whole.unit):.6g} "
             f"changes the answer"
         )
-        record = {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
-        self._proved(level, Holds("flips", record))
+        self._proved(level, Holds("flips", walk_record(found)))
         return True
 
     def _proved(self, level: int, outcome: Outcome) -> None:
@@ -450,7 +451,7 @@ class _Hunt:
         for budget in budgets:
             problem = self.problem(budget)
             listed = needed_changes(
-                Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock.up
+                Problem(replace(problem.near, limit=self.most), problem.goal), budget, self.clock
             )
             if listed is None or self.clock.up():
                 complete = False
@@ -483,7 +484,7 @@ class _Hunt:
             problem = self.ball(radius)
             total = int(problem.near.columns.weights.sum())
             everything = Problem(replace(problem.near, budget=total, limit=None), problem.goal)
-            listed = needed_changes(everything, total, self.clock.up)
+            listed = needed_changes(everything, total, self.clock)
             if listed is None or self.clock.up():
                 complete = False
                 break

@@ -16,12 +16,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.engines.ladder import Clock, sets_within
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
+from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import Neighbourhood, row_of
-from sugenet.problem.regions import Region, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.regions import Region
+from sugenet.problem.sizes import sets_within
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
 from sugenet.reason.counts.sample import interval, sample_classes

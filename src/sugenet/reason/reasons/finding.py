@@ -1,5 +1,5 @@
 """Why: sets of raw features that suffice for the answer, minimal or minimum,
-with proof (REASONING sections 1 to 3).
+with proof (docs/theory.md 8.2).
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 from sugenet.bnn import Network
 from sugenet.engines.bounds import by_bounds
-from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
 from sugenet.problem.neighbourhood import Move
 from sugenet.problem.outcomes import Holds
@@ -204,7 +205,7 @@ class _Search:
     def _singles(self) -> None:
         """Features that change the class on their own: they are in every reason."""
         near = self.oracle.problem.near
-        for move in violating_singles(self.oracle.problem, self.oracle.clock.up):
+        for move in violating_singles(self.oracle.problem, self.oracle.clock):
             if near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
                 self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
 
@@ -212,7 +213,7 @@ class _Search:
         """All contrastive sets of a small region."""
         near = self.oracle.problem.near
         budget = near.budget if near.budget is not None else sum(near.columns.weights.tolist())
-        listed = needed_changes(self.oracle.problem, budget, self.oracle.clock.up)
+        listed = needed_changes(self.oracle.problem, budget, self.oracle.clock)
         if listed is None:
             return
         found: dict[Features, tuple[Move, ...]] = {}
@@ -264,13 +265,7 @@ class _Search:
         """
         oracle = self.oracle
         for turn in range(_EXAMPLES):
-            moves = search(
-                oracle.problem.front,
-                oracle.problem.goal,
-                seed=oracle.clock.seed + turn,
-                light=False,
-                stop=oracle.clock.up,
-            )
+            moves = search(oracle.problem, oracle.clock, turn=turn, light=False)
             if moves is None or oracle.clock.up():
                 break
             if oracle.problem.near.admits(moves):

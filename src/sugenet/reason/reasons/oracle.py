@@ -17,12 +17,14 @@ from typing import TypeAlias
 import numpy as np
 
 from sugenet.engines.bounds import by_bounds
-from sugenet.engines.ladder import Clock, combinations_of, decide, sets_within
+from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import SoundnessError, TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Move
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import combinations_of, sets_within
 
 __all__ = ["Contrast", "Features", "Oracle"]
 
@@ -125,7 +127,7 @@ class Oracle:
     def _solved(self, fixed: Features) -> bool | None:
         assert self._solver is not None
         literals = [literal for feature in sorted(fixed) for literal in self._staying[feature]]
-        answer = self._solver.solve(literals, time_limit=self.clock.left(), stop=self.clock.up)
+        answer = self._solver.solve(self.clock, literals)
         if isinstance(answer, Found):
             moves = self.problem.cascade.moves(answer.values)
             if not self.problem.near.admits(moves):

@@ -21,8 +21,8 @@ from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.drawn import Drawn
-from sugenet.engines.ladder import Clock
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.reason.questions import Always, class_of
 from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
 from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in

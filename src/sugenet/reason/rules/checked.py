@@ -8,8 +8,8 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
-from sugenet.engines.ladder import Clock
 from sugenet.errors import QuestionError
+from sugenet.problem.clock import Clock
 from sugenet.reason.questions import Always
 from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree

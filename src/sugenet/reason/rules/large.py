@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import SoundnessError, TooLargeError
 from sugenet.problem.boxes import Box
+from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds
@@ -183,7 +184,7 @@ class Grower:
 
     def _solved(self, literals: list[int]) -> Any:
         assert self._solver is not None
-        answer = self._solver.solve(literals, time_limit=self.clock.left(), stop=self.clock.up)
+        answer = self._solver.solve(self.clock, literals)
         if isinstance(answer, Found):
             values = answer.values
             row = [

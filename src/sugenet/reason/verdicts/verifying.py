@@ -1,5 +1,5 @@
 """Can it fail: a question decided for every input it is about,
-with a certificate (REASONING sections 1 to 3).
+with a certificate (docs/theory.md 7).
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.query import Query
-from sugenet.engines.ladder import Clock, decide
+from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
@@ -122,9 +123,7 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
 def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     from sugenet.engines.reals.deciding import decide_query
 
-    return decide_query(
-        network, of_network(network, query), time_limit=clock.left(), seed=clock.seed, notify=clock.notify
-    )
+    return decide_query(network, of_network(network, query), clock)
 
 
 def _claim(network: Network, question: Question) -> str:

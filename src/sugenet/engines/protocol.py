@@ -1,0 +1,46 @@
+"""What an engine is: a name, and a way to decide problems within the time of a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from sugenet.errors import NetworkError, QuestionError, TooLargeError
+from sugenet.problem.clock import Clock
+from sugenet.problem.outcomes import Open, Outcome
+from sugenet.problem.problem import Problem
+
+__all__ = ["Engine"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Called with a problem and a clock, it says that the problem holds, fails or stays open."""
+
+    name: str
+    run: Callable[[Problem, Clock], Outcome]
+    package: str | None = None
+    """What it needs besides sugenet."""
+    install: str = ""
+    """How to get that."""
+
+    def __call__(self, problem: Problem, clock: Clock | None = None) -> Outcome:
+        """Decide a problem, without a time limit unless a clock has one; what is too large for it is open."""
+        self.need()
+        try:
+            return self.run(problem, Clock() if clock is None else clock)
+        except (TooLargeError, NetworkError) as error:
+            return Open(self.name, str(error), {})
+
+    def need(self) -> None:
+        """Raise `QuestionError` where the package that it needs is not there."""
+        if self.package is not None and find_spec(self.package) is None:
+            raise QuestionError(
+                f"the solver {self.name!r} needs the package {self.package!r}, which is not installed: "
+                f"{self.install}"
+            )
+
+    def within(self, seconds: float) -> Engine:
+        """The same for a part of the time."""
+        return replace(self, run=lambda problem, clock: self.run(problem, clock.within(seconds)))

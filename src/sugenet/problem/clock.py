@@ -1,0 +1,84 @@
+"""How long an answer may take, with how many threads and which seed, and whom to tell about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from numbers import Integral, Real
+from time import monotonic
+
+from sugenet.errors import QuestionError
+
+__all__ = ["Clock"]
+
+
+@dataclass
+class Clock:
+    """What every engine is given besides its problem; it starts when it is made.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds; none unless given.
+    threads
+        How many may work at once; one for each core unless given.
+    seed
+        Of whatever is drawn at random.
+    notify
+        Is told what is going on.
+    now
+        The time in seconds.
+
+    Examples
+    --------
+    >>> Clock().left() is None, Clock(0).up()
+    (True, True)
+    """
+
+    time_limit: float | None = None
+    threads: int | None = None
+    seed: int = 0
+    notify: Callable[[str], None] | None = None
+    now: Callable[[], float] = monotonic
+    start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, value, kind, least, wanted in (
+            ("time_limit", self.time_limit, Real, -inf, "a number of seconds, or None"),
+            ("threads", self.threads, Integral, 1, "a whole number, at least 1"),
+            ("seed", self.seed, Integral, 0, "a whole number, at least 0"),
+        ):
+            if value is None and name != "seed":
+                continue
+            if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
+                raise QuestionError(f"{name}={value!r} must be {wanted}.")
+        self.start = self.now()
+
+    def left(self) -> float | None:
+        """Seconds that are left; None without a limit."""
+        return None if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return self.now() - self.start
+
+    def up(self) -> bool:
+        """Whether the time is up."""
+        return self.time_limit is not None and self.seconds >= self.time_limit
+
+    def within(self, seconds: float) -> Clock:
+        """A clock for a part of the time."""
+        left = self.left()
+        return replace(self, time_limit=seconds if left is None else min(seconds, left))
+
+    def share(self, part: float) -> Clock:
+        """A clock for a share of what is left of the time."""
+        left = self.left()
+        return replace(self, time_limit=None if left is None else left * part)
+
+    def tell(self, words: str) -> None:
+        """Report progress."""
+        if self.notify is not None:
+            self.notify(words)

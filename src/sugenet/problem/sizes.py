@@ -1,0 +1,81 @@
+"""How large a neighbourhood is: how many sets of moves a budget allows, how many features move together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import accumulate
+from math import inf, prod
+
+import numpy as np
+
+from sugenet.problem.neighbourhood import Neighbourhood
+
+__all__ = ["combinations_of", "features_that_fit", "heaviest", "sets_within"]
+
+_EXACT_SUMS = 4_000_000
+"""Steps after which sets are counted by rounded weights."""
+_LARGEST = 10**300
+
+
+def features_that_fit(near: Neighbourhood, budget: int | None = None) -> int:
+    """No set of moves within the budget, or another that is given, changes more features than this."""
+    limit = near.budget if budget is None else budget
+    if limit is None:
+        return len(near.places)
+    lightest = sorted(int(near.columns.weights[moves].min()) for moves in near.places.values())
+    return sum(1 for used in accumulate(lightest) if used <= limit)
+
+
+def heaviest(near: Neighbourhood) -> int:
+    """What the heaviest move of every feature weighs, all together: with such a budget anything goes."""
+    return sum(int(near.columns.weights[moves].max()) for moves in near.places.values())
+
+
+def combinations_of(near: Neighbourhood) -> float:
+    """Number of ways to choose at most one move a feature, the budget aside;
+    infinite where it is beyond floats.
+    """
+    return _as_float(prod(moves.stop - moves.start + 1 for moves in near.places.values()))
+
+
+def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
+    """Number of allowed sets of moves, the empty one included;
+    where costs are finely divided, a little more.
+    """
+    limit = near.budget if budget is None else budget
+    if limit is None or limit >= heaviest(near):
+        return combinations_of(near)
+    by_feature = [Counter(near.columns.weights[moves].tolist()) for moves in near.places.values()]
+    totals = {0: 1}
+    work = 0
+    for weights in by_feature:
+        work += len(totals) * len(weights)
+        if work > _EXACT_SUMS:
+            return _about(by_feature, limit)
+        after = dict(totals)
+        for used, count in totals.items():
+            for weight, many in weights.items():
+                if used + weight <= limit:
+                    after[used + weight] = after.get(used + weight, 0) + count * many
+        totals = after
+    return _as_float(sum(totals.values()))
+
+
+def _as_float(count: int) -> float:
+    return float(count) if count < _LARGEST else inf
+
+
+def _about(by_feature: list[Counter[int]], limit: int) -> float:
+    """Number of sets with weights rounded down to a thousandth of the limit."""
+    grain = max(1, limit // 1000)
+    counts = np.zeros(limit // grain + 1)
+    counts[0] = 1.0
+    with np.errstate(over="ignore"):  # beyond floats it is infinite
+        for weights in by_feature:
+            after = counts.copy()
+            for weight, many in weights.items():
+                step = weight // grain
+                if step < len(counts):
+                    after[step:] += many * counts[: len(counts) - step]
+            counts = after
+        return float(counts.sum())

@@ -1,0 +1,37 @@
+"""The clock, read from a time that the test gives."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from sugenet.problem.clock import Clock
+
+
+def test_time_runs_out_once():
+    clock = Clock(3, now=count().__next__)
+    assert [clock.up() for _ in range(4)] == [False, False, True, True]
+    assert clock.left() == 0.0
+
+
+def test_no_limit_never_runs_out():
+    clock = Clock(now=count().__next__)
+    assert not any(clock.up() for _ in range(100))
+    assert clock.left() is None
+    assert clock.share(0.5).left() is None
+
+
+def test_parts_of_the_time():
+    times = iter([0, 4, 4, 4, 4, 5])
+    clock = Clock(10, 2, 7, now=lambda: next(times))
+    assert clock.within(3).time_limit == 3
+    assert clock.share(0.5).time_limit == 3
+    assert clock.left() == 5
+
+
+def test_a_part_is_never_longer_than_what_is_left_and_keeps_the_rest():
+    told = []
+    times = iter([0, 9, 9])
+    part = Clock(10, 2, 7, told.append, lambda: next(times)).within(5)
+    assert (part.time_limit, part.threads, part.seed) == (1, 2, 7)
+    part.tell("a word")
+    assert told == ["a word"]
