@@ -18,7 +18,7 @@ from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
@@ -57,7 +57,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def _imported(
-    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]]
+    chain: OpChain, options: ImportOptions, judges: Callable[[OpChain], Sequence[SourceJudge]]
 ) -> Imported:
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.

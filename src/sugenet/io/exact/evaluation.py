@@ -12,13 +12,13 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
@@ -28,7 +28,7 @@ __all__ = ["apply", "laid_out", "passed"]
 _Array = npt.NDArray[np.float64]
 
 
-def laid_out(chain: Chain, X: Any) -> _Array:
+def laid_out(chain: OpChain, X: Any) -> _Array:
     """Samples as their source has them, flat or not, in the shape that the chain reads: channels first."""
     x = np.asarray(X, dtype=np.float64)
     if chain.channels_last and len(chain.shape) == 3:
@@ -46,7 +46,7 @@ def passed(ops: Iterable[Op], x: _Array) -> _Array:
 def apply(op: Op, x: _Array) -> _Array:
     """One operation on a batch, in float64."""
     match op:
-        case Linear():
+        case LinearOp():
             return _biased(x @ _floats(op.weights).T, op.bias)
         case Convolution():
             return _convolved(op, x)

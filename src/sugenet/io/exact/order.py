@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
 from sugenet.bnn.arrays import Ints
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.signals import flat_order
 
 __all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]
 
 
-def source_shape(chain: Chain) -> tuple[int, ...]:
+def source_shape(chain: OpChain) -> tuple[int, ...]:
     """Shape of one sample as the source has it."""
     return (
         (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape

@@ -20,7 +20,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain, Linear, Op, Sign
+from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign
 from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
@@ -31,7 +31,7 @@ __all__ = ["PartlyImported", "split"]
 class PartlyImported(Imported):
     """An exact network with float operations in front of it, behind it, or both."""
 
-    stem: Chain | None = None
+    stem: OpChain | None = None
     tail: tuple[Op, ...] = ()
 
     def bits(self, X: Any) -> npt.NDArray[np.bool_]:
@@ -55,7 +55,7 @@ class PartlyImported(Imported):
 
 
 def split(
-    chain: Chain,
+    chain: OpChain,
     inputs: Inputs | None = None,
     *,
     zero: Literal[1, -1] | None = None,
@@ -104,7 +104,7 @@ class _Names(NamedTuple):
 
 
 def _middle(
-    chain: Chain,
+    chain: OpChain,
     stem_end: int,
     tail_start: int,
     inputs: Inputs | None,
@@ -128,7 +128,7 @@ def _middle(
         if not any(isinstance(op, Sign) for op in exact):
             raise FileError("nothing exact is left.")
         count = _width(replace(chain, shape=shape, ops=exact))
-        exact = (*exact, Linear("the bits themselves", np.eye(count)))
+        exact = (*exact, LinearOp("the bits themselves", np.eye(count)))
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     found = lower(
@@ -150,7 +150,7 @@ def _middle(
     )
 
 
-def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
+def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
     every = [
         SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))
@@ -161,7 +161,7 @@ def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) ->
     return tuple(every)
 
 
-def _width(chain: Chain) -> int:
+def _width(chain: OpChain) -> int:
     _, *sizes = passed(chain.ops, np.zeros((1, *chain.shape))).shape
     if len(sizes) != 1:
         raise FileError("the exact part ends in maps, not in flat bits.")

@@ -23,13 +23,13 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
@@ -84,7 +84,7 @@ class _Known:
 
 
 def rounding_of(
-    chain: Chain,
+    chain: OpChain,
     inputs: Inputs | None,
     floats: Floats = DOUBLE,
     *,
@@ -115,10 +115,11 @@ def rounding_of(
 
     Examples
     --------
-    >>> ops = (Linear("fc", np.array([[1.0, -1.0]])), Sign("sign"), Linear("head", np.array([[0.5], [-0.5]])))
-    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3))
+    >>> first, head = np.array([[1.0, -1.0]]), np.array([[0.5], [-0.5]])
+    >>> ops = (LinearOp("fc", first), Sign("sign"), LinearOp("head", head))
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3))
     Rounding(signs={1: 0.0}, scores=0.0)
-    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
     True
     """
     now = _start(inputs, floats, largest)
@@ -158,12 +159,12 @@ def _signed(op: Sign, before: _Known, floats: Floats, clean: bool) -> _Known:
 
 def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) -> _Known:
     match op, other:
-        case ((Linear() | Convolution()), (Linear() | Convolution())):
+        case ((LinearOp() | Convolution()), (LinearOp() | Convolution())):
             rows = _sizes(op.weights).reshape(len(op.weights), -1)
             gap = _sizes(_minus(op.weights, other.weights)).reshape(rows.shape)
             scale, shift = _most(rows.sum(axis=1)), _most(op.bias)
             error = scale * x.error + _most(gap.sum(axis=1)) * x.size + _most(_minus(op.bias, other.bias))
-            exact = floats.whole or isinstance(op, Linear)
+            exact = floats.whole or isinstance(op, LinearOp)
             grid = _product(_grid(op.weights), x.grid, _grid(op.bias)) if exact else None
             return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
         case Affine(), Affine():
@@ -231,7 +232,7 @@ def _regular(op: AveragePool) -> bool:
 def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of one sample behind an operation."""
     match op:
-        case Linear():
+        case LinearOp():
             return (len(op.weights),)
         case Flatten():
             return (prod(shape),)

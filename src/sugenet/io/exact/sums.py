@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Linear
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, LinearOp
 from sugenet.io.exact.signals import SumSignal, flat_order
 from sugenet.io.exact.steps import Pipeline, Step, pipelines
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
@@ -194,7 +194,7 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
 
 
-def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
+def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
     """A linear layer on averages of bits is a linear layer on the bits themselves."""
     places = prod(sums.shape)
     if len(sums.shape) != 1 or op.weights.shape[1] != places:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Convolution, Linear
+from sugenet.io.exact.ops import Convolution, LinearOp
 
 __all__ = ["bias_of", "exact_weights", "in_units"]
 
@@ -68,7 +68,7 @@ def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
     return exact[places].reshape(array.shape)
 
 
-def bias_of(op: Linear | Convolution) -> list[Fraction]:
+def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
     """The exact bias of each output; zeros where there is none."""
     count = len(op.weights)
     if op.bias is None:

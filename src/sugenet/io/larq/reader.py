@@ -23,13 +23,13 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
     numbers,
@@ -76,7 +76,7 @@ _TRAINING = frozenset(
 """Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
-def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
+def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[KerasLayer]]:
     """The operations of a Larq or Keras 2 model in a `.h5` file, and its layers as they stand in it;
     TensorFlow is not needed.
 
@@ -117,7 +117,7 @@ class _LayerWalk:
         return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
-def chain_of_layers(layers: list[KerasLayer]) -> Chain:
+def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
@@ -143,7 +143,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
         raise FileError(
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
-    return Chain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+    return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
 
 
 def _nothing_left(layer: KerasLayer) -> None:
@@ -262,7 +262,7 @@ def _dense(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
         return walk.then(
             *signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:])
         )
-    return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
+    return walk.then(*signs, LinearOp(layer.where, kernel.T, bias), shape=(units,))
 
 
 def _maps(walk: _LayerWalk, layer: KerasLayer) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, Convolution, Linear, MaxPool, Pad
+from sugenet.io.exact.ops import Affine, AveragePool, Convolution, LinearOp, MaxPool, Pad
 from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
 from sugenet.io.onnx.fold import axes_of, integers
 from sugenet.io.onnx.graph import Array, Node
@@ -48,7 +48,7 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
     """A linear layer on flat features that lie on one axis; weights as (outputs, inputs)."""
     after = new_axis(len(weights))
     axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
-    op = Linear(where, np.ascontiguousarray(weights))
+    op = LinearOp(where, np.ascontiguousarray(weights))
     return replace(
         flow.then(op),
         axes=axes,
@@ -109,11 +109,11 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
         found, (shift,) = found.beside([_finite(bias)], where)
         whole = whole and beta == 1 and _whole(shift)
     op = found.link.op
-    if alpha == 1 and beta == 1 and isinstance(op, Linear):
+    if alpha == 1 and beta == 1 and isinstance(op, LinearOp):
         before = found.link.before
         assert before is not None
         row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
-        return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
+        return replace(found, link=before.then(LinearOp(op.where, op.weights, row)), whole=whole)
     scaled = (
         shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
     )  # exact in float64

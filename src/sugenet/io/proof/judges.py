@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy.typing as npt
 
 from sugenet.io.exact.evaluation import apply, laid_out
-from sugenet.io.exact.ops import Chain, Op, Sign
+from sugenet.io.exact.ops import Op, OpChain, Sign
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
@@ -78,7 +78,7 @@ class SourceJudge:
     """
 
 
-def judge_of_chain(chain: Chain) -> SourceJudge:
+def judge_of_chain(chain: OpChain) -> SourceJudge:
     """The operations as a reader found them, in float64: it knows nothing of lowering,
     but what was misread it misreads too.
     """

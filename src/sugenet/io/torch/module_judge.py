@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain, Op, Sign
+from sugenet.io.exact.ops import Op, OpChain, Sign
 from sugenet.io.exact.rounding import DOUBLE, SINGLE
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
@@ -21,7 +21,7 @@ __all__ = ["judges_of_module"]
 _Array = npt.NDArray[Any]
 
 
-def judges_of_module(module: Any, example: Any, chain: Chain) -> list[SourceJudge]:
+def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJudge]:
     """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
     there can be none.
     """

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
 from sugenet.io.torch.calls import Call
 from sugenet.io.torch.layers import LAYERS
 from sugenet.io.torch.piecewise import Piecewise
@@ -45,7 +45,7 @@ _MAKES_CONSTANTS = frozenset(
 """Operations that look at the shape of their argument and not at its values."""
 
 
-def chain_of_module(module: Any, example: Any) -> Chain:
+def chain_of_module(module: Any, example: Any) -> OpChain:
     """The operations of a PyTorch module in eval mode, from raw samples to scores.
 
     Parameters
@@ -72,7 +72,7 @@ def chain_of_module(module: Any, example: Any) -> Chain:
     >>> net = nn.Sequential(*hidden, nn.Linear(3, 2), nn.Softmax(dim=1))
     >>> chain = chain_of_module(net.eval(), torch.zeros(1, 2, 2))
     >>> [(type(op).__name__, op.where) for op in chain.ops][1:4]
-    [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('Linear', '5 (Linear)')]
+    [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('LinearOp', '5 (Linear)')]
     >>> chain.left_out
     ('softmax at 6 (Softmax)',)
     """
