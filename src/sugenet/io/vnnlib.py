@@ -17,7 +17,7 @@ import zlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 from sugenet.errors import FileError
@@ -409,21 +409,18 @@ class _QueryReader:
 
 
 def _formulas(name: str, items: _Items) -> list[_Formula]:
-    for place, item in items:
-        if not isinstance(item, list):
-            raise _UnsupportedError(
-                place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number."
-            )
-    return [item for _, item in items if isinstance(item, list)]
+    return _each(items, list, f"{name} takes conditions, made of <=, >=, and, or, but this is a number.")
 
 
 def _linears(name: str, items: _Items) -> list[_Linear]:
+    return _each(items, _Linear, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition.")
+
+
+def _each(items: _Items, kind: type[Any], wrong: str) -> list[Any]:
     for place, item in items:
-        if not isinstance(item, _Linear):
-            raise _UnsupportedError(
-                place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition."
-            )
-    return [item for _, item in items if isinstance(item, _Linear)]
+        if not isinstance(item, kind):
+            raise _UnsupportedError(place, wrong)
+    return [item for _, item in items]
 
 
 def _at_least(place: int, number: _Linear) -> _Formula:

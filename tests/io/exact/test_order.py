@@ -28,7 +28,7 @@ from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain, Linear, Sign
+from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib import write_vnnlib
@@ -162,8 +162,10 @@ def test_queries_on_the_command_line(tmp_path, capsys):
 
 
 def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
-    chain = Chain(
-        "net", (2,), (Linear("a", np.array([[1.0, 1.0]])), Sign("s"), Linear("b", np.array([[1.0], [-1.0]])))
+    chain = OpChain(
+        "net",
+        (2,),
+        (LinearOp("a", np.array([[1.0, 1.0]])), Sign("s"), LinearOp("b", np.array([[1.0], [-1.0]]))),
     )
     network = lower(chain, Integers(0, 4, step=Fraction(1, 4), start=Fraction(1, 3))).network
     query = Query(
@@ -179,10 +181,10 @@ def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
 
 
 def test_bits_of_a_file_have_the_files_values():
-    chain = Chain(
+    chain = OpChain(
         "net",
         (2,),
-        (Linear("fc", np.array([[1.0, 1.0]])), Sign("sign"), Linear("out", np.array([[1.0], [-1.0]]))),
+        (LinearOp("fc", np.array([[1.0, 1.0]])), Sign("sign"), LinearOp("out", np.array([[1.0], [-1.0]]))),
     )
     network = lower(chain, BitInputs(-1, 1)).network
     for low, high, holds in (
@@ -226,13 +228,13 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
 def test_a_part_of_a_file_answers_no_query_about_it():
     floats = np.random.default_rng(0).normal(size=(3, 4))
     ops = (
-        Linear("stem", floats),
+        LinearOp("stem", floats),
         Sign("s1"),
-        Linear("fc", np.ones((2, 3))),
+        LinearOp("fc", np.ones((2, 3))),
         Sign("s2"),
-        Linear("out", np.eye(2) * 2 - 1),
+        LinearOp("out", np.eye(2) * 2 - 1),
     )
-    found = split(Chain("net", (4,), ops), Reals())
+    found = split(OpChain("net", (4,), ops), Reals())
     assert found.stem is not None
     with pytest.raises(QuestionError, match="computed in floats in front: stem, s1"):
         sg.verify(found.network, Query.around([1] * found.network.encoder.features, 0, 0, 2))
