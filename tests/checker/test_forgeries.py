@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from sugenet.bnn import DenseLayer, LevelLayer
-from sugenet.checker import large as check_large
+from sugenet.checker import proof as check_proof
 from tests.fuzzing.forgeries import bombs, difference, forgeries, tried
 
 MEGABYTES = 500
@@ -36,7 +36,7 @@ def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
         maps += not all(isinstance(layer, DenseLayer | LevelLayer) for layer in forgery.network.layers)
         said = {}
         for cells in (1 << 60, -1):  # written out, or not
-            monkeypatch.setattr(check_large, "_CELLS", cells)
+            monkeypatch.setattr(check_proof, "_CELLS", cells)
             said[cells] = tried(forgery)
             assert not said[cells].false, forgery.how
         coarser = (

@@ -13,9 +13,8 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
-from sugenet.checker import large as check_large
-from sugenet.checker.query import Box as QueryBox
-from sugenet.checker.query import Case, Inequality, Query
+from sugenet.checker import proof as check_proof
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import combinations_of, sets_within
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
@@ -49,7 +48,7 @@ def written(monkeypatch):
     """Whether the checker writes networks out, switched by the test."""
 
     def switch(*, out: bool) -> None:
-        monkeypatch.setattr(check_large, "_CELLS", 1 << 60 if out else -1)
+        monkeypatch.setattr(check_proof, "_CELLS", 1 << 60 if out else -1)
 
     return switch
 

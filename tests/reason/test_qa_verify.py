@@ -10,7 +10,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import Clock
 from sugenet.engines.outside import cpsat
 from sugenet.errors import CertificateError, QuestionError
@@ -177,7 +177,7 @@ def test_classes_whose_scores_do_not_count():
 def test_one_output():
     net = Network(Encoder([integer(0, 1)] * 3), [], Head([[1, 1, -1]]))
     for bound in range(-4, 5):
-        query = Query(3, 1, [Case(Box([0] * 3, [1] * 3), [[Inequality({0: -1}, bound)]])])
+        query = Query(3, 1, [Case(QueryBox([0] * 3, [1] * 3), [[Inequality({0: -1}, bound)]])])
         answer = sg.verify(net, query)
         assert isinstance(answer, Refuted) == (bound <= 3)
         assert checked(answer, net)

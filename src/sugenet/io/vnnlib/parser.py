@@ -19,11 +19,20 @@ from fractions import Fraction
 from itertools import islice, pairwise
 from typing import TypeAlias
 
-from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
+from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.io.texts import write_bytes
 
-__all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
+__all__ = [
+    "Case",
+    "Condition",
+    "Inequality",
+    "Query",
+    "QueryBox",
+    "parse_vnnlib",
+    "read_vnnlib",
+    "write_vnnlib",
+]
 
 _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
@@ -118,7 +127,7 @@ def parse_vnnlib(text: str) -> Query:
     ... (assert (or (and (<= Y_0 Y_1)) (and (>= (+ Y_0 (* 2.0 Y_1)) 5))))
     ... ''')
     >>> query.cases[0].box, len(query.cases[0].condition)
-    (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
+    (QueryBox(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
     sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i and Y_k as Real,
@@ -402,7 +411,7 @@ class _Reader:
                 raise _RefusedError(
                     end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
                 )
-            cases.append(Case(Box(lower, upper), part.condition))
+            cases.append(Case(QueryBox(lower, upper), part.condition))
         return Query(counts["X"], counts["Y"], cases)
 
 
