@@ -138,8 +138,8 @@ def test_a_proof_with_anything_changed_is_refused(proved):
         check_drup({**proof, "clauses": proof["clauses"] - 1}, plain)
     with pytest.raises(CertificateError, match="other clauses"):
         check_drup(proof, replace(plain, budget=3))
-    for data in ("!", proof["data"][:-8], ""):
-        with pytest.raises(CertificateError):
+    for data, words in (("!", "Only base64 data"), (proof["data"][:-8], "is cut off"), ("", "is cut off")):
+        with pytest.raises(CertificateError, match=words):
             check_drup({**proof, "data": data}, plain)
     with pytest.raises(CertificateError, match="damaged"):
         check_drup({"kind": "drup"}, plain)

@@ -148,13 +148,7 @@ def test_tampered_proofs_fail_when_they_should(seed):
     cascade = plain(problem.cascade)
     check_rup(proof, cascade)
     rng = np.random.default_rng(seed)
-    failed = 0
-    steps = (
-        np.array([[bool(v) for v in row] for row in product((0, 1), repeat=problem.cascade.steps)])
-        if problem.cascade.steps < 8
-        else None
-    )
-    assert steps is None
+    failed = []
     for _ in range(30):
         bad = deepcopy(proof)
         number = int(rng.integers(len(bad["clauses"]) - 1))
@@ -165,9 +159,10 @@ def test_tampered_proofs_fail_when_they_should(seed):
             bad["clauses"][number][place] *= -1
         try:
             check_rup(bad, cascade)
-        except CertificateError:
-            failed += 1
-    assert failed >= 5
+        except CertificateError as error:
+            failed.append(str(error))
+    assert len(failed) >= 5
+    assert all("does not follow" in words for words in failed)
     with pytest.raises(CertificateError, match="does not follow"):
         check_rup({**proof, "clauses": [[]]}, cascade)
 
@@ -179,7 +174,7 @@ def test_a_proof_is_for_its_own_problem(seed):
     for radius in (6, 10):  # there the goal is reached, so no proof can be right
         wider = Problem(Hamming(radius).around(network, problem.near.sample), problem.goal)
         assert not isinstance(Solver(wider.cascade).solve(), Core)
-        with pytest.raises(CertificateError):
+        with pytest.raises(CertificateError, match=r"the fact \d+ does not follow"):
             check_rup(proof, plain(wider.cascade))
     free = Problem(Anything().around(network, problem.near.sample), problem.goal)
     with pytest.raises(CertificateError, match=r"no budget|does not follow"):

@@ -172,10 +172,10 @@ def test_two_networks_agree_or_not(seed):
         answer = verify(network, Agree(second))
         assert isinstance(answer, Proved if truth else Refuted)
         confirmed(answer, network, second)
-        with pytest.raises(CertificateError):
+        with pytest.raises(CertificateError, match="about two networks: give the other one too"):
             check(answer.certificate, network)
         if other.fingerprint != second.fingerprint:
-            with pytest.raises(CertificateError):
+            with pytest.raises(CertificateError, match="the other network is not the one"):
                 check(answer.certificate, network, other)
 
 

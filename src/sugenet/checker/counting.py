@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_counts, sets_within
+from sugenet.checker.plain import need_small, plain_counts, sets_within
 from sugenet.checker.whole import Whole
 from sugenet.errors import CertificateError
 
@@ -85,6 +85,7 @@ def counted(
 ) -> list[list[int]]:
     """Counts by class of parts of a region, each of which begins with some roots."""
     if plain:
+        need_small(sum(root.size for roots in parts for root in roots), "inputs")
         return [_plainly(region, roots) for roots in parts]
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as pool:

@@ -22,15 +22,16 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
 from sugenet.errors import CheckLimitError
 
-__all__ = ["PlainPropagation", "WalkSeen", "plain_counts", "plain_followed", "plain_walk", "sets_within"]
+__all__ = ["PlainPropagation", "WalkSeen", "need_small", "plain_counts", "plain_followed", "plain_walk", "sets_within"]
 
-_SETS = 1 << 17
+_SETS = 1 << 14
 """Sets of options that are gone through."""
 _WEIGHTS = 1 << 14
 """Weights and literals that are propagated over."""
 
 
-def _need_small(size: int, most: int, what: str) -> None:
+def need_small(size: int, what: str, most: int = _SETS) -> None:
+    """Refuse what would take long in the plain form."""
     if size > most:
         raise CheckLimitError(
             f"not checked within the limit: plain=True is for at most {most:,} {what}, and there are more. "
@@ -63,7 +64,7 @@ Options = Sequence[Sequence[tuple[int, Ints]]]
 
 def sets_within(features: Options, budget: int | None, limit: Limit) -> Iterator[list[Ints]]:
     """What the options of every set add that has at most one option a feature and fits the budget."""
-    _need_small(prod(len(row) + 1 for row in features), _SETS, "sets of changes")
+    need_small(prod(len(row) + 1 for row in features), "sets of changes")
     for chosen in product(*([None, *row] for row in features)):
         limit.look()
         options = [option for option in chosen if option is not None]
@@ -171,7 +172,7 @@ class PlainPropagation:
         self.implications = [
             (one, names) for layer, names in zip(layers, inputs, strict=True) for one in layer
         ]
-        _need_small(sum(len(names) for _, names in self.implications), _WEIGHTS, "weights")
+        need_small(sum(len(names) for _, names in self.implications), "weights", _WEIGHTS)
         self.over = False
 
     def take(self, given: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]) -> None:
@@ -209,7 +210,7 @@ def plain_followed(
 
     What has followed without assuming anything stays, also when the clauses that it came from go.
     """
-    _need_small(len(literals), _WEIGHTS, "literals")
+    need_small(len(literals), "literals", _WEIGHTS)
     signed = np.where(literals % 2, -(literals // 2) - 1, literals // 2 + 1)
     clauses = _lists(signed, np.diff(starts))
     there: dict[int, list[int]] = {}
