@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise, product
-from math import prod
+from itertools import chain, combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,15 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
 from sugenet.errors import CheckLimitError
 
-__all__ = ["PlainPropagation", "WalkSeen", "need_small", "plain_counts", "plain_followed", "plain_walk", "sets_within"]
+__all__ = [
+    "PlainPropagation",
+    "WalkSeen",
+    "need_small",
+    "plain_counts",
+    "plain_followed",
+    "plain_walk",
+    "sets_within",
+]
 
 _SETS = 1 << 14
 """Sets of options that are gone through."""
@@ -64,12 +71,17 @@ Options = Sequence[Sequence[tuple[int, Ints]]]
 
 def sets_within(features: Options, budget: int | None, limit: Limit) -> Iterator[list[Ints]]:
     """What the options of every set add that has at most one option a feature and fits the budget."""
-    need_small(prod(len(row) + 1 for row in features), "sets of changes")
-    for chosen in product(*([None, *row] for row in features)):
-        limit.look()
-        options = [option for option in chosen if option is not None]
-        if budget is None or sum(price for price, _ in options) <= budget:
-            yield [gain for _, gain in options]
+    lightest, seen = sorted(min(price for price, _ in row) for row in features), 0
+    for many in range(len(features) + 1):
+        if budget is not None and sum(lightest[:many]) > budget:
+            return  # so many features do not fit, nor do more
+        for some in combinations(features, many):
+            for options in product(*some):
+                limit.look()
+                seen += 1
+                need_small(seen, "sets of changes")
+                if budget is None or sum(price for price, _ in options) <= budget:
+                    yield [gain for _, gain in options]
 
 
 def plain_walk(
