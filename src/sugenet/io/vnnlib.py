@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
-from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
+from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 
@@ -118,7 +118,7 @@ def parse_vnnlib(text: str) -> Query:
     ... (assert (or (and (<= Y_0 Y_1)) (and (>= (+ Y_0 (* 2.0 Y_1)) 5))))
     ... ''')
     >>> query.cases[0].box, len(query.cases[0].condition)
-    (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
+    (QueryBox(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
     sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i
@@ -404,7 +404,7 @@ class _QueryReader:
                 raise _UnsupportedError(
                     end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
                 )
-            cases.append(Case(Box(lower, upper), part.condition))
+            cases.append(Case(QueryBox(lower, upper), part.condition))
         return Query(counts["X"], counts["Y"], cases)
 
 
