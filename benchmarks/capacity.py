@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.capacity import Dense, WeightedThreshold, sugeno
-from sugenet.capacity.indices import additive_moebius, shapley
+from sugenet.capacity import Dense, WeightedThreshold, additive_moebius, shapley, sugeno
 
 try:
     import pyfmtools

@@ -19,7 +19,7 @@ import sugenet as sg
 from benchmarks import _zoo
 from sugenet.bnn import Network
 from sugenet.checker.count import check_count
-from sugenet.reason.counts.counting import Counted, count
+from sugenet.reason import Counted, count
 
 PUBLISHED = {2: "0.20 s", 3: "6.1 s", 4: "over 60 s"}
 """BNNQuanalyst on 100-50-10, measured before; see its own paper for others."""

@@ -10,11 +10,11 @@
     │   └── TooLargeError        right, but more work than fits: says what to use instead
     ├── RuleSyntaxError          a rule or a base that cannot be read
     ├── NetworkError             a neuron, layer, head or network that does not fit together
-    │   └── TieError             a sum of exactly zero can occur and the declared sign(0) has no bipolar meaning
+    │   └── TieError             a sum of exactly zero can occur, and the sign(0) declared is no bipolar value
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
-    │   └── CheckLimitError      one that was not checked within the limits of time and memory: it may be right or wrong
+    │   └── CheckLimitError      one not checked within the limits of time and memory: it may be right
     ├── QuestionError            a question that makes no sense for this network
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 

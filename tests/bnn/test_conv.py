@@ -118,7 +118,7 @@ def test_pooling_is_any_or_every_of_the_window(window, data):
 
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from([1, -1]), st.sampled_from([0, 1, -1]))
-def test_folding_a_convolution_is_the_sign_of_the_real_one(data, zero, fill):  # THEORY 4, point 9
+def test_folding_a_convolution_is_the_sign_of_the_real_one(data, zero, fill):  # docs/theory.md 4.1
     window = data.draw(windows(channels=data.draw(st.integers(1, 2))))
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     weights = rng.integers(-1, 2, (2, window.shape[0], *window.kernel))

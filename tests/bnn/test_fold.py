@@ -65,7 +65,7 @@ def test_fold_is_the_sign_of_the_real_batch_norm(data, zero):
     assert layer.flipped.tolist() == [slope < 0 for slope in slopes]
 
 
-def test_negative_zero_gamma_and_ties():  # THEORY 4, point 7
+def test_negative_zero_gamma_and_ties():  # docs/theory.md 2.3
     w = [[1, 1]]
     assert fold(w, gamma=0, beta=3).tau.tolist() == [0]  # constant sign(beta)
     assert fold(w, gamma=0, beta=-3).tau.tolist() == [3]
@@ -85,7 +85,7 @@ def test_sign_of_zero_zero_is_taken_only_where_zero_cannot_occur():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_near_ties_are_bit_exact_with_float32(seed):  # THEORY 4, point 6
+def test_near_ties_are_bit_exact_with_float32(seed):  # docs/theory.md 2.2
     rng = np.random.default_rng(seed)
     n, m = 33, 400
     weights = rng.choice([-1, 1], (m, n))
@@ -118,7 +118,7 @@ def test_evaluation_copes_with_rows_of_different_size():
 
 
 @given(st.data(), st.sampled_from([1, -1]))
-def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # THEORY 3.1
+def test_levels_fold_like_the_sum_over_raw_values(data, zero):  # docs/theory.md 3.1
     n = data.draw(st.integers(1, 3))
     tops = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     weights = [data.draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n))]

@@ -183,7 +183,7 @@ def test_the_head_by_definition():  # section 3.4
         assert (head.possibility(counts, temperature=10) >= pi).all()
 
 
-def test_large_scores_do_not_overflow():  # THEORY 4, point 12
+def test_large_scores_do_not_overflow():  # docs/theory.md 5.3
     head = Head(np.ones((2, 2000), int), bias=[0, -4000])
     counts = head.match_counts(np.ones((1, 2000), bool))
     assert head.possibility(counts).tolist() == [[1.0, 0.0]]

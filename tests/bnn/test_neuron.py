@@ -57,7 +57,7 @@ def test_example_1():
 
 
 @given(st.lists(st.integers(-2, 2), min_size=1, max_size=6), st.integers(-1, 9), st.data())
-def test_turning_sets_are_the_smallest_flips_that_change_the_neuron(weights, tau, data):  # THEORY 4, point 15
+def test_turning_sets_are_the_smallest_flips_that_change_the_neuron(weights, tau, data):  # docs/theory.md 1.4
     neuron = Neuron(weights, tau)
     n = len(weights)
     x = data.draw(st.sampled_from(bipolars(n)))
@@ -94,7 +94,7 @@ def test_a_neuron_that_counts_literals_more_than_once(weights, tau):
         assert sugeno(neuron.capacity(), polarize(x)) == (m >= tau)
 
 
-def test_tau_is_exact_near_ties():  # THEORY 4, point 5
+def test_tau_is_exact_near_ties():  # docs/theory.md 1.2
     assert tau_of(0.1 + 0.2 - 0.3, 4) == 3
     assert tau_of(5.551115123125783e-17, 4) == 3
     assert tau_of(-5.551115123125783e-17, 4) == 2

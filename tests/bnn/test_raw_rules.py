@@ -46,7 +46,7 @@ def first_layers(draw):
 
 
 @given(first_layers(), st.data())
-def test_raw_rules_say_exactly_when_the_neuron_is_active(network, data):  # THEORY 3.1, minimal level vectors
+def test_raw_rules_say_exactly_when_the_neuron_is_active(network, data):  # docs/theory.md 3.3
     encoder, layer = network.encoder, network.layers[0]
     points = list(product(*([s for s in range(c.states) if c.reachable(s)] for c in encoder.codings)))
     inputs = np.array(points) if isinstance(layer, LevelLayer) else encoder.bits_of_levels(points)

@@ -99,14 +99,14 @@ def test_a_set_function_is_the_best_of_its_focal_sets(mu):  # paper 2.2, mu from
 
 
 @pytest.mark.parametrize(("n", "dedekind"), [(1, 3), (2, 6), (3, 20), (4, 168), (5, 7581)])
-def test_boolean_capacities_number_dedekind_minus_two(n, dedekind):  # THEORY 1.1
+def test_boolean_capacities_number_dedekind_minus_two(n, dedekind):  # docs/theory.md 6.4
     tables = monotone_tables(n, 2)
     assert len(tables) == dedekind - 2
     assert len({Dense(n, table, BOOLEAN) for table in tables}) == len(tables)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_cardinality_threshold_closed_forms(n):  # THEORY 1.5
+def test_cardinality_threshold_closed_forms(n):  # docs/theory.md 6.7
     for tau in range(-1, n + 3):
         mu = CardinalityThreshold(n, tau)
         assert mu.is_capacity == (1 <= tau <= n)
@@ -156,7 +156,7 @@ def test_weighted_threshold_takes_floats_as_what_they_are():
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=6), st.integers(-10, 10))
-def test_signed_weights_on_literals(weights, theta):  # THEORY 1.6
+def test_signed_weights_on_literals(weights, theta):  # docs/theory.md 6.8
     mu = WeightedThreshold.signed(weights, theta)
     n = len(weights)
     for mask in range(1 << n):

@@ -184,12 +184,12 @@ def test_all_capacities_on_three_levels(n):
             assert orness(mu) == ((n + 1) * mean_choquet_by_orders(mu) - 1) / (n - 1)
 
 
-def test_dedekind_numbers_less_two_count_the_boolean_capacities():  # THEORY 1.1
+def test_dedekind_numbers_less_two_count_the_boolean_capacities():  # docs/theory.md 6.4
     assert [len(capacities(n, 2)) for n in (1, 2, 3, 4)] == [1, 4, 18, 166]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6])
-def test_closed_forms_of_a_cardinality_threshold(n):  # THEORY 1.5
+def test_closed_forms_of_a_cardinality_threshold(n):  # docs/theory.md 6.7
     lam = [i if i % 2 else -i for i in range(1, n + 1)]
     for tau in range(1, n + 1):
         mu = CardinalityThreshold(lam, tau, Criteria.literals(n))

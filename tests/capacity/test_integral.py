@@ -64,7 +64,7 @@ def test_batches_by_name(wrap):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 9, 40, 100])
-def test_sorting_asks_for_few_worths(n):  # THEORY 1.4
+def test_sorting_asks_for_few_worths(n):  # docs/theory.md 6.5
     asked = []
 
     def worth(held):
@@ -103,7 +103,7 @@ def test_exhaustively_on_three_levels(n):  # paper 2.2, all capacities and all s
         assert [level.rank for level in sugeno(focal, X)] == expected  # S from focal sets, paper 2.2
         reversed_ = sugeno(Conjugate(mu), np.array([[scale.reverse(v) for v in row] for row in X]))
         assert [2 - level.rank for level in reversed_] == expected  # 1 - S_mu(x) = S_mu^c(1 - x)
-        for row, value in list(zip(samples, expected, strict=True))[::5]:  # cuts, THEORY 1.1
+        for row, value in list(zip(samples, expected, strict=True))[::5]:  # cuts (docs/theory.md 6.1)
             for a in range(1, 3):
                 above = sum(1 << i for i in range(n) if row[i] >= a)
                 assert (value >= a) == (table[above] >= a)
@@ -128,13 +128,13 @@ def test_the_threshold_constraint_is_a_sugeno_integral(weights, theta, data):  #
 
 
 @given(st.lists(numbers, min_size=1, max_size=6), st.data())
-def test_the_integral_of_a_cardinality_threshold_is_the_tau_th_largest(row, data):  # THEORY 1.4
+def test_the_integral_of_a_cardinality_threshold_is_the_tau_th_largest(row, data):  # docs/theory.md 6.5
     tau = data.draw(st.integers(1, len(row)))
     assert sugeno(CardinalityThreshold(len(row), tau), row) == sorted(row, reverse=True)[tau - 1]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4), st.data())
-def test_graded_inputs_of_the_polarized_encoding(degrees, data):  # THEORY 4, point 14
+def test_graded_inputs_of_the_polarized_encoding(degrees, data):  # docs/theory.md 6.1
     n = len(degrees)
     signs = data.draw(st.lists(st.sampled_from([1, -1]), min_size=n, max_size=n))
     tau = data.draw(st.integers(0, n + 1))

@@ -14,7 +14,7 @@ from tests.capacity.oracles import focal_sets, set_functions
 
 
 @given(set_functions(max_n=4))
-def test_both_transforms_are_the_definition_and_invert(mu):  # THEORY 1.1
+def test_both_transforms_are_the_definition_and_invert(mu):  # docs/theory.md 6.2
     criteria, scale, full = mu.criteria, mu.scale, mu.criteria.full
     inner, outer = inner_moebius(mu), outer_moebius(mu)
     assert inner == {

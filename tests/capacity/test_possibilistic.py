@@ -1,4 +1,4 @@
-"""Possibilistic bases and bases of guaranteed possibility (paper section 2.2, THEORY 1.3),
+"""Possibilistic bases and bases of guaranteed possibility (docs/theory.md 6.10),
 held against equation (2).
 """
 
@@ -71,7 +71,7 @@ def degree_by_definition(base, x):
 
 
 @pytest.mark.parametrize("build", BUILDERS)
-def test_the_degree_is_the_integral_on_every_small_case(build):  # section 2.2, THEORY 1.3
+def test_the_degree_is_the_integral_on_every_small_case(build):  # docs/theory.md 6.10
     for mu in every_small_set_function():
         base = build(mu)
         assert base.levels is None
@@ -90,7 +90,7 @@ def test_no_formula_is_needless_on_small_cases(build):
             assert any(fewer(x) != base(x) for x in samples)
 
 
-# THEORY 1.3: (OR of x_i(a), 1 - a^-) for 1 - a^- <= mu^c(A), as far as not implied
+# docs/theory.md 6.10: (OR of x_i(a), 1 - a^-) for 1 - a^- <= mu^c(A), as far as not implied
 def test_the_clauses_are_those_of_the_formula():
     for mu in every_small_set_function():
         scale, n = mu.scale, len(mu.criteria)
@@ -113,7 +113,7 @@ def test_the_clauses_are_those_of_the_formula():
         assert set(guaranteed_base(mu)) <= dual
 
 
-def test_binary_samples_have_the_simple_form():  # THEORY 1.3, first two points
+def test_binary_samples_have_the_simple_form():  # docs/theory.md 6.10
     for mu in every_small_set_function():
         n, scale = len(mu.criteria), mu.scale
         pi, delta = (build(mu, levels=[scale.bottom, scale.top]) for build in BUILDERS)
@@ -179,7 +179,7 @@ def test_levels_on_the_unit_interval_are_closed_under_reversal():
     assert third([Fraction(1, 3), 0]) == 0.25
 
 
-def test_a_boolean_capacity_has_a_base_on_any_scale():  # THEORY 4, point 14
+def test_a_boolean_capacity_has_a_base_on_any_scale():  # docs/theory.md 6.1
     mu = CardinalityThreshold(3, tau=2)
     for build in BUILDERS:
         assert len(build(mu)) == 3

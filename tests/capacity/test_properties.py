@@ -178,7 +178,7 @@ def test_families_are_what_their_tables_say(n):
         assert claims(mu) == judge(mu), mu
 
 
-def test_closed_forms_of_a_cardinality_threshold():  # THEORY 1.5
+def test_closed_forms_of_a_cardinality_threshold():  # docs/theory.md 6.7
     n = 100
     for tau in (1, 2, 50, 51, 99, 100):
         mu = CardinalityThreshold(range(1, n + 1), tau, Criteria(range(1, 2 * n + 1)))

@@ -64,7 +64,7 @@ def test_there_are_as_many_small_set_functions_as_dedekind_says():
     assert len(monotone_tables(3, 4)) > 500
 
 
-def test_complete_rules_determine_the_integral_on_every_small_case():  # section 2.2 and THEORY 1.2
+def test_complete_rules_determine_the_integral_on_every_small_case():  # docs/theory.md 6.6
     for mu in every_small_set_function():
         selection, elimination = selection_rules(mu), elimination_rules(mu)
         for x in samples(mu):
@@ -92,7 +92,7 @@ def test_the_papers_rules_are_sound_and_on_two_levels_complete():  # section 2.2
     assert short > 0
 
 
-def test_the_papers_rules_are_incomplete_for_one_criterion_worth_1():  # THEORY 1.2: S is x itself
+def test_the_papers_rules_are_incomplete_for_one_criterion_worth_1():  # S is x itself (docs/theory.md 6.6)
     mu = Focal(["x"], {"x": 1})
     (rule,) = selection_rules(mu, complete=False)
     assert str(rule) == "if x >= 1 then S >= 1"
@@ -197,7 +197,7 @@ def test_constants_have_rules_without_conditions():
     )
 
 
-def test_a_boolean_capacity_has_graded_rules_on_a_longer_scale():  # THEORY 4, point 14
+def test_a_boolean_capacity_has_graded_rules_on_a_longer_scale():  # docs/theory.md 6.1
     mu = CardinalityThreshold(3, tau=2)
     assert str(next(iter(selection_rules(mu)))) == "if 1 >= 1 and 2 >= 1 then S >= 1"
     for scale in (UNIT, GRADES):

@@ -1,4 +1,4 @@
-"""The formulas of THEORY section 1 that no single family or method carries,
+"""The formulas of docs/theory.md 6 that no single family or method carries,
 by their definition on all small cases.
 """
 
@@ -27,7 +27,7 @@ from tests.capacity.oracles import integral, monotone_tables, numbers, places, s
 
 
 @pytest.mark.parametrize(("n", "levels"), [(1, 4), (2, 3), (3, 2)])
-def test_the_tables_with_one_max_zeta_are_an_interval(n, levels):  # THEORY 1.1
+def test_the_tables_with_one_max_zeta_are_an_interval(n, levels):  # docs/theory.md 6.2
     candidates = np.array(list(product(range(levels), repeat=1 << n)))
     spread = np.array([transforms.max_zeta(m) for m in candidates])
     for values in monotone_tables(n, levels, capacities=False):
@@ -39,7 +39,7 @@ def test_the_tables_with_one_max_zeta_are_an_interval(n, levels):  # THEORY 1.1
 
 
 @given(set_functions(max_n=4), st.data())
-def test_the_integral_as_a_minimum_over_outer_moebius_sets(mu, data):  # THEORY 1.1
+def test_the_integral_as_a_minimum_over_outer_moebius_sets(mu, data):  # docs/theory.md 6.2
     row = data.draw(st.lists(scale_values(mu.scale), min_size=len(mu.criteria), max_size=len(mu.criteria)))
     sample = dict(zip(mu.criteria, row, strict=True))
     rated = (
@@ -50,7 +50,7 @@ def test_the_integral_as_a_minimum_over_outer_moebius_sets(mu, data):  # THEORY 
 
 
 @pytest.mark.parametrize(("n", "levels"), [(1, 3), (2, 4), (3, 3)])
-def test_a_capacity_is_the_least_of_possibilities_over_orders(n, levels):  # THEORY 1.1
+def test_a_capacity_is_the_least_of_possibilities_over_orders(n, levels):  # docs/theory.md 6.4
     for table in monotone_tables(n, levels):
         members = []
         for order in permutations(range(n)):
@@ -64,7 +64,7 @@ def test_a_capacity_is_the_least_of_possibilities_over_orders(n, levels):  # THE
 
 
 @pytest.mark.parametrize(("n", "levels"), [(1, 3), (2, 3), (3, 3)])
-def test_the_integral_is_a_median(n, levels):  # THEORY 1.4
+def test_the_integral_is_a_median(n, levels):  # docs/theory.md 6.5
     for table in monotone_tables(n, levels):
         mu = Dense(n, [Fraction(value, levels - 1) for value in table])
         for row in product(range(levels), repeat=n):
@@ -76,18 +76,16 @@ def test_the_integral_is_a_median(n, levels):  # THEORY 1.4
 
 
 @given(st.integers(1, 6), st.integers(0, 4), st.data())
-def test_models_of_a_cardinality_threshold(
-    n, others, data
-):  # THEORY 1.5; the mean worth is the Banzhaf index of no criterion
+def test_models_of_a_cardinality_threshold(n, others, data):  # docs/theory.md 6.7
     tau = data.draw(st.integers(0, n + 1))
     mu = CardinalityThreshold(range(1, n + 1), tau, n + others)
-    models = interaction(mu, (), "banzhaf") * 2 ** (n + others)
+    models = interaction(mu, (), "banzhaf") * 2 ** (n + others)  # of no criterion: the mean worth
     assert models == sum(mu.at(mask) for mask in range(1 << (n + others)))
     assert models == 2**others * sum(comb(n, k) for k in range(tau, n + 1))
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=7), st.integers(0, 20))
-def test_models_of_a_weighted_threshold(row, theta):  # THEORY 1.6
+def test_models_of_a_weighted_threshold(row, theta):  # docs/theory.md 6.8
     mu = WeightedThreshold(row, theta)
     sums = [sum(row[place] for place in places(mask)) for mask in range(1 << len(row))]
     assert interaction(mu, (), "banzhaf") * 2 ** len(row) == sum(total >= theta for total in sums)
@@ -97,7 +95,7 @@ def test_models_of_a_weighted_threshold(row, theta):  # THEORY 1.6
     st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=5),
     st.one_of(st.integers(-12, 12), numbers),
 )
-def test_bipolar_sums_are_thresholds_on_literals(weights, theta):  # THEORY 1.6
+def test_bipolar_sums_are_thresholds_on_literals(weights, theta):  # docs/theory.md 6.8
     n, total = len(weights), sum(map(abs, weights))
     by_literal = dict.fromkeys(Criteria.literals(n), 0)
     for i, weight in enumerate(weights, start=1):

@@ -401,7 +401,11 @@ def test_version(capsys):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"), [(".", "checkpoint='.' is a folder"), ("nowhere/c", "there is no folder 'nowhere'")]
+    ("place", "message"),
+    [
+        (".", "checkpoint='.' cannot be written: it is a folder"),
+        ("nowhere/c", "there is no folder 'nowhere'"),
+    ],
 )
 def test_a_checkpoint_without_a_place_is_refused_before_training(
     capsys, monkeypatch, tmp_path, place, message

@@ -53,7 +53,7 @@ def test_options(csv):
         ("a,b\n1,x\n2,x\n", "the target 'b' has 1 different values"),
         ("a,b\n" + "".join(f"1,{i}\n" for i in range(200)), "the target 'b' has 200 different values"),
         ("a,bb\n1,x\n", "no column 'b'. Did you mean 'bb'."),
-        ('a,b\n1,"x\n', "data.csv cannot be read: unexpected end of data"),
+        ('a,b\n1,"x\n', "data.csv, line 2: it cannot be read as CSV: unexpected end of data. A CSV file"),
     ],
 )
 def test_mistakes_are_named_with_their_place(text, message, csv):

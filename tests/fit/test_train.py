@@ -1,3 +1,4 @@
+import os
 import pickle
 import subprocess
 import sys
@@ -325,12 +326,11 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     with pytest.raises(FileError, match="there is no folder"):
         train(X, y, (4,), settings=SHORT, checkpoint=tmp_path / "nowhere" / "run", progress=stop_after(1))
 
-    def full(content, path):
-        path.write_bytes(b"half")
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(FileError, match="run cannot be written: No space left on device"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match="run' cannot be written: No space left on device"):
         train(X, y, (4,), settings=SHORT, checkpoint=tmp_path / "run")
     assert not list(tmp_path.iterdir())
 

@@ -83,7 +83,7 @@ def read(path: Path) -> None:
         read_table(path, "y")
     elif name.endswith(".cert.json"):
         from sugenet import check
-        from sugenet.io.texts import read_json
+        from sugenet.io.plain.texts import read_json
 
         check(read_json(path), model())
     else:

@@ -19,7 +19,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Program
+from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 
 QONNX = "qonnx.custom_op.general"
@@ -725,7 +725,7 @@ def result(case: Case, count: int = 48) -> Result:
     mine = found.network.logits(x.reshape(count, -1))
     classes = found.network.predict(x.reshape(count, -1))
     try:
-        program = Program(graph, graph.outputs[0].name)
+        program = Interpreter(graph, graph.outputs[0].name)
         step = case.batch or count
         parts = [program.run(given[k : k + step]) for k in range(0, count, step)]
     except UncomparableError as error:

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sugenet.errors import FileError
-from sugenet.io import arrays_reader
-from sugenet.io.arrays_reader import read_arrays, read_bnnquanalyst, read_npz
+from sugenet.io.arrays import reader as arrays_reader
+from sugenet.io.arrays.reader import read_arrays, read_bnnquanalyst, read_npz
 from sugenet.io.exact.domains import BitInputs, Integers
-from sugenet.io.exact.evaluate import evaluate
 from sugenet.io.exact.lower import lower
+from tests.io.chains import evaluate
 from tests.zoo import readers
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -19,9 +19,10 @@ from torch import nn  # noqa: E402
 
 from sugenet.bnn import DenseLayer, Head, Network  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.compare import Difference, verify_against  # noqa: E402
+from sugenet.io.agreement import verify_against  # noqa: E402
 from sugenet.io.exact.domains import BitInputs  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.proof.tally import Difference  # noqa: E402
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")

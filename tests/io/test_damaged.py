@@ -11,7 +11,7 @@ from sugenet.capacity import UnitInterval
 from sugenet.checker.query import Query
 from sugenet.errors import FileError, ScaleError, SugenetError
 from sugenet.io import read_samples
-from sugenet.io.packed import open_archive
+from sugenet.io.plain.packed import open_archive
 from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
 

@@ -13,11 +13,11 @@ h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
-from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import Flatten, Sign  # noqa: E402
 from sugenet.io.larq import hdf5_contents  # noqa: E402
 from sugenet.io.larq import reader as larq_reader  # noqa: E402
+from tests.io.chains import evaluate  # noqa: E402
 
 F = np.float32
 

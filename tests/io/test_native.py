@@ -1,14 +1,12 @@
 """The native format: what is saved comes back equal, and nothing else ever comes back."""
 
 import base64
-import errno
 import gzip
 import hashlib
 import io
 import json
 import os
 import pickle
-import stat
 import tracemalloc
 import zipfile
 import zlib
@@ -42,7 +40,6 @@ from sugenet.bnn import (
 )
 from sugenet.errors import FileError
 from sugenet.io import load, save
-from sugenet.io import texts as files
 
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -807,66 +804,7 @@ def test_sealed_tensors_of_other_bytes_are_refused(tmp_path, edits):
         refused(path, joined(header, document, bytes(changed)), "cannot be read")
 
 
-# -- writing -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("failure", "match"),
-    [
-        (
-            OSError(errno.ENOSPC, "No space left on device"),
-            "cannot be written: No space left on device. Check the disk .* Nothing was changed",
-        ),
-        (
-            PermissionError(errno.EACCES, "Permission denied"),
-            "cannot be written: permission is denied. Choose another folder",
-        ),
-        (KeyboardInterrupt(), None),
-    ],
-)
-@pytest.mark.parametrize("step", ["replace", "fsync", "write", "open"])
-@pytest.mark.parametrize("old", [None, b"an old file"])
-def test_a_failing_write_leaves_everything_as_it_was(tmp_path, monkeypatch, failure, match, step, old):
-    path = tmp_path / "net.sugenet"
-    if old is not None:
-        path.write_bytes(old)
-
-    def fail(*_):
-        raise failure
-
-    class HalfWritten(io.FileIO):
-        def write(self, data):
-            super().write(data[: len(data) // 2])
-            raise failure
-
-    if step in ("replace", "fsync"):
-        monkeypatch.setattr(os, step, fail)
-    else:
-        monkeypatch.setattr(files, "open", fail if step == "open" else HalfWritten, raising=False)
-    with pytest.raises(
-        KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else FileError, match=match
-    ):
-        save(small(), path)
-    assert os.listdir(tmp_path) == ([] if old is None else ["net.sugenet"])
-    assert old is None or path.read_bytes() == old
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    with pytest.raises(
-        FileError,
-        match=r"missing/net.sugenet' cannot be written: there is no folder '.*missing'. Make it first",
-    ):
-        save(small(), tmp_path / "missing" / "net.sugenet")
-    with pytest.raises(FileError, match=r"it is a folder\. Add the name of a file to the path"):
-        save(small(), tmp_path)
-    with pytest.raises(FileError, match=r"it is not a file. Choose another path. Nothing was changed"):
-        save(small(), os.devnull)
-    with pytest.raises(FileError, match="null"):
-        save(small(), f"{tmp_path}/a\0b")
-    with pytest.raises(FileError, match="name too long"):
-        save(small(), tmp_path / ("a" * 300))
-    assert os.listdir(tmp_path) == []
-    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+# -- places --------------------------------------------------------------------------------------------------
 
 
 def test_places_that_cannot_be_read(tmp_path):
@@ -901,25 +839,6 @@ def test_permissions_are_respected(tmp_path):
     path.chmod(0o000)
     with pytest.raises(FileError, match="permission is denied"):
         load(path)
-
-
-def test_a_read_only_file_is_not_replaced(path, raw, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(FileError, match="permission is denied"):
-        save(Network.of_bits([], Head([[1]])), path)
-    assert path.read_bytes() == raw
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permission bits and links as on POSIX")
-def test_permissions_and_links_are_kept(tmp_path):
-    path, link = tmp_path / "net.sugenet", tmp_path / "link"
-    path.write_bytes(b"old")
-    path.chmod(0o640)
-    link.symlink_to(path)
-    save(small(), str(link))
-    assert link.is_symlink()
-    assert load(link) == load(path) == small()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers
-from sugenet.io.exact.evaluate import apply, evaluate
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, Flatten, Sign
-from sugenet.io.onnx.reader import read_chain
 from sugenet.io.onnx.writer import onnx_bytes
+from tests.io.chains import evaluate, read_chain
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

@@ -12,11 +12,11 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import Integers
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Program
+from sugenet.io.onnx.judge.interpreter import Interpreter
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
-from tests.io.test_onnx_seams import SIGN, F, model, sign  # noqa: E402
+from tests.io.test_onnx_nothing_left_out import SIGN, F, model, sign  # noqa: E402
 
 HUGE = 1 << 40
 ENDS = [
@@ -91,7 +91,7 @@ def test_small_files_that_ask_for_much(name):
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
         tracemalloc.reset_peak()
         with suppress(FileError):  # the interpreter by itself, where nothing was read before
-            program = Program(read_graph(raw), "y")
+            program = Interpreter(read_graph(raw), "y")
             program.run(np.zeros((program.batch or 1, *program.sample)))
         assert tracemalloc.get_traced_memory()[1] < 1 << 30
     finally:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import OPERATORS, Program
+from sugenet.io.onnx.judge.interpreter import OPERATORS, Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.reader import ACCEPTED
 
@@ -50,7 +50,7 @@ def build(op, data, constants, opset, domain="", outputs=1, **attributes):
 
 def interpreted(raw, data):
     graph = read_graph(raw)
-    program = Program(graph, "y")
+    program = Interpreter(graph, "y")
     found = program.run(data).values["y"]
     assert np.all(found.error >= 0)
     return found.values
@@ -353,7 +353,7 @@ def _constant(graph):
     """What an operator on constants gives, beside data that do not matter."""
     from sugenet.io.onnx.graph import Node
 
-    program = Program.__new__(Program)
+    program = Interpreter.__new__(Interpreter)
     program.graph, program.output, program.read, program.fixed = graph, "y", {"y"}, {}
     from sugenet.io.onnx.judge.interpreter import _Budget
     from sugenet.io.onnx.judge.tensors import constant
@@ -450,7 +450,7 @@ def test_bounds_on_rounding_hold():
     for _ in range(50):
         x, w = random.normal(size=(1, 40)).astype(F), random.normal(size=(40, 3)).astype(F)
         raw = build("MatMul", x, [w], 15)
-        found = Program(read_graph(raw), "y").run(x).values["y"]
+        found = Interpreter(read_graph(raw), "y").run(x).values["y"]
         for k in range(3):
             exact = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x[0], w[:, k], strict=True))
             assert (
@@ -458,7 +458,7 @@ def test_bounds_on_rounding_hold():
                 or exact == found.values[0, k]
             )
     whole = build("MatMul", np.ones((1, 40), F), [np.ones((40, 3), F) / 4], 15)
-    assert Program(read_graph(whole), "y").run(np.ones((1, 40))).values["y"].exact
+    assert Interpreter(read_graph(whole), "y").run(np.ones((1, 40))).values["y"].exact
 
 
 def test_a_decision_within_rounding_is_uncertain_and_stays_so():
@@ -476,9 +476,9 @@ def test_a_decision_within_rounding_is_uncertain_and_stays_so():
         graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8
     ).SerializeToString()
     tiny = float(w[0, 0]) * 1e-20
-    found = Program(read_graph(raw), "y").run(np.array([[1e-20, 0.0, tiny / 0.3]]))
+    found = Interpreter(read_graph(raw), "y").run(np.array([[1e-20, 0.0, tiny / 0.3]]))
     assert found.scores.errors.max() <= 2
-    assert not Program(read_graph(raw), "y").run(np.array([[1.0, 0, 0]])).scores.errors.any()
+    assert not Interpreter(read_graph(raw), "y").run(np.array([[1.0, 0, 0]])).scores.errors.any()
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Program
-from sugenet.io.onnx.reader import read_chain
+from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.writer import onnx_bytes, write_onnx
 from tests.bnn.nets import networks, raw, samples
+from tests.io.chains import read_chain
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -262,7 +262,7 @@ def test_maps_read_back():
 
 def interpreted(content, x, output):
     """An output of the file, by the interpreter of operators that judges imports."""
-    found = Program(read_graph(content), output).run(x).values[output]
+    found = Interpreter(read_graph(content), output).run(x).values[output]
     return found.values
 
 

@@ -31,7 +31,7 @@ from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
-from sugenet.io.vnnlib.parser import write_vnnlib
+from sugenet.io.vnnlib import write_vnnlib
 
 TOP = 3
 SHAPE = (2, 2, 2)  # height, width, channels

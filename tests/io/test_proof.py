@@ -20,10 +20,9 @@ from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Flatten, Linear, Sign  # noqa: E402
 from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
-from sugenet.io.judges import Judge, judge_of_chain  # noqa: E402
-from sugenet.io.near import Domain, turning  # noqa: E402
-from sugenet.io.proof import prove_import  # noqa: E402
-from sugenet.io.references import Seen, Stage  # noqa: E402
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain  # noqa: E402
+from sugenet.io.proof.near import Domain, turning  # noqa: E402
+from sugenet.io.proof.proving import prove_import  # noqa: E402
 
 
 class Cut(nn.Module):
@@ -304,11 +303,11 @@ def test_a_judge_that_shows_only_outputs_is_compared_by_them():
     chain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Linear("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
     whole = judge_of_chain(chain)
-    blind = Judge("a function", lambda x: Seen(whole.run(x).outputs))
+    blind = SourceJudge("a function", lambda x: Seen(whole.run(x).outputs))
     proof = prove_import(found, chain, [blind], Integers(0, 3)).proof
     assert (proof.layers, proof.unseen) == (0, ("fc",))
     assert str(proof).endswith("scores; not seen inside: fc")
-    wrong = Judge("a function", lambda x: Seen(-whole.run(x).outputs))
+    wrong = SourceJudge("a function", lambda x: Seen(-whole.run(x).outputs))
     with pytest.raises(FileError, match=r"first difference is at head: score 0 is .* in a function"):
         prove_import(found, chain, [whole, wrong], Integers(0, 3))
 
@@ -324,7 +323,7 @@ def test_a_judge_with_other_stages_is_aligned_by_size():
         extra = Stage("other", x, x > 1, x <= 1)
         return Seen(seen.outputs, (extra, *seen.stages))
 
-    assert prove_import(found, chain, [Judge("more", more)], Integers(0, 3)).proof.layers == 1
+    assert prove_import(found, chain, [SourceJudge("more", more)], Integers(0, 3)).proof.layers == 1
 
 
 def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():

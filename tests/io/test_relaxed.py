@@ -5,10 +5,10 @@ import pytest
 
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs
-from sugenet.io.exact.evaluate import evaluate
 from sugenet.io.exact.ops import Affine, Chain, Clip, Convolution, Flatten, Linear, Sign
 from sugenet.io.exact.relaxed import PartlyImported, split
 from sugenet.io.exact.report import Imported
+from tests.io.chains import evaluate
 
 RNG = np.random.default_rng(0)
 

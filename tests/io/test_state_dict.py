@@ -19,16 +19,15 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.arrays_reader import read_npz  # noqa: E402
+from sugenet.io.arrays.reader import read_npz  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
-from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import BatchNorm, Linear, Sign  # noqa: E402
 from sugenet.io.importers import from_state_dict  # noqa: E402
 from sugenet.io.torch.architecture import Architecture, Part  # noqa: E402
 from sugenet.io.torch.checkpoint import read_checkpoint  # noqa: E402
 from sugenet.io.torch.layouts import known_layout  # noqa: E402
-from sugenet.io.torch.state_dict import chain_of_state_dict  # noqa: E402
+from tests.io.chains import chain_of_state_dict, evaluate  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")
 needs_zoo = pytest.mark.skipif(ZOO is None, reason="SUGENET_ZOO does not name a folder of public networks")

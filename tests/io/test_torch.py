@@ -14,7 +14,6 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
-from sugenet.io.exact.evaluate import evaluate  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import (  # noqa: E402
     Affine,
@@ -29,6 +28,7 @@ from sugenet.io.exact.ops import (  # noqa: E402
     Sign,
 )
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
+from tests.io.chains import evaluate  # noqa: E402
 from tests.io.torch_models import cases  # noqa: E402
 
 MATRIX = cases()

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network
-from sugenet.checker.query import BIT_LIMIT
+from sugenet.checker.query import BIT_LIMIT, Box, Case, Inequality, Query
 from sugenet.errors import FileError, SugenetError
-from sugenet.io.vnnlib.parser import Box, Case, Inequality, Query, parse_vnnlib, read_vnnlib, write_vnnlib
+from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
 
 HEAD = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)(declare-const Y_1 Real)\n"
 BOUNDED = HEAD + "(assert (and (<= 0 X_0 1) (<= 0 X_1 1)))\n"

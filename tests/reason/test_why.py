@@ -133,8 +133,8 @@ def neuron(n, tau):
     ("n", "tau", "on"), [(5, 2, 4), (5, 3, 3), (6, 4, 2), (4, 1, 0), (6, 6, 5), (3, 1, 3)]
 )
 def test_closed_forms_of_one_neuron(n, tau, on):
-    """REASONING section 2: reasons and contrastive sets of a threshold are subsets of the matched or
-    unmatched literals.
+    """Reasons and contrastive sets of a threshold are subsets of the matched or
+    unmatched literals (docs/theory.md 8.3).
     """
     x = [1] * on + [-1] * (n - on)
     found = why(neuron(n, tau), x, n="all")

@@ -13,9 +13,9 @@ import pytest
 import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import from_state_dict, import_file, read_bnnquanalyst, read_npz, read_onnx
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Sign
-from sugenet.io.onnx.reader import read_chain
+from tests.io.chains import read_chain
 from tests.zoo.readers import idx, msakai_exact, quanalyst_exact
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -1,6 +1,6 @@
 """Convolutions and pooling as layers of neurons, kept as kernel and geometry and unrolled on demand.
 
-A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (THEORY 4, point 9).
+A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (docs/theory.md 4.1).
 Padding with +1 or -1 is folded into that tau too. Maps are flattened channel by channel, row by row, so flat
 input and output numbers are those of NCHW arrays.
 """

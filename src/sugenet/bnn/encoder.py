@@ -1,4 +1,4 @@
-"""From raw samples to bits, feature by feature, and back to words (DESIGN section 3)."""
+"""From raw samples to bits, feature by feature, and back to words (docs/theory.md 3.2)."""
 
 from __future__ import annotations
 

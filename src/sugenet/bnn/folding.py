@@ -1,7 +1,7 @@
 """Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer
 threshold a neuron.
 
-Two ways, for two meanings of "what the network computes" (THEORY 4, points 5 to 9):
+Two ways, for two meanings of "what the network computes" (docs/theory.md 2):
 
 - `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
   exactly, square root included.
@@ -65,8 +65,10 @@ def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) 
 
     Examples
     --------
-    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2)), sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
-    (-1, 0)
+    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2))
+    -1
+    >>> sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
+    0
     """
     signs = _sign(linear), _sign(root_factor) if radicand else 0
     if signs[0] * signs[1] >= 0:
@@ -93,10 +95,11 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     >>> layer = fold([[+1, -1], [+1, +1]], gamma=[1, -1], beta=[0.5, 0.5], mean=[0, 0])
     >>> layer.weights.tolist(), layer.tau.tolist(), layer.flipped.tolist(), layer.ties.tolist()
     ([[1, -1], [-1, -1]], [1, 1], [False, True], [False, False])
-    >>> fold([[+1, -1]], zero=0)
+    >>> fold([[+1, -1]], zero=0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1.
+    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
+    Declare zero=1 or zero=-1.
     """
     rows = integer_array(weights, 2, "weights")
     sizes = np.abs(rows).sum(axis=1)
@@ -108,8 +111,7 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
 def fold_levels(
     weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]
 ) -> LevelLayer:
-    """Fold a first layer on integer features exactly, as `fold` does for bits (THEORY 3.1,
-    K = 256 for uint8).
+    """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
 
     The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
     255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.
@@ -202,7 +204,8 @@ def fold_by_evaluation(
 
     Examples
     --------
-    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: np.float32(0.5) * s.astype(np.float32) - np.float32(0.25))
+    >>> half, quarter = np.float32(0.5), np.float32(0.25)
+    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: half * s.astype(np.float32) - quarter)
     >>> layer.tau.tolist()
     [2]
     """

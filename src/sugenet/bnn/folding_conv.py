@@ -1,5 +1,5 @@
 """Folding for convolutions: as in `fold`, with a threshold of its own wherever taps fall on padding
-(THEORY 4, point 9).
+(docs/theory.md 4.1).
 """
 
 from __future__ import annotations

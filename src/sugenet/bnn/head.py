@@ -84,7 +84,7 @@ class Head:
 
     def capacity(self, k: int) -> SetFunction:
         """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity
-        (THEORY 4, point 10).
+        (docs/theory.md 5.1).
         """
         row, n = self.weights[k].tolist(), int(self.sizes[k])
         if not n:

@@ -1,9 +1,9 @@
 """Layers of threshold neurons over one input space (paper section 3.3), evaluated as the definition says,
 in exact integers.
 
-`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (THEORY 3.1): a feature with levels
-0..t stands for its t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255 bits that
-are never written out.
+`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (docs/theory.md 3.1): a feature
+with levels 0..t stands for its t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255
+bits that are never written out.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Neuron:
 
     def turn(self, x: Iterable[Any]) -> Turn:
         """Least number of inputs to flip so that the neuron changes,
-        and how many ways there are (THEORY 4, point 15).
+        and how many ways there are (docs/theory.md 1.4).
         """
         if self.kind != "threshold":
             return Turn(None, 0)

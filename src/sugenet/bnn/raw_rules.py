@@ -1,5 +1,5 @@
 """Rules of a first-layer neuron in raw features: minimal conditions, each on the value of one feature, that
-activate it (THEORY 3.1).
+activate it (docs/theory.md 3.3).
 
 A feature whose value has state s makes g(s) of its literals hold. A condition "g >= v" on a feature
 guarantees v matches, so a rule is a level v for each feature whose levels sum to tau, minimal when no level

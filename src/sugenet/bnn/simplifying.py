@@ -36,7 +36,8 @@ def simplify(network: Network) -> Network:
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> layer = DenseLayer([[1, 1, 0], [-1, -1, 0], [1, 1, 0], [0, 0, 1]], tau=[1, 2, 1, 0])  # 2 is the opposite of 1, 4 constant
+    >>> weights = [[1, 1, 0], [-1, -1, 0], [1, 1, 0], [0, 0, 1]]
+    >>> layer = DenseLayer(weights, tau=[1, 2, 1, 0])  # 2 is the opposite of 1, 4 constant
     >>> net = simplify(Network.of_bits([layer], Head([[1, 1, 1, 1], [1, -1, 1, 1]])))
     >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
     ([[1, 1]], [[1], [3]], [1, 1])

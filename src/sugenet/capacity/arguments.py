@@ -30,10 +30,11 @@ def in_order(values: object, what: str) -> list[Any]:
     --------
     >>> in_order((3, 1), "weights")
     [3, 1]
-    >>> in_order({3, 1}, "weights")
+    >>> in_order({3, 1}, "weights")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    sugenet.errors.CapacityError: weights is {1, 3}, a set, which has no order. Give a list, or a mapping from criteria.
+    sugenet.errors.CapacityError: weights is {1, 3}, a set, which has no order. Give a list,
+    or a mapping from criteria.
     """
     if isinstance(values, AbstractSet):
         raise CapacityError(
@@ -78,8 +79,9 @@ def show_number(value: int | Fraction) -> str:
 
     Examples
     --------
-    >>> show_number(Fraction(1, 3)), show_number(Fraction(0.1)), show_number(Fraction(0.1) + Fraction(0.7)), show_number(10**5000)
-    ('1/3', '0.1', 'about 0.8', 'about 10^5000')
+    >>> tenth = Fraction(0.1)
+    >>> [show_number(number) for number in (Fraction(1, 3), tenth, tenth + Fraction(0.7), 10**5000)]
+    ['1/3', '0.1', 'about 0.8', 'about 10^5000']
     """
     if value.denominator == 1 and value.numerator.bit_length() < 10_000:
         return str(value)

@@ -79,7 +79,7 @@ class Conjugate(SetFunction):
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """Minimal transversals, level by level, of the base's focal sets above that level (a
-        strict cut, THEORY 1.1).
+        strict cut, docs/theory.md 6.3).
         """
         if costs is not None:
             return _sorted_by_cost(self, costs)
@@ -249,7 +249,8 @@ class Meet(_Combined):
 
 @dataclass(frozen=True)
 class Nested(SetFunction):
-    """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m (THEORY 3.1).
+    """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m
+    (docs/theory.md 6.11).
 
     Every set function on a finite scale is one of these; it is the natural form of "3 of 5 is ok, all 5 is
     good". The usual mu_1 >= mu_2 >= ... is not required: a set that reaches a level is taken to

@@ -1,5 +1,5 @@
 """Minimal transversals of a hypergraph: the bridge between the focal sets of a capacity and of its
-conjugate (THEORY 1.1).
+conjugate (docs/theory.md 6.3).
 """
 
 from __future__ import annotations

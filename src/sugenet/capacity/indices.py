@@ -1,4 +1,4 @@
-"""Importance and interaction of criteria: Shapley, Banzhaf, orness, additive Moebius (THEORY 1.5, 1.6).
+"""Importance and interaction of criteria: Shapley, Banzhaf, orness, additive Moebius (docs/theory.md 6.9).
 
 All indices here have one form. With T a set of t criteria and D_T(A) the alternating sum of mu(A and R)
 over the R inside T,
@@ -12,7 +12,7 @@ carry over to all families: criteria that never matter can be left out, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import combinations, pairwise
@@ -68,7 +68,7 @@ def shapley(mu: SetFunction) -> dict[Criterion, Number]:
     averaged over all orders in which a full set can grow.
 
     They sum to mu(full) - mu(empty). Exact fractions, unless mu has floats other than 0 and 1. For n literals
-    of which tau must hold it is 1/n whatever tau is (THEORY 1.5); constant functions give 0.
+    of which tau must hold it is 1/n whatever tau is (docs/theory.md 6.7); constant functions give 0.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Nu
 
     For one criterion it is its Shapley or Banzhaf value, for the empty set the mean worth of a set. The
     Shapley interaction of a pair is 0 for every threshold with 2 <= tau <= n-1, so it tells nothing there:
-    use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (THEORY 1.5).
+    use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (docs/theory.md 6.7).
 
     Examples
     --------
@@ -144,7 +144,8 @@ def orness(mu: SetFunction) -> Number:
     """How close the Choquet integral with `mu` is to the maximum (1) rather than the minimum (0), on average.
 
     It speaks of the Choquet integral, the mean being taken over inputs uniform in the unit cube; on a Boolean
-    function that is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (THEORY 1.5).
+    function that is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1)
+    (docs/theory.md 6.7).
 
     Examples
     --------
@@ -170,7 +171,7 @@ def additive_moebius(mu: SetFunction) -> Codes:
 
     Examples
     --------
-    >>> additive_moebius(CardinalityThreshold(3, tau=2)).tolist()  # (-1)^(k - tau) C(k - 1, tau - 1) on sets of k >= tau (THEORY 1.5)
+    >>> additive_moebius(CardinalityThreshold(3, 2)).tolist()  # (-1)^(k - tau) C(k - 1, tau - 1), k >= tau
     [0, 0, 0, 1, 0, 1, 1, -2]
     """
     _check(mu, "shapley")
@@ -346,7 +347,7 @@ def _member_differences(table: Floats, n: int) -> Floats:
 
 @lru_cache(maxsize=1 << 14)
 def _step(n: int, tau: int, t: int, index: Index) -> Fraction:
-    """Index of t of the n criteria of which at least tau must hold, 1 <= tau <= n (THEORY 1.5)."""
+    """Index of t of the n criteria of which at least tau must hold, 1 <= tau <= n (docs/theory.md 6.7)."""
     if t == 0:
         return (
             Fraction(n - tau + 1, n + 1)
@@ -456,7 +457,7 @@ def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
 @_values.register
 def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]:
     """Count the sets below theta by sum, and for Shapley by size,
-    then take the criteria of T out again (THEORY 1.6).
+    then take the criteria of T out again (docs/theory.md 6.8).
     """
     if mu.constant is not None:
         return _constant(mu, masks)
@@ -468,10 +469,9 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     flipped = 2 * theta > sum(weights) + 1  # the conjugate has the smaller theta
     if flipped:
         theta = sum(weights) + 1 - theta
+    index_of: Callable[[tuple[int, ...]], Fraction]
     if len(set(positive)) == 1:
-        index_of: Callable[[tuple[int, ...]], Fraction] = lambda taken: _step(
-            len(positive), theta, len(taken), index
-        )  # noqa: E731
+        index_of = lambda taken: _step(len(positive), theta, len(taken), index)  # noqa: E731
     else:
         work = sum_work(positive, theta, index)
         if work > TABLE_WORK and len(weights) <= TABLE_LIMIT:

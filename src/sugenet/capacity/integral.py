@@ -45,7 +45,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
         to two million focal sets), ``cuts``.
     scale
         The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0
-        and 1 become bottom and top (THEORY 4, point 14), and numbers in [0, 1] are recognized as such.
+        and 1 become bottom and top (docs/theory.md 6.1), and numbers in [0, 1] are recognized as such.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Worth of the best k values rises with k, the k-th value falls:
-    find where they cross by halving (THEORY 1.4).
+    find where they cross by halving (docs/theory.md 6.5).
     """
     falling = sorted(range(len(row)), key=row.__getitem__, reverse=True)
     best = [0]
@@ -232,7 +232,7 @@ def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Highest level a with mu({x >= a}) >= a; S is always a value of x or of mu on such
-    a cut (THEORY 1.1).
+    a cut (docs/theory.md 6.1).
     """
 
     def cut(level: Value) -> Value:

@@ -1,5 +1,5 @@
 """The Sugeno integral of a table for many samples at once: sort, then find by halving where values and worths
-cross (THEORY 1.4).
+cross (docs/theory.md 6.5).
 """
 
 from __future__ import annotations

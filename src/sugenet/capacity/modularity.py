@@ -26,7 +26,7 @@ def is_supermodular(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> [is_supermodular(CardinalityThreshold(3, tau)) for tau in (1, 2, 3)]  # iff tau = n (THEORY 1.5)
+    >>> [is_supermodular(CardinalityThreshold(3, tau)) for tau in (1, 2, 3)]  # iff tau = n
     [False, False, True]
     """
     return _is_modular(mu, 1)
@@ -38,7 +38,7 @@ def is_submodular(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> [is_submodular(CardinalityThreshold(3, tau)) for tau in (1, 2, 3)]  # iff tau = 1 (THEORY 1.5)
+    >>> [is_submodular(CardinalityThreshold(3, tau)) for tau in (1, 2, 3)]  # iff tau = 1
     [True, False, False]
     """
     return _is_modular(mu, -1)

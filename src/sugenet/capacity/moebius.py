@@ -1,5 +1,5 @@
 """Qualitative Moebius transforms of a set function and back, and minimal transversals,
-on sets of criteria (THEORY 1.1).
+on sets of criteria (docs/theory.md 6.2).
 """
 
 from __future__ import annotations

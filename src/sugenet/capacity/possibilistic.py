@@ -4,7 +4,7 @@ and as the dual bases of guaranteed possibility.
 An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) stands for N(clause) >= w, so a sample that
 violates it is possible to the degree 1 - w at most; a weighted term [x_1 >= a and x_2 >= a, w] grants every
 sample that satisfies it at least the degree w. That x_i >= a implies x_i >= b for b <= a is understood and
-never written (THEORY 1.3).
+never written (docs/theory.md 6.10).
 """
 
 from __future__ import annotations
@@ -237,7 +237,8 @@ class PossibilisticBase(_Base):
 
     Examples
     --------
-    >>> pi = PossibilisticBase(["price", "safety"], [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)])
+    >>> formulas = [([("price", 1)], 0.6), ([("price", 1), ("safety", 1)], 1)]
+    >>> pi = PossibilisticBase(["price", "safety"], formulas)
     >>> print(pi)
     (price >= 1, 0.6)
     (price >= 1 or safety >= 1, 1)
@@ -281,7 +282,8 @@ class GuaranteedBase(_Base):
 
     Examples
     --------
-    >>> delta = GuaranteedBase(["price", "safety"], [([("price", 1)], 0.4), ([("price", 1), ("safety", 1)], 1)])
+    >>> formulas = [([("price", 1)], 0.4), ([("price", 1), ("safety", 1)], 1)]
+    >>> delta = GuaranteedBase(["price", "safety"], formulas)
     >>> print(delta)
     [price >= 1, 0.4]
     [price >= 1 and safety >= 1, 1]
@@ -335,7 +337,8 @@ def possibilistic_base(
     Examples
     --------
     >>> from sugenet.capacity import Focal, Ordinal
-    >>> mu = Focal(["price", "safety"], {("price", "safety"): "good", "price": "ok"}, Ordinal(["bad", "ok", "good"]))
+    >>> worth = {("price", "safety"): "good", "price": "ok"}
+    >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
     >>> pi = possibilistic_base(mu)
     >>> print(pi)
     (price >= ok, good)
@@ -379,7 +382,8 @@ def guaranteed_base(
     Examples
     --------
     >>> from sugenet.capacity import Focal, Ordinal
-    >>> mu = Focal(["price", "safety"], {("price", "safety"): "good", "price": "ok"}, Ordinal(["bad", "ok", "good"]))
+    >>> worth = {("price", "safety"): "good", "price": "ok"}
+    >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
     >>> print(guaranteed_base(mu))
     [price >= ok, ok]
     [price >= good and safety >= good, good]

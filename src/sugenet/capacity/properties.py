@@ -1,8 +1,8 @@
 """What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, submodular;
 and whether two are the same.
 
-Families answer by formula, for any number of criteria (THEORY 1.1, 1.5); any other function over at most 24
-criteria by its table.
+Families answer by formula, for any number of criteria (docs/theory.md 6.4, 6.7); any other function over at
+most 24 criteria by its table.
 """
 
 from __future__ import annotations
@@ -78,8 +78,10 @@ def is_symmetric(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8)), is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
-    (True, False)
+    >>> is_symmetric(WeightedThreshold([5, 4, 4], theta=8))
+    True
+    >>> is_symmetric(WeightedThreshold([5, 4, 3], theta=8))
+    False
     """
     need_set_function(mu)
     return mu.constant is not None or _is_symmetric(mu)
@@ -117,7 +119,7 @@ def minitivity(mu: SetFunction) -> int:
 
 
 def is_k_maxitive(mu: SetFunction, k: int) -> bool:
-    """Whether no focal set has more than k criteria (THEORY 1.1)."""
+    """Whether no focal set has more than k criteria (docs/theory.md 6.4)."""
     return maxitivity(mu) <= _whole(k)
 
 
@@ -135,7 +137,8 @@ def is_possibility(mu: SetFunction) -> bool:
 
     Examples
     --------
-    >>> is_possibility(WeightedThreshold([5, 6, 1], theta=5)), is_necessity(WeightedThreshold([5, 6, 1], theta=5))
+    >>> mu = WeightedThreshold([5, 6, 1], theta=5)
+    >>> is_possibility(mu), is_necessity(mu)
     (True, False)
     """
     need_set_function(mu)

@@ -4,7 +4,7 @@ floats, and still exact.
 Let up(v) be the least float that is no smaller than v. It keeps the order and moves no float, and the Sugeno
 integral is made of minima and maxima alone, so the integral of the worths rounded up is the integral S
 rounded up: f = up(S). No float lies between S and f, so the criteria whose values reach S are those whose
-values reach f, and S = min(f, mu(these criteria)) by the cuts of THEORY 1.1. That question is asked only
+values reach f, and S = min(f, mu(these criteria)) by cuts (docs/theory.md 6.12). That question is asked only
 where f does not say which of the two it is.
 """
 

@@ -2,9 +2,9 @@
 and are read back.
 
 The paper gives one rule for each focal set, with one threshold. These rules are sound, and on {0, 1} they say
-everything; on a longer scale they say too little (THEORY 1.2). A *graded* rule says the same for every
-threshold at once, "for every a <= 0.7: if price >= a and safety >= a then S >= a", so that a finite set of
-rules determines the integral on any scale.
+everything; on a longer scale they say too little (docs/theory.md 6.6). A *graded* rule says the same for
+every threshold at once, "for every a <= 0.7: if price >= a and safety >= a then S >= a", so that a finite set
+of rules determines the integral on any scale.
 """
 
 from __future__ import annotations
@@ -190,8 +190,10 @@ class EliminationRule(ThresholdRule):
     >>> rule = EliminationRule(["price", "comfort", "safety"], {"price", "comfort"}, 0.2, graded=True)
     >>> print(rule)
     for every a >= 0.2: if price <= a and comfort <= a then S <= a
-    >>> rule.bound({"price": 0.1, "comfort": 0.6, "safety": 1}), rule.applies({"price": 0, "comfort": 1, "safety": 1})
-    (0.6, False)
+    >>> rule.bound({"price": 0.1, "comfort": 0.6, "safety": 1})
+    0.6
+    >>> rule.applies({"price": 0, "comfort": 1, "safety": 1})
+    False
     """
 
     kind = "elimination"

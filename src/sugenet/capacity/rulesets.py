@@ -1,5 +1,5 @@
 """Sets of rules: made from a set function, asked about a sample,
-and turned back into the set function (paper 2.2, THEORY 1.2).
+and turned back into the set function (docs/theory.md 6.6).
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class RuleSet:
         Examples
         --------
         >>> from sugenet.capacity import Ordinal
-        >>> mu = Focal(["price", "safety"], {("price", "safety"): "good", "price": "ok"}, Ordinal(["bad", "ok", "good"]))
+        >>> worth = {("price", "safety"): "good", "price": "ok"}
+        >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
         >>> print(selection_rules(mu).expand())
         if price >= ok then S >= ok
         if price >= good and safety >= good then S >= good

@@ -1,4 +1,4 @@
-"""Random capacities, exactly uniform over all capacities on a finite scale (THEORY 2.7).
+"""Random capacities, exactly uniform over all capacities on a finite scale (docs/theory.md 6.13).
 
 Coupling from the past (Propp and Wilson): a Markov chain redraws the worth of a set uniformly between its
 neighbours, for the sets of even size at once and then for those of odd size, since sets of the same parity

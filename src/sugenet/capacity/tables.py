@@ -156,7 +156,8 @@ class Focal(SetFunction):
 
     Examples
     --------
-    >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4, ("comfort", "price"): 0.3})
+    >>> worth = {("price", "safety"): 1, "comfort": 0.4, ("comfort", "price"): 0.3}
+    >>> mu = Focal(["price", "comfort", "safety"], worth)
     >>> mu({"comfort", "price"}), mu({"price", "safety"}), mu({"safety"})
     (0.4, 1, 0)
     >>> mu.focal_count()

@@ -33,7 +33,7 @@ __all__ = ["CardinalityThreshold", "WeightedThreshold", "exact_number"]
 
 @dataclass(frozen=True)
 class CardinalityThreshold(SetFunction):
-    """Worth 1 on the sets that hold at least `tau` members of `lam`, else 0 (THEORY 1.5).
+    """Worth 1 on the sets that hold at least `tau` members of `lam`, else 0 (docs/theory.md 6.7).
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class CardinalityThreshold(SetFunction):
 @dataclass(frozen=True)
 class WeightedThreshold(SetFunction):
     """Worth 1 on the sets whose weights sum to at least `theta`, else 0:
-    the paper's threshold constraint (THEORY 1.6).
+    the paper's threshold constraint (docs/theory.md 6.8).
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class WeightedThreshold(SetFunction):
     >>> mu = WeightedThreshold({"price": 3, "comfort": 2, "safety": 2}, theta=4)
     >>> mu({"price"}), mu({"comfort", "safety"}), mu.focal_count()
     (0, 1, 3)
-    >>> WeightedThreshold([0.1, 0.2], theta=0.3)({1, 2})  # 0.1 + 0.2 is exactly a little more than the float 0.3
+    >>> WeightedThreshold([0.1, 0.2], theta=0.3)({1, 2})  # exactly a little more than the float 0.3
     1
     """
 

@@ -1,4 +1,5 @@
-"""Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back (THEORY 1.1).
+"""Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back
+(docs/theory.md 6.2).
 
 A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so
 every transform is n sweeps over the whole table, O(n 2^n).
@@ -18,7 +19,6 @@ __all__ = [
     "additive_zeta",
     "inner_moebius",
     "max_zeta",
-    "min_zeta",
     "outer_moebius",
     "sizes",
     "violation",
@@ -75,14 +75,6 @@ def max_zeta(table: Codes) -> Codes:
     out = table.copy()
     for without, within in _halves(out):
         np.maximum(within, without, out=within)
-    return out
-
-
-def min_zeta(table: Codes) -> Codes:
-    """Smallest value on the supersets of each set; inverts `outer_moebius`."""
-    out = table.copy()
-    for without, within in _halves(out):
-        np.minimum(without, within, out=without)
     return out
 
 

@@ -1,5 +1,5 @@
 """Shapley and Banzhaf indices of weighted thresholds by dynamic programs over sums,
-in exact integers (THEORY 1.6).
+in exact integers (docs/theory.md 6.8).
 """
 
 from __future__ import annotations

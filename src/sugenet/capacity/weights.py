@@ -1,5 +1,5 @@
 """Minimal sets of nonnegative integer weights that reach a threshold: count, list lazily,
-list cheapest first (THEORY 1.6).
+list cheapest first (docs/theory.md 6.8).
 
 A minimal set is written in order of decreasing weight; it is minimal exactly when its last, smallest element
 is what makes it reach the threshold. So minimal sets are the paths of a small graph of states (next element,

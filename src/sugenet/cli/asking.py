@@ -127,7 +127,7 @@ def keep_certificate(
     if options.output == "-":
         screen.put(text)
     else:
-        from sugenet.io import write_text
+        from sugenet.files import write_text
 
         write_text(options.output, text + "\n")
 

@@ -40,7 +40,7 @@ def _write_report(options: Namespace, screen: Screen) -> int:
     if options.output == "-":
         screen.put(page)
         return 0
-    from sugenet.io import write_text
+    from sugenet.files import write_text
 
     write_text(options.output, page)
     size = len(page.encode())

@@ -155,7 +155,7 @@ def check_paths(options: argparse.Namespace) -> None:
     if output == "-" and getattr(options, "json", False):
         raise UsageError("--json and -o - both write to standard output. Give a file to one of them.")
     if output is not None and output != "-":
-        from sugenet.io.texts import check_writable
+        from sugenet.files import check_writable
 
         check_writable(output)
     named = [(name, getattr(options, name, None)) for name in _INPUTS]

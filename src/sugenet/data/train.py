@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, thermometer
 from sugenet.errors import SugenetError
+from sugenet.files import write_bytes
 from sugenet.fit import Epoch, Settings, Trained, learn_encoder, print_progress, train
 from sugenet.io import save
 
@@ -97,7 +99,9 @@ def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
         "trained by": f"python -m sugenet.data.train {recipe.name}",
     }
     save(replace(trained.network, notes=notes), folder / f"{recipe.name}.sugenet")
-    np.savez_compressed(folder / f"{recipe.name}_samples.npz", X=X[held], y=y[held].astype(np.uint8))
+    samples = BytesIO()
+    np.savez_compressed(samples, X=X[held], y=y[held].astype(np.uint8))
+    write_bytes(folder / f"{recipe.name}_samples.npz", samples.getvalue())
     return trained, accuracy
 
 

@@ -1,4 +1,4 @@
-"""Polarized bounds through all layers: what no allowed set of moves can change.
+"""Polarized bounds through all layers: what no allowed set of moves can change (docs/theory.md 7.2).
 
 The first layer is bounded feature by feature, with the budget. Behind it an unknown neuron counts as both off
 and on, and with a budget it also counts *how many* can turn at once: a neuron is settled when not even the

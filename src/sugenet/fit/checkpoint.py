@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError, SugenetError
+from sugenet.errors import SugenetError
+from sugenet.files import write_bytes
 from sugenet.fit.progress import Epoch
 
-__all__ = ["Checkpoint", "check_place", "read_checkpoint", "run_mark", "unreadable", "write_checkpoint"]
+__all__ = ["Checkpoint", "read_checkpoint", "run_mark", "unreadable", "write_checkpoint"]
 
 _FORMAT = "sugenet checkpoint 1"
 
@@ -43,23 +43,10 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def check_place(path: Path) -> None:
-    """Raise `FileError` where no checkpoint can be written, before the first epoch rather than after it."""
-    if path.is_dir():
-        raise FileError(f"checkpoint={str(path)!r} is a folder. Add the name of a file to the path.")
-    if not path.parent.is_dir():
-        raise FileError(f"checkpoint={str(path)!r}: there is no folder {str(path.parent)!r}. Make it first.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FileError(
-            f"checkpoint={str(path)!r}: the folder {str(path.parent)!r} cannot be written to. Choose another."
-        )
-
-
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
     import torch
 
-    unfinished = path.with_name(path.name + ".part")
     content = {
         "format": _FORMAT,
         "mark": checkpoint.mark,
@@ -69,18 +56,9 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "best": checkpoint.best,
         "best_epoch": checkpoint.best_epoch,
     }
-    try:
-        torch.save(content, unfinished)
-        os.replace(unfinished, path)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
-        with suppress(OSError):
-            unfinished.unlink()
-        reason = (
-            error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
-        )
-        raise FileError(
-            f"the checkpoint {path} cannot be written: {reason}. The one before it, if any, is as it was."
-        ) from error
+    raw = BytesIO()
+    torch.save(content, raw)
+    write_bytes(path, raw.getvalue())
 
 
 def unreadable(path: Path, error: Exception) -> SugenetError:

@@ -50,7 +50,8 @@ def learn_encoder(
 
     Examples
     --------
-    >>> encoder = learn_encoder([[1.37, "red"], [2.0, "blue"], [4.5, "red"], [5.0, "red"]], cuts=1, names=["size", "colour"])
+    >>> rows = [[1.37, "red"], [2.0, "blue"], [4.5, "red"], [5.0, "red"]]
+    >>> encoder = learn_encoder(rows, cuts=1, names=["size", "colour"])
     >>> [encoder.words(place) for place in range(encoder.width)]
     ['size >= 3', 'colour = blue', 'colour = red']
     >>> learn_encoder(np.array([[0, 7], [3, 9]], np.uint8), coding="integers").tops

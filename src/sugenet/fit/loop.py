@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from torch.optim import Adam
 
-__all__ = ["Outcome", "Samples", "generator_of", "run"]
+__all__ = ["Course", "Samples", "generator_of", "run"]
 
 _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
@@ -39,7 +39,7 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Course:
     """The run's history and the number of the epoch whose module was kept."""
 
     history: tuple[Epoch, ...]
@@ -64,7 +64,7 @@ def run(
     mark: str,
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: Path | None = None,
-) -> Outcome:
+) -> Course:
     """Train `module` in place, and leave in it the best epoch.
 
     Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
@@ -111,7 +111,7 @@ def run(
         if progress is print_progress and begun < len(history) < settings.epochs:
             end_progress()
     module.restore(best)
-    return Outcome(tuple(history), best_epoch, interrupted)
+    return Course(tuple(history), best_epoch, interrupted)
 
 
 def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import EncodingError
+from sugenet.errors import EncodingError, FileError
+from sugenet.io.plain.rows import csv_rows
 
 __all__ = ["Table", "read_table"]
 
@@ -22,7 +22,6 @@ _MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?\d{1,15}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
-_LONGEST = 1 << 22  # letters of a line
 _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 
@@ -107,21 +106,22 @@ def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Ro
     rows: _Rows = []
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(_lines(stream), delimiter=delimiter, strict=True)
-            for cells in reader:
-                if header is None and cells:
-                    header = [cell.strip() for cell in cells]
+            for line, cells in csv_rows(stream, _name(file), delimiter=delimiter):
+                if header is None:
+                    header = cells
                     _check_header(file, header, wanted)
-                elif header is not None and cells:
-                    if len(cells) != len(header):
-                        place = f"{_name(file)}, line {reader.line_num}"
-                        raise EncodingError(
-                            f"{place}: {len(cells)} cells, but the first line names {len(header)} columns."
-                        )
-                    rows.append((reader.line_num, [cell.strip() for cell in cells]))
+                elif len(cells) != len(header):
+                    raise EncodingError(
+                        f"{_name(file)}, line {line}: {len(cells)} cells, "
+                        f"but the first line names {len(header)} columns."
+                    )
+                else:
+                    rows.append((line, cells))
     except IsADirectoryError:
         raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except FileError as error:
+        raise EncodingError(f"{error} A CSV file in UTF-8 is needed.") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise EncodingError(
             f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed."
         ) from error
@@ -131,13 +131,6 @@ def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Ro
             f"sample are needed."
         )
     return header, rows
-
-
-def _lines(stream: TextIO) -> Iterator[str]:
-    while line := stream.readline(_LONGEST + 1):
-        if len(line) > _LONGEST:
-            raise csv.Error(f"a line has more than {_LONGEST:,} letters")
-        yield line
 
 
 def _check_header(file: Path, header: list[str], wanted: list[str]) -> None:

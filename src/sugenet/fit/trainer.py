@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.samples import named_rows
-from sugenet.errors import EncodingError, SugenetError
-from sugenet.fit.checkpoint import check_place, run_mark
+from sugenet.errors import EncodingError, FileError, SugenetError
+from sugenet.files import check_writable
+from sugenet.fit.checkpoint import run_mark
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
@@ -115,7 +116,10 @@ def train(
     sizes = _sizes(hidden)
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None:
-        check_place(path)
+        try:
+            check_writable(path)
+        except FileError as error:
+            raise FileError(f"checkpoint={error}") from None
     if encoder is not None and names is not None:
         raise SugenetError(
             "names are for a learned encoder, but the encoder given has its own. Leave one of them out."

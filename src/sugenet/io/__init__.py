@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sugenet.checker.query import Query
-    from sugenet.io.compare import Agreement, verify_against
+    from sugenet.files import write_text
+    from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
-    from sugenet.io.exact.report import Imported, LayerReport
+    from sugenet.io.exact.report import Imported, ImportProof, LayerReport
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
-    from sugenet.io.formats.native import load, save
     from sugenet.io.importers import (
         from_state_dict,
         from_torch,
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
         read_npz,
         read_onnx,
     )
+    from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
-    from sugenet.io.proof import ImportProof
+    from sugenet.io.plain.texts import read_json
     from sugenet.io.samples import read_samples
-    from sugenet.io.texts import read_json, write_text
-    from sugenet.io.vnnlib.parser import read_vnnlib, write_vnnlib
+    from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
 
 __all__ = [
     "Agreement",
@@ -67,13 +67,15 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "compare": ["Agreement", "verify_against"],
-    "exact.domains": ["BitInputs", "Integers", "Reals"],
-    "exact.relaxed": ["PartlyImported"],
-    "exact.report": ["Imported", "LayerReport"],
-    "exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
-    "formats.native": ["load", "save"],
-    "importers": [
+    "checker.query": ["Query"],
+    "files": ["write_text"],
+    "io.agreement": ["Agreement", "verify_against"],
+    "io.exact.domains": ["BitInputs", "Integers", "Reals"],
+    "io.exact.relaxed": ["PartlyImported"],
+    "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
+    "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
+    "io.native.file": ["load", "save"],
+    "io.importers": [
         "from_state_dict",
         "from_torch",
         "import_file",
@@ -82,11 +84,10 @@ _ROOMS = {
         "read_npz",
         "read_onnx",
     ],
-    "onnx.writer": ["write_onnx"],
-    "proof": ["ImportProof"],
-    "samples": ["read_samples"],
-    "texts": ["read_json", "write_text"],
-    "vnnlib.parser": ["Query", "read_vnnlib", "write_vnnlib"],
+    "io.onnx.writer": ["write_onnx"],
+    "io.samples": ["read_samples"],
+    "io.plain.texts": ["read_json"],
+    "io.vnnlib": ["read_vnnlib", "write_vnnlib"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -95,4 +96,4 @@ def __getattr__(name: str) -> Any:
     """Each file of this room is loaded when first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
-    return getattr(import_module(f"sugenet.io.{_HOME[name]}"), name)
+    return getattr(import_module(f"sugenet.{_HOME[name]}"), name)

@@ -19,7 +19,7 @@ import numpy as np
 
 from sugenet.engines.outside.cnf import CLAUSES, Cnf
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.io.texts import check_writable, write_text
+from sugenet.files import check_writable, write_text
 from sugenet.problem.formula import Formula, Linear, Objective
 from sugenet.problem.problem import Problem
 

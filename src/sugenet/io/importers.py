@@ -14,23 +14,24 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from sugenet.errors import FileError
-from sugenet.io import arrays_reader
-from sugenet.io.arrays_judge import judge_of_arrays, judge_of_folder
+from sugenet.io.arrays import reader as arrays_reader
+from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
-from sugenet.io.judges import Judge, judge_of_chain, judges_of_module
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.judging import judges_of_graph
-from sugenet.io.proof import prove_import
+from sugenet.io.proof.judges import SourceJudge, judge_of_chain
+from sugenet.io.proof.proving import prove_import
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch import state_dict
 from sugenet.io.torch.judge import judges_of_state_dict
+from sugenet.io.torch.module_judge import judges_of_module
 
 __all__ = [
     "ImportOptions",
@@ -56,7 +57,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def _imported(
-    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[Judge]] | None = None
+    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]] | None = None
 ) -> Imported:
     """Make a chain exact and compare it with its source; without judges of its own,
     with the operations as they were read.

@@ -5,56 +5,20 @@ tensors of an ONNX graph.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Sign
+from sugenet.io.proof.judges import Run, Seen, Stage
+from sugenet.io.torch.reader import signal_of_module
 
-__all__ = ["Run", "Seen", "Stage", "reference_of"]
+__all__ = ["reference_of"]
 
 _Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """A sign of the reference: for each sample and neuron the value before it,
-    and whether it gave the high or the low value.
-    """
-
-    name: str
-    before: _Array
-    """Less its threshold, so that the sign turns at 0."""
-    high: _Array
-    low: _Array
-    clean: bool = True
-    """Whether the sign gave exactly its two values; where it gave them up to rounding,
-    this goes on behind it.
-    """
-    turned: _Array | None = None
-    """Where rounding inside the sign itself, written in several steps,
-    decided against the value before it.
-    """
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What a reference says about a batch."""
-
-    outputs: _Array
-    stages: tuple[Stage, ...] = ()
-    scores: _Array | None = None
-    """The class scores in front of tails such as softmax, where they can be seen."""
-    error: _Array | None = None
-    """How far each score may be from the exact one, where the reference knows that itself."""
-
-
-Run: TypeAlias = Callable[[_Array], Seen]
 
 
 def reference_of(reference: Any) -> tuple[Run, str]:
@@ -77,8 +41,6 @@ def reference_of(reference: Any) -> tuple[Run, str]:
 
 
 def _module(torch: Any, module: Any) -> tuple[Run, str]:
-    from sugenet.io.torch.reader import signal_of_module
-
     first = next(iter(module.parameters()), None)
 
     def tensor(x: _Array) -> Any:

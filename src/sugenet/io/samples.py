@@ -5,11 +5,10 @@ Nothing is guessed; what does not fit the model is refused with its place.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
@@ -23,15 +22,14 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.errors import FileError
-from sugenet.io.packed import open_archive, read_array, refusing
-from sugenet.io.texts import read_standard_input
+from sugenet.io.plain.packed import open_archive, read_array, refusing
+from sugenet.io.plain.rows import LINE_LIMIT, csv_rows
+from sugenet.io.plain.texts import read_standard_input
 
 __all__ = ["read_samples"]
 
 SIZE_LIMIT = 1 << 30
 PIPE_LIMIT = 1 << 27
-LINE_LIMIT = 1 << 22
-"""Letters of a line; more for models of very many features."""
 PIXEL_LIMIT = 1 << 24
 IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
 _FORMATS = [
@@ -106,38 +104,15 @@ def read_samples(
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _rows(lines: TextIO, name: str, longest: int) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not blank, each with its number; one at a time,
-    since a file can be large and wrong early.
-    """
-
-    def bounded() -> Iterator[str]:
-        while line := lines.readline(longest + 1):
-            if len(line) > longest:
-                raise FileError(
-                    f"{name}, line {reader.line_num + 1}: it has more than {longest:,} letters. "
-                    f"Give one sample a line."
-                )
-            yield line
-
-    reader = csv.reader(bounded())
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
-
-
 def _csv(
     lines: TextIO, name: str, network: Network, target: str | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     features, codings = network.encoder.names, network.encoder.codings
-    rows = _rows(lines, name, max(LINE_LIMIT, 64 * len(features)))
+    rows = csv_rows(lines, name, longest=max(LINE_LIMIT, 64 * len(features)))
     first = next(rows, None)
     if first is None:
         raise FileError(f"{name} is empty. Give one sample a line.")
-    header = [cell.strip() for cell in first[1]]
+    header = first[1]
     if set(features) & set(header) or (target is not None and target in header):
         _check_header(header, name, network, target)
         places = [header.index(feature) for feature in features]
@@ -168,11 +143,9 @@ def _csv(
     for number, row in rows:
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
-        samples.append(
-            _sample([row[place].strip() for place in places], network, f"{name}, line {number}", kind)
-        )
+        samples.append(_sample([row[place] for place in places], network, f"{name}, line {number}", kind))
         if column is not None:
-            labels.append(row[column].strip())
+            labels.append(row[column])
     X = np.stack(samples) if samples else np.empty((0, len(features)), kind)
     return X, None if column is None else _truth(labels, network, f"{name}, column {target}")
 

@@ -1,8 +1,8 @@
 """The first layer seen from a neighbourhood: how far each neuron is from turning, what each move adds, and
 which can turn at all.
 
-Everything behind the first layer depends on the activity of the fragile neurons alone (DESIGN section 4), so
-a set of moves is as good as its *signature*: their new activity.
+Everything behind the first layer depends on the activity of the fragile neurons alone, so a set of moves is
+as good as its *signature*: their new activity (docs/theory.md 7.3).
 """
 
 from __future__ import annotations

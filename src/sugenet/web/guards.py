@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from typing import Any, TypeAlias
 
 from sugenet.errors import SugenetError
-from sugenet.io.strict import strict_json
+from sugenet.io.plain.strict import strict_json
 
 __all__ = ["HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
 

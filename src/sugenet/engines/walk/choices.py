@@ -1,4 +1,4 @@
-"""Exhaustion: every combination of moves of a neighbourhood that allows them all.
+"""Exhaustion: every combination of moves of a neighbourhood that allows them all (docs/theory.md 7.4).
 
 Features are fixed one after another, those that matter most first. Where no fragile neuron can turn or turn
 back any more, whatever the rest does, one combination stands for all; the last few features are gone through

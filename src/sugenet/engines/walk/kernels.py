@@ -1,4 +1,5 @@
-"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill.
+"""Compiled walks over sets of moves and over all combinations, and the store of patterns that both fill
+(docs/theory.md 7.3).
 
 A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold
 how far each neuron is past its turn, so that adding a move and comparing with zero gives 64 bits of pattern

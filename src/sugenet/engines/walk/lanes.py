@@ -1,5 +1,5 @@
 """What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier
-for hashes.
+for hashes (docs/theory.md 7.3).
 
 Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
 that of the walks: touch `engines/walk/kernels.py` and `reason/counts/kernels.py` too.

@@ -1,4 +1,5 @@
-"""Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns.
+"""Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns
+(docs/theory.md 7.3).
 
 Sets with one pattern share one judgement, so the network behind the first layer runs once for each different
 pattern. Where no two features fit into the budget together, `singles` does it without a table of what every

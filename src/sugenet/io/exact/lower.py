@@ -91,7 +91,7 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    walk = _Walk(chain, inputs, zero)
+    walk = _Lowering(chain, inputs, zero)
     for number, op in enumerate(chain.ops):
         try:
             walk.take(op)
@@ -108,7 +108,7 @@ def lower(
 
 
 @dataclass
-class _Walk:
+class _Lowering:
     """The signal so far, and the layers made of it."""
 
     chain: Chain
@@ -378,7 +378,7 @@ class _Walk:
     # -- sums ------------------------------------------------------------------------------------------------
 
     def _level_sums(self, raw: RawSignal, op: Linear | Convolution) -> SumSignal:
-        """A linear layer or convolution on raw whole numbers: their levels are the literals (THEORY 3.1)."""
+        """A linear layer or convolution on raw whole numbers, by their levels (docs/theory.md 3.1)."""
         if not isinstance(self.inputs, Integers):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "

@@ -8,6 +8,7 @@ to channel-first by their reader; only `Flatten` remembers in which order the pi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "Pad",
     "Picks",
     "Sign",
+    "numbers",
 ]
 
 Floats: TypeAlias = npt.NDArray[Any]
@@ -178,3 +180,13 @@ class Chain:
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)
         assert all(isinstance(size, int | np.integer) and size > 0 for size in self.shape)
+
+
+def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
+    """Exact numbers as an array: float64 where all of them are floats, else Fractions."""
+    floats = [float(value) for value in values]
+    return (
+        np.array(floats)
+        if all(Fraction(f) == v for f, v in zip(floats, values, strict=True))
+        else np.array(values, dtype=object)
+    )

@@ -16,7 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Chain, Clip, Flatten, MaxPool, Op, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Chain,
+    Clip,
+    Flatten,
+    MaxPool,
+    Op,
+    Pad,
+    Sign,
+)
 
 __all__ = ["sharpened"]
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import Source
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Chain, Linear, Op, Sign
 from sugenet.io.exact.order import source_shape

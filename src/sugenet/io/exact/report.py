@@ -1,22 +1,19 @@
-"""What came out of an import: the exact network, and for each layer what was flipped, what is constant, and
-whether zero can occur.
+"""What came out of an import: the exact network, for each layer what was flipped, what is constant and
+whether zero can occur, and what was compared with the source.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
 
-if TYPE_CHECKING:
-    from sugenet.io.proof import ImportProof
-
-__all__ = ["Imported", "LayerReport", "SignPlace"]
+__all__ = ["ImportProof", "Imported", "LayerReport", "SignPlace", "many"]
 
 _NEAR = 1e-4
 
@@ -61,6 +58,46 @@ class SignPlace:
     """For each neuron of the layer its place among the sign's values; None: in order."""
 
 
+@dataclass(frozen=True)
+class ImportProof:
+    """What was compared, on how many samples, and by whom."""
+
+    judges: tuple[str, ...]
+    samples: int
+    near: int
+    """Of these, samples beside the threshold of a neuron."""
+    layers: int
+    """Hidden layers whose bits were compared."""
+    unseen: tuple[str, ...]
+    """Operations whose hidden bits the judges do not show; they were compared through what follows only."""
+    bits: int
+    scores: int
+    rounded: int
+    """Bits left out because the judge's value was within its own float rounding of 0,
+    or sign(0) was declared.
+    """
+    left: int
+    """Samples whose scores were left out for this reason."""
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
+
+    def __str__(self) -> str:
+        hidden = f"{self.bits:,} hidden bits of {many(self.layers, 'layer')} and " if self.layers else ""
+        out = (
+            f"; left out within rounding of 0: {many(self.rounded, 'bit')}, {many(self.left, 'sample')}"
+            if self.rounded or self.left
+            else ""
+        )
+        unseen = f"; not seen inside: {', '.join(self.unseen)}" if self.unseen else ""
+        who = " and ".join(self.judges)
+        return (
+            f"equal to {who} on {many(self.samples, 'sample')}, {self.near:,} of them near thresholds: "
+            f"{hidden}{self.scores:,} scores{out}{unseen}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Imported:
     """An exact network read from elsewhere, with the report of its import."""
@@ -102,3 +139,9 @@ class Imported:
     def __str__(self) -> str:
         proof = "nothing was compared with the source" if self.proof is None else str(self.proof)
         return "\n".join([str(self.network), *(f"  {line}" for line in (*self.layers, *self.remarks, proof))])
+
+
+def many(count: int, what: str) -> str:
+    """A count with its word, in the plural unless it is one."""
+    ends = {"s": what + "es", "y": what[:-1] + "ies"}
+    return f"{count:,} {what if count == 1 else ends.get(what[-1], what + 's')}"

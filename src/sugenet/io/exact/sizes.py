@@ -29,7 +29,8 @@ def check_maps(where: str, shape: Sequence[int], window: Sequence[int] = ()) -> 
     >>> check_maps("pad", (1, 100_000, 100_000))
     Traceback (most recent call last):
     ...
-    sugenet.errors.FileError: pad: maps of 1 x 100000 x 100000 are 10,000,000,000 values, more than the 4,194,304 that are read.
+    sugenet.errors.FileError: pad: maps of 1 x 100000 x 100000 are 10,000,000,000 values, more than
+    the 4,194,304 that are read.
     """
     if prod(shape) > _MOST:
         sides = " x ".join(map(str, shape))

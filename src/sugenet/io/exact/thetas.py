@@ -21,7 +21,7 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class _Half:
+class _HalfLine:
     """The values above (`up`) or below ``p + q sqrt(v)``, with or without this end itself."""
 
     up: bool
@@ -30,7 +30,7 @@ class _Half:
     q: Fraction = Fraction(0)
     v: Fraction = Fraction(1)
 
-    def moved(self, scale: Fraction, shift: Fraction) -> _Half:
+    def moved(self, scale: Fraction, shift: Fraction) -> _HalfLine:
         """All x for which ``scale * x + shift`` is in this half."""
         return replace(self, up=self.up == (scale > 0), p=(self.p - shift) / scale, q=self.q / scale)
 
@@ -61,7 +61,7 @@ def theta_of(
     (Fraction(5, 1), Fraction(5, 1))
     """
     falls = line.direction() * unit < 0
-    half = _solved(line, _Half(True, zero == 1, Fraction(0)))
+    half = _solved(line, _HalfLine(True, zero == 1, Fraction(0)))
     if not isinstance(half, bool) and not unit:  # the inputs are all the same number
         half = half.holds(offset)
     if isinstance(half, bool):
@@ -74,14 +74,14 @@ def theta_of(
     return _enclosed(half)
 
 
-def _solved(line: Pipeline, half: _Half) -> _Half | bool:
+def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
     """The half that the steps map into the given one; a bool where they map all or nothing into it."""
     for part in reversed(line.parts):
         if isinstance(part, Root):
             if not part.gamma:
                 return half.holds(part.beta)
             # gamma (x - mean) / sqrt(v) + beta, against p: x - mean against (p - beta) sqrt(v) / gamma
-            half = _Half(
+            half = _HalfLine(
                 half.up == (part.gamma > 0), half.closed, part.mean, (half.p - part.beta) / part.gamma, part.v
             )
         elif len(part) == 2:
@@ -95,7 +95,7 @@ def _solved(line: Pipeline, half: _Half) -> _Half | bool:
     return half
 
 
-def _clipped(half: _Half, low: Fraction | float, high: Fraction | float) -> bool | None:
+def _clipped(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> bool | None:
     """What a half says of values between two bounds, where it says the same of both;
     else clipping changes nothing.
     """
@@ -106,7 +106,7 @@ def _clipped(half: _Half, low: Fraction | float, high: Fraction | float) -> bool
     return first if first == last else None
 
 
-def _enclosed(half: _Half) -> tuple[Fraction, Fraction]:
+def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
     """Two rationals around the end, equal where it is rational and belongs to the half."""
     low = high = half.p
     if half.q:

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.judges import Judge
 from sugenet.io.larq.keras_file import KerasLayer
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
 __all__ = ["judge_of_layers"]
 
@@ -35,9 +34,11 @@ _NOTHING = (
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer]) -> Judge:
+def judge_of_layers(layers: Sequence[KerasLayer]) -> SourceJudge:
     """Who says what a Keras model computes."""
-    return Judge("Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True)
+    return SourceJudge(
+        "Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True
+    )
 
 
 class _Pass:

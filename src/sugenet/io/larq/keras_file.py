@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.larq.hdf5_contents import read_contents
-from sugenet.io.ledger import Ledger
+from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["KerasLayer", "read_layers"]
 

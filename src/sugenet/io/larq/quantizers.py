@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Op, Sign
-from sugenet.io.ledger import Ledger
+from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["SIGNS", "check_precision", "quantized", "setting", "signed"]
 

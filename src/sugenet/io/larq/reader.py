@@ -32,12 +32,12 @@ from sugenet.io.exact.ops import (
     Op,
     Pad,
     Sign,
+    numbers,
 )
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
-from sugenet.io.ledger import Ledger
-from sugenet.io.torch.piecewise import numbers
+from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["chain_of_layers", "read_larq", "read_model"]
 
@@ -107,7 +107,7 @@ def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[Ker
 
 
 @dataclass(frozen=True, eq=False)
-class _Walk:
+class _LayerWalk:
     """The shape of the maps so far, channels first, and the operations."""
 
     shape: tuple[int, ...]
@@ -116,7 +116,7 @@ class _Walk:
     ops: tuple[Op, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _Walk:
+    def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _LayerWalk:
         shape = self.shape if shape is None else shape
         return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
@@ -125,7 +125,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
-    walk = _Walk(shape, rank)
+    walk = _LayerWalk(shape, rank)
     for given in layers:
         layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
         if layer.kind == "InputLayer":
@@ -258,7 +258,7 @@ def _signed(layer: KerasLayer) -> tuple[Op, ...]:
     )
 
 
-def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _dense(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     units, features = _whole(layer, "units"), walk.shape[0]
     kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", (features, units)))
     signs, bias = _signed(layer), _bias(layer, units)
@@ -269,7 +269,7 @@ def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
 
 
-def _maps(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
+def _maps(walk: _LayerWalk, layer: KerasLayer) -> tuple[int, int, int]:
     if walk.rank != (2 if "1D" in layer.kind else 3):
         raise FileError(f"{layer.where}: reads maps, but values of shape {walk.shape} come in.")
     if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
@@ -303,7 +303,7 @@ def _pads(
     return (before[0], before[1], after[0], after[1]), (out[0], out[1])
 
 
-def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _convolution(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels, *sizes = _maps(walk, layer)
     filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
     if channels % groups or filters % groups:
@@ -317,7 +317,7 @@ def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
 
 
-def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _depthwise(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels, *sizes = _maps(walk, layer)
     times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
     if _whole(layer, "groups", 1) != 1:
@@ -328,8 +328,8 @@ def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 
 def _convolved(
-    walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
-) -> _Walk:
+    walk: _LayerWalk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
+) -> _LayerWalk:
     stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     pads, out = _pads(layer, sizes, (spans[0], spans[1]), stride)
@@ -348,7 +348,7 @@ def _convolved(
 # -- everything else -----------------------------------------------------------------------------------------
 
 
-def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _batch_norm(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels = walk.shape[0]
     axis = layer.config.get("axis", -1)
     axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
@@ -368,7 +368,7 @@ def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(BatchNorm(layer.where, gamma, beta, mean, var, eps))
 
 
-def _pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels, *sizes = _maps(walk, layer)
     kernel = _two(layer, "pool_size", 2)
     stride = _two(layer, "strides") if layer.config.get("strides") is not None else kernel
@@ -378,7 +378,7 @@ def _pool(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(AveragePool(layer.where, kernel, stride, pads), shape=(channels, *out))
 
 
-def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _global_pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels, *sizes = _maps(walk, layer)
     whole = sizes[0], sizes[1]
     pooled: Op = MaxPool(layer.where, whole, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
@@ -387,7 +387,7 @@ def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(pooled, Flatten(layer.where), shape=(channels,))
 
 
-def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _flatten(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
         raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
     if len(walk.shape) == 1:
@@ -395,7 +395,7 @@ def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(Flatten(layer.where, "HWC"), shape=(prod(walk.shape),))
 
 
-def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _reshape(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     target = layer.config.get("target_shape")
     if target in ([-1], [prod(walk.shape)]):
         return _flatten(walk, layer)
@@ -404,7 +404,7 @@ def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
     )
 
 
-def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _pad(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     channels, *sizes = _maps(walk, layer)
     given = layer.config.get("padding", 1)
     rows = given if isinstance(given, list) else [given, given]
@@ -421,7 +421,7 @@ def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
     )
 
 
-def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _rescale(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
     if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
         raise FileError(f"{layer.where}: scale and offset must be one number each.")
@@ -435,7 +435,7 @@ def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
     )
 
 
-def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _relu(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     if layer.config.get("negative_slope") or layer.config.get("threshold"):
         raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
     top = layer.config.get("max_value")
@@ -444,7 +444,7 @@ def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
     )
 
 
-def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _activated(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     """The activation at the end of a layer."""
     value = "softmax" if layer.kind == "Softmax" else layer.config.get("activation")
     if value is None or value == "linear":
@@ -466,22 +466,22 @@ def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
     return walk.then(*signed(layer.where, "activation", value))
 
 
-def _quantizer(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _quantizer(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     """A quantizer that stands as a layer of its own."""
     settings = {key: value for key, value in layer.config.items() if key not in _TRAINING}
     return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
 
 
-def _ignored(walk: _Walk, layer: KerasLayer) -> _Walk:
+def _ignored(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     layer.config.pass_over(*layer.config)
     return walk
 
 
-def _same(walk: _Walk, _layer: KerasLayer) -> _Walk:
+def _same(walk: _LayerWalk, _layer: KerasLayer) -> _LayerWalk:
     return walk
 
 
-_RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
+_RULES: dict[str, Callable[[_LayerWalk, KerasLayer], _LayerWalk]] = {
     **dict.fromkeys(("Dense", "QuantDense"), _dense),
     **dict.fromkeys(
         ("Conv1D", "Conv2D", "QuantConv1D", "QuantConv2D", "Convolution1D", "Convolution2D"), _convolution

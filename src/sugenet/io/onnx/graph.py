@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
-from sugenet.io.texts import advice
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
 
@@ -123,9 +123,9 @@ def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
     shown = "the ONNX model" if isinstance(source, bytes) else repr(os.fspath(source))
     try:
         if isinstance(source, bytes):
-            return _Reader("the ONNX model", None).read(_unzipped(source))
+            return _ModelReader("the ONNX model", None).read(_unzipped(source))
         path = Path(source)
-        return _Reader(path.name, path.parent).read(_unzipped(_contents(path, "it")))
+        return _ModelReader(path.name, path.parent).read(_unzipped(_contents(path, "it")))
     except (OSError, FileError, ValueError) as error:
         raise FileError(f"{shown} cannot be read: {advice(error)}") from error
 
@@ -167,7 +167,7 @@ def _shown(text: str) -> str:
 
 
 @dataclass
-class _Reader:
+class _ModelReader:
     """One model being read."""
 
     source: str

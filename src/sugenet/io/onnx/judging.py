@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Chain, Sign
 from sugenet.io.exact.rounding import Floats
-from sugenet.io.judges import Judge, judge_of_chain
 from sugenet.io.onnx.graph import Array, Graph
-from sugenet.io.onnx.judge.interpreter import Outcome, Program
+from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.wire import blob, number
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 
 __all__ = ["judges_of_graph"]
 
@@ -27,14 +26,14 @@ _FORMAT = 10
 """A version of the file format that every runtime of the last years reads; operators do not depend on it."""
 
 
-def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
+def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[SourceJudge]:
     """Who says what the class scores of a file are, given which output they lead to.
 
     The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the
     operations as read are compared.
     """
     try:
-        interpreted = _Interpreted(Program(graph, output), chain)
+        interpreted = _Interpreted(Interpreter(graph, output), chain)
         interpreted.measure()
     except UncomparableError as error:
         return [
@@ -43,7 +42,7 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
                 name=f"the operations as read, because the file itself could not be run ({error})",
             )
         ]
-    first = Judge("an interpreter of ONNX operators in float64", interpreted, follows=True)
+    first = SourceJudge("an interpreter of ONNX operators in float64", interpreted, follows=True)
     found = _runtime(graph, output, interpreted.program)
     if isinstance(found, str):
         return [replace(first, name=f"{first.name} ({found})")]
@@ -57,7 +56,7 @@ def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[Judge]:
 class _Interpreted:
     """A program that shows the signs of a chain."""
 
-    program: Program
+    program: Interpreter
     chain: Chain
     ways: dict[int, tuple[bool, Array | None]] = field(default_factory=dict)
     """For each sign, whether the decision stands for its opposite,
@@ -92,7 +91,7 @@ class _Interpreted:
         return Seen(ends, tuple(stages), scores, error)
 
     def _stages(
-        self, x: Array, outcomes: list[tuple[Outcome, tuple[int, int]]], signs: list[Sign]
+        self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign]
     ) -> list[Stage]:
         """The signs of the chain, by the nodes they are named for;
         none at all where one of them cannot be found.
@@ -249,7 +248,7 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
 # -- ONNX Runtime --------------------------------------------------------------------------------------------
 
 
-def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
+def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceJudge | str:
     """ONNX Runtime as a judge of the scores; or why it is none."""
     try:
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]
@@ -272,7 +271,7 @@ def _runtime(graph: Graph, output: str, program: Program) -> Judge | str:
         session(np.zeros((program.batch or 1, *program.sample)))
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
         return "ONNX Runtime does not run this file"
-    return Judge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
+    return SourceJudge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
 @dataclass
@@ -280,7 +279,7 @@ class _Session:
     """A session that runs on float64 samples."""
 
     session: Any
-    program: Program
+    program: Interpreter
     output: str
 
     def __call__(self, x: Array) -> Seen:

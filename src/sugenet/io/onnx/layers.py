@@ -14,7 +14,7 @@ from sugenet.io.exact.ops import Affine, AveragePool, Convolution, Linear, MaxPo
 from sugenet.io.onnx.flow import MAX_VALUES, Flow, new_axis
 from sugenet.io.onnx.fold import axes_of, integers
 from sugenet.io.onnx.graph import Array, Node
-from sugenet.io.onnx.values import Patches
+from sugenet.io.onnx.values import WindowRows
 
 __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
 
@@ -25,12 +25,12 @@ _MAX_ROWS = 1 << 23
 """Weights that picking features may be written out as."""
 
 
-def linear(node: Node, flow: Flow | Patches, weights: Array) -> Flow:
+def linear(node: Node, flow: Flow | WindowRows, weights: Array) -> Flow:
     """``x @ weights`` over the last axis: a linear layer, or a convolution of single pixels."""
     _finite(weights)
     if weights.ndim != 2:
         raise FileError(f"its weights have shape {weights.shape}, but (inputs, outputs) is needed.")
-    if isinstance(flow, Patches):
+    if isinstance(flow, WindowRows):
         return _of_patches(node, flow, weights)
     if flow.sizes[-1] != len(weights):
         raise FileError(f"its weights have {len(weights)} rows for {flow.sizes[-1]} inputs.")
@@ -373,7 +373,7 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
     return last if 1 in touched and rank - 1 not in touched else tuple(range(rank))
 
 
-def patches(node: Node, flow: Flow) -> Patches:
+def patches(node: Node, flow: Flow) -> WindowRows:
     """FINN's Im2Col: windows of channel-last maps as rows."""
     if (
         len(flow.axes) != 4
@@ -394,10 +394,10 @@ def patches(node: Node, flow: Flow) -> Patches:
         if len(read[name]) != (4 if name == "pad_amount" else 2):
             raise FileError(f"its {name} is {list(found)}.")
     kernel, stride, dilation = (_small(read[name], name) for name in ("kernel_size", "stride", "dilations"))
-    return Patches(first, kernel, stride, dilation, read["pad_amount"])
+    return WindowRows(first, kernel, stride, dilation, read["pad_amount"])
 
 
-def _of_patches(node: Node, found: Patches, weights: Array) -> Flow:
+def _of_patches(node: Node, found: WindowRows, weights: Array) -> Flow:
     channels = found.flow.sizes[1]
     if len(weights) != channels * prod(found.kernel):
         raise FileError(

@@ -21,7 +21,7 @@ from sugenet.io.exact.ops import Affine, BatchNorm, Clip
 from sugenet.io.onnx.flow import Flow, shape_of
 from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
-from sugenet.io.onnx.values import Constant, Curve, Data, Mix, Table, Value, settled
+from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, settled
 
 __all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
 
@@ -52,7 +52,7 @@ _RESIDUAL = (
 
 def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Data:
     """One operation that treats every element alike, at least one of its inputs being data."""
-    tables = [value for value in values if isinstance(value, Table)]
+    tables = [value for value in values if isinstance(value, SignTable)]
     constants = [value for value in values if isinstance(value, Constant)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
     if any(constant.of_batch for constant in constants):
@@ -73,7 +73,7 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     if len(data) != 1:
         raise FileError(_RESIDUAL)
     value = data[0]
-    if isinstance(value, Table) and node.op in _BELOW_AT_ABOVE:
+    if isinstance(value, SignTable) and node.op in _BELOW_AT_ABOVE:
         value = settled(value, _CUT)
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)
@@ -93,7 +93,7 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     )
     if array.shape == given.shape:
         return constant
-    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, Table | Curve) else None
+    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, SignTable | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
     if (
         any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
@@ -105,25 +105,26 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     return replace(constant, array=array)
 
 
-def _alike(tables: Sequence[Table]) -> bool:
+def _alike(tables: Sequence[SignTable]) -> bool:
     """Whether all tables depend on the sign of the same data, element by element."""
     first = tables[0].flow
     return all(table.flow.link is first.link and table.flow.axes == first.axes for table in tables)
 
 
-def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> Table:
+def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> SignTable:
     """What becomes of the three values of a table."""
     if node.op not in ELEMENTWISE:
         raise FileError(f"{node.op} of a sign is not supported.")
     given = [
-        None if v is None else v.array.reshape(()) if isinstance(v, Constant) else v.values for v in values
-    ]  # type: ignore[union-attr]
-    tables = [value for value in values if isinstance(value, Table)]
+        v.array.reshape(()) if isinstance(v, Constant) else v.values if isinstance(v, SignTable) else None
+        for v in values
+    ]
+    tables = [value for value in values if isinstance(value, SignTable)]
     found = fold(node.op, given, node.attributes)
     rank = max(
         v.array.ndim if isinstance(v, Constant) else len(v.flow.axes)
         for v in values
-        if isinstance(v, Constant | Table)
+        if isinstance(v, Constant | SignTable)
     )
     notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return replace(tables[0], flow=tables[0].flow.padded(rank), values=np.broadcast_to(found, 3), notes=notes)
@@ -136,7 +137,7 @@ def _added(node: Node, left: Value, right: Value) -> Data:
     sign = -1 if node.op == "Sub" else 1
     for mixed, other, a, b in ((left, right, 1, sign), (right, left, sign, 1)):
         plain = other.flow if isinstance(other, Curve) else other
-        if isinstance(mixed, Table) and isinstance(plain, Flow):
+        if isinstance(mixed, SignTable) and isinstance(plain, Flow):
             return Mix(mixed, a, plain, b, str(node))
         if isinstance(mixed, Mix) and isinstance(plain, Flow):
             same = mixed.other.link is plain.link and mixed.other.axes == plain.axes
@@ -160,7 +161,7 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
         return Curve(value.flow if isinstance(value, Curve) else value, where)
     if node.op == "Sign":
         flow = value.flow if isinstance(value, Curve) else value
-        return Table(flow, np.array([0 if flow.dtype.kind == "u" else -1, 0, 1], flow.dtype), where)
+        return SignTable(flow, np.array([0 if flow.dtype.kind == "u" else -1, 0, 1], flow.dtype), where)
     first = isinstance(values[0], Constant)
     bound = _constant(values[0] if first else values[1])
     if not isinstance(value, Curve):
@@ -172,7 +173,7 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
             f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. "
             f"Move the curve out."
         )
-    return Table(flow, np.array(_BELOW_AT_ABOVE[_SWAPPED[node.op] if first else node.op]), where)
+    return SignTable(flow, np.array(_BELOW_AT_ABOVE[_SWAPPED[node.op] if first else node.op]), where)
 
 
 def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
@@ -189,7 +190,7 @@ def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
     return flow.then(Affine(where, np.ones((), shift.dtype), kept))
 
 
-def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Table:
+def multi_threshold(node: Node, x: Flow, thresholds: Array) -> SignTable:
     """QONNX and FINN count how many thresholds of its channel a value reaches;
     with one of them it is a sign.
     """
@@ -212,7 +213,7 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Table:
         np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0))
     )
     flow = _shifted(x, -_real(thresholds.reshape(shape), str(node)), str(node))
-    return Table(flow, np.array([bias, scale + bias, scale + bias]), str(node))
+    return SignTable(flow, np.array([bias, scale + bias, scale + bias]), str(node))
 
 
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
@@ -334,7 +335,7 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
         )
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     half = _shifted(flow, np.asarray(-0.5, dtype), str(node))
-    return Table(half, np.array([0, 0, 1], dtype), str(node))  # a half goes to the even number
+    return SignTable(half, np.array([0, 0, 1], dtype), str(node))  # a half goes to the even number
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
@@ -360,10 +361,10 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     if scale.size == 1:
         size = scale.reshape(()).astype(dtype)
-        return Table(
+        return SignTable(
             flow.padded(max(len(flow.axes), scale.ndim)), np.array([-size, size, size], dtype), str(node)
         )
-    plain = settled(Table(flow, np.array([-1, 1, 1], dtype), str(node)), "")
+    plain = settled(SignTable(flow, np.array([-1, 1, 1], dtype), str(node)), "")
     return _affine(plain, scale, np.zeros((), scale.dtype), str(node))
 
 
@@ -386,7 +387,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
         size = np.float32(scale)
         if Fraction(float(np.float32(float(cut)))) == cut:
             levels = [(level - np.float32(zero)) * size for level in (low, low if even else high, high)]
-            return Table(
+            return SignTable(
                 _shifted(flow, np.asarray(-float(cut), np.float32), str(node)),
                 np.array(levels, np.float32),
                 str(node),
@@ -405,7 +406,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
 
 def _binarizer(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
     bound = np.asarray(node.attributes.get("threshold", 0.0), np.float32)
-    return Table(_shifted(flow, -bound, str(node)), np.array([0, 0, 1], np.float32), str(node))
+    return SignTable(_shifted(flow, -bound, str(node)), np.array([0, 0, 1], np.float32), str(node))
 
 
 _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
@@ -419,7 +420,7 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
     "Identity": lambda _, __, flow: flow,
     "IntQuant": _quant,
     "LceDequantize": lambda _, __, flow: flow,
-    "LceQuantize": lambda node, _, flow: Table(flow, np.array([-1, 1, 1], np.float32), str(node)),
+    "LceQuantize": lambda node, _, flow: SignTable(flow, np.array([-1, 1, 1], np.float32), str(node)),
     "Max": _clip,
     "Mean": _total,
     "Min": _clip,

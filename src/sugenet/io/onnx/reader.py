@@ -22,9 +22,9 @@ from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
 from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
 from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
-from sugenet.io.onnx.values import Constant, Failure, Patches, Tail, Value, settled
+from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value, WindowRows, settled
 
-__all__ = ["ACCEPTED", "read_chain", "read_file"]
+__all__ = ["ACCEPTED", "read_file"]
 
 _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
@@ -68,7 +68,7 @@ _NEAREST = {
 }
 
 
-def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
+def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
     """Read a binarized network from an ONNX, QONNX or FINN file.
 
     Parameters
@@ -79,9 +79,9 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
 
     Returns
     -------
-    Chain
-        All operations from the raw input to the class scores, in the numbers of the file. Softmax and the
-        like at the end are left out and named in ``left_out``.
+    All operations from the raw input to the class scores, in the numbers of the file, where softmax and the
+    like at the end are left out and named in ``left_out``; the file itself; and which of its outputs the
+    chain leads to.
 
     Raises
     ------
@@ -97,18 +97,13 @@ def read_chain(source: str | os.PathLike[str] | bytes) -> Chain:
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:
     ...     write_onnx(net, f"{folder}/small.onnx")
-    ...     chain = read_chain(f"{folder}/small.onnx")
+    ...     chain, _, _ = read_file(f"{folder}/small.onnx")
     >>> [type(op).__name__ for op in chain.ops]
     ['Affine', 'Sign', 'Linear', 'Affine', 'Sign', 'Linear', 'Affine', 'Affine']
     """
-    return read_file(source)[0]
-
-
-def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
-    """The chain of a file, the file itself, and which of its outputs the chain leads to."""
     graph = read_graph(source)
     try:
-        walk = _Walk(graph)
+        walk = _GraphWalk(graph)
         return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error
@@ -126,7 +121,7 @@ def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str
 
 
 @dataclass
-class _Walk:
+class _GraphWalk:
     """What each name of the graph stands for, so far."""
 
     graph: Graph
@@ -194,7 +189,7 @@ class _Walk:
         }
         if not outputs:
             raise FileError("it has no output that a node makes.")
-        found: dict[str, Tail] = {}
+        found: dict[str, ScoreTail] = {}
         failures: list[Failure] = []
         for name, value in outputs.items():
             try:
@@ -202,7 +197,7 @@ class _Walk:
                     raise value.error
                 if isinstance(value, Constant):
                     continue
-                tail = value if isinstance(value, Tail) else Tail(settled(value, ""), ())
+                tail = value if isinstance(value, ScoreTail) else ScoreTail(settled(value, ""), ())
                 flow = tail.flow
                 found[name] = replace(
                     tail,
@@ -242,7 +237,7 @@ class _Walk:
         for place, name in enumerate(node.outputs):
             if not name:
                 continue
-            if place and isinstance(made, Tail) and node.op == "TopK":
+            if place and isinstance(made, ScoreTail) and node.op == "TopK":
                 self.values[name] = replace(made, picks="class")
             elif place:
                 self.values[name] = (
@@ -272,7 +267,7 @@ class _Walk:
         """
         flow = value if isinstance(value, Flow) else getattr(value, "flow", None)
         size = 0 if flow is None else prod(piece.size for piece in flow.inner)
-        if isinstance(value, Patches):
+        if isinstance(value, WindowRows):
             size *= prod(value.kernel)
         if flow is not None and len(flow.axes) > _MOST_AXES:
             raise FileError(
@@ -304,7 +299,7 @@ class _Walk:
         data = [value for value in given if value is not None and not isinstance(value, Constant)]
         if not data:
             return self._constant(node, given)
-        if any(isinstance(value, Tail) for value in data):
+        if any(isinstance(value, ScoreTail) for value in data):
             return self._behind_tail(node, given)
         rule = RULES.get(node.op)
         if rule is not None:
@@ -342,10 +337,10 @@ class _Walk:
             of_batch = bool((found % OPEN_BATCH == 0).any()) if found.dtype.kind in "iu" else True
         return Constant(found, of_batch)
 
-    def _tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
+    def _tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
         flow = flow_of(given)
         if node.op == "Sigmoid":
-            return Tail(flow, (str(node),), shares=True)
+            return ScoreTail(flow, (str(node),), shares=True)
         new = self.graph.opset >= 13 or node.op in ("ArgMax", "TopK")
         axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1 if new else 1)
         rank = len(flow.axes)
@@ -368,11 +363,11 @@ class _Walk:
             if node.op == "TopK"
             else ""
         )
-        return Tail(flow, (named,), picks, node.op == "Softmax")
+        return ScoreTail(flow, (named,), picks, node.op == "Softmax")
 
-    def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> Tail:
+    def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
         tail = given[0]
-        if not isinstance(tail, Tail) or any(isinstance(value, Tail) for value in given[1:]):
+        if not isinstance(tail, ScoreTail) or any(isinstance(value, ScoreTail) for value in given[1:]):
             raise FileError(
                 "it combines class scores with something else. Only a chain of layers is supported."
             )

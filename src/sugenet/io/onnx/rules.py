@@ -16,7 +16,7 @@ from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
 from sugenet.io.onnx.patterns import batch_norm, multi_threshold
 from sugenet.io.onnx.plumbing import expand, flatten, reshape, squeeze, transpose, unsqueeze
-from sugenet.io.onnx.values import Constant, Curve, Data, Failure, Patches, Table, Value, settled
+from sugenet.io.onnx.values import Constant, Curve, Data, Failure, SignTable, Value, WindowRows, settled
 
 __all__ = ["RULES", "Rule", "arrays_of", "flow_of"]
 
@@ -60,7 +60,7 @@ def _moved(value: Value | None, move: Callable[[Flow], Flow]) -> Data:
     match value:
         case Flow():
             return move(value)
-        case Table() | Curve():
+        case SignTable() | Curve():
             return replace(value, flow=move(value.flow))
     raise FileError(
         "it rearranges a value that waits for another operation, or a parameter that depends on the input."
@@ -82,7 +82,7 @@ def _plumbing(rule: Callable[[Node, Flow, list[Array | None]], Flow]) -> Rule:
 
 def _shape(node: Node, given: list[Value | None]) -> Value:
     value = given[0]
-    if not isinstance(value, Flow | Table | Curve):
+    if not isinstance(value, Flow | SignTable | Curve):
         raise FileError("it asks for the shape of something that has none here.")
     flow = value if isinstance(value, Flow) else value.flow
     sizes = (
@@ -113,7 +113,7 @@ def _dropout(_: Node, given: list[Value | None]) -> Value:
 
 
 def _matmul(node: Node, given: list[Value | None]) -> Value:
-    if isinstance(given[0], Patches) and isinstance(given[1], Constant):
+    if isinstance(given[0], WindowRows) and isinstance(given[1], Constant):
         return linear(node, given[0], given[1].array)
     if isinstance(given[0], Constant):
         raise FileError("it multiplies weights from the left. Write it as data times weights.")

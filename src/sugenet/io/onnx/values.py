@@ -2,8 +2,8 @@
 its way to a sign.
 
 The many spellings of a sign have one thing in common: they depend on the data only through its sign. So the
-walk keeps such a value as a `Table` of what it is below, at and above zero, works it out element by element,
-and looks at the three numbers when they are needed.
+walk keeps such a value as a `SignTable` of what it is below, at and above zero, works it out element by
+element, and looks at the three numbers when they are needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from sugenet.io.exact.ops import Affine, Picks, Sign
 from sugenet.io.onnx.flow import Flow
 from sugenet.io.onnx.graph import Array
 
-__all__ = ["Constant", "Curve", "Data", "Failure", "Mix", "Patches", "Table", "Tail", "Value", "settled"]
+__all__ = [
+    "Constant",
+    "Curve",
+    "Data",
+    "Failure",
+    "Mix",
+    "ScoreTail",
+    "SignTable",
+    "Value",
+    "WindowRows",
+    "settled",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +45,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class SignTable:
     """A value that depends on the sign of the data alone: what it is below, at and above zero."""
 
     flow: Flow
@@ -57,7 +68,7 @@ class Mix:
     for `other` to cancel.
     """
 
-    table: Table
+    table: SignTable
     a: int
     other: Flow
     b: int
@@ -65,7 +76,7 @@ class Mix:
 
 
 @dataclass(frozen=True, eq=False)
-class Patches:
+class WindowRows:
     """The windows of a convolution, each laid out as a row of a matrix (FINN's Im2Col)."""
 
     flow: Flow
@@ -76,7 +87,7 @@ class Patches:
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class ScoreTail:
     """Class scores behind operations that keep their order, such as softmax."""
 
     flow: Flow
@@ -95,7 +106,7 @@ class Failure:
     number: int
 
 
-Data: TypeAlias = Flow | Table | Curve | Mix | Patches | Tail
+Data: TypeAlias = Flow | SignTable | Curve | Mix | WindowRows | ScoreTail
 Value: TypeAlias = Constant | Data | Failure
 
 
@@ -104,7 +115,7 @@ def settled(value: Data, doing: str) -> Flow:
     match value:
         case Flow():
             return value
-        case Table():
+        case SignTable():
             return _signed(value)
         case Curve():
             raise FileError(
@@ -117,15 +128,15 @@ def settled(value: Data, doing: str) -> Flow:
                 "chains of layers are supported; (sign(x) - x) + x is recognized where it "
                 "adds up to the sign."
             )
-        case Patches():
+        case WindowRows():
             raise FileError("only a matrix product can follow Im2Col.")
-        case Tail():
+        case ScoreTail():
             raise FileError(
                 f"it stands behind {value.left_out[-1]}, which must be the end of the network. {doing}"
             )
 
 
-def _signed(table: Table) -> Flow:
+def _signed(table: SignTable) -> Flow:
     dtype = table.values.dtype if table.values.dtype.kind == "f" else np.dtype(np.float32)
     if not np.isfinite(table.values.astype(np.float64)).all():
         raise FileError(

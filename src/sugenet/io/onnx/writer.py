@@ -27,9 +27,9 @@ from sugenet.bnn import (
     Steps,
 )
 from sugenet.errors import FileError
+from sugenet.files import write_bytes
 from sugenet.io.onnx.builder import Builder, port
 from sugenet.io.onnx.graph import Array
-from sugenet.io.texts import write_bytes
 
 __all__ = ["onnx_bytes", "write_onnx"]
 
@@ -65,7 +65,8 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]), classes=["on", "off"])
+    >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
+    >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:
     ...     write_onnx(net, f"{folder}/small.onnx")
     ...     os.listdir(folder)

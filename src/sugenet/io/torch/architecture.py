@@ -151,7 +151,8 @@ class Architecture:
 
     Examples
     --------
-    >>> net = Architecture.parse("linear:fc1(weights=sign) batchnorm:bn1(eps=2e-5) sign linear:fc2(weights=sign)")
+    >>> text = "linear:fc1(weights=sign) batchnorm:bn1(eps=2e-5) sign linear:fc2(weights=sign)"
+    >>> net = Architecture.parse(text)
     >>> [part.name or part.kind for part in net]
     ['fc1', 'bn1', 'sign', 'fc2']
     >>> Architecture.parse(str(net)) == net
@@ -159,8 +160,8 @@ class Architecture:
     >>> Architecture.parse("linear:fc1 signum")
     Traceback (most recent call last):
     ...
-    sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm, affine, sign, clip, hardtanh, relu,
-    maxpool, avgpool, globalavgpool, pad, flatten, unused.
+    sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm,
+    affine, sign, clip, hardtanh, relu, maxpool, avgpool, globalavgpool, pad, flatten, unused.
     """
 
     parts: tuple[Part, ...]

@@ -59,8 +59,8 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
     >>> arrays_of_state({"fc.weight": np.ones((2, 3)), "fc.scale": 0.5})
     Traceback (most recent call last):
     ...
-    sugenet.errors.FileError: 'fc.scale' is a float and no tensor, so what it means is not known. Take it out, or save the parameters alone:
-    torch.save(model.state_dict(), path).
+    sugenet.errors.FileError: 'fc.scale' is a float and no tensor, so what it means is not known. Take it
+    out, or save the parameters alone: torch.save(model.state_dict(), path).
     """
     arrays = {}
     for name, value in state.items():

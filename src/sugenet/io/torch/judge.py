@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.judges import Judge
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.architecture import Architecture, Part
 
 __all__ = ["judges_of_state_dict"]
@@ -22,12 +21,14 @@ _Array = npt.NDArray[Any]
 
 def judges_of_state_dict(
     arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
-) -> list[Judge]:
+) -> list[SourceJudge]:
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
     return [
-        Judge("PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True)
+        SourceJudge(
+            "PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True
+        )
     ]
 
 

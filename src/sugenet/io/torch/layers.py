@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, MaxPool, Op, Pad
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, MaxPool, Op, Pad, numbers
 from sugenet.io.torch.calls import Call, open_ended, rounded_scalar
-from sugenet.io.torch.piecewise import numbers
 from sugenet.io.torch.signals import Signal, natural
 
 __all__ = ["LAYERS"]

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Clip, Op, Sign
+from sugenet.io.exact.ops import Affine, Clip, Op, Sign, numbers
 
-__all__ = ["Line", "Piecewise", "numbers"]
+__all__ = ["Line", "Piecewise"]
 
 Line: TypeAlias = tuple[Fraction, Fraction]
 """Slope and value at 0."""
@@ -289,16 +289,6 @@ class Piecewise:
         if all(float(end) == end for end in bounds):
             return (*_affine(where, slope, start), Clip(where, float(bounds[0]), float(bounds[1])))
         return None
-
-
-def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
-    """Exact numbers as an array: float64 where all of them are floats, else Fractions."""
-    floats = [float(value) for value in values]
-    return (
-        np.array(floats)
-        if all(Fraction(f) == v for f, v in zip(floats, values, strict=True))
-        else np.array(values, dtype=object)
-    )
 
 
 def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:

@@ -68,7 +68,8 @@ def chain_of_module(module: Any, example: Any) -> Chain:
     >>> class Sign(nn.Module):
     ...     def forward(self, x):
     ...         return torch.where(x >= 0, 1.0, -1.0)
-    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Hardtanh(), Sign(), nn.Linear(3, 2), nn.Softmax(dim=1))
+    >>> hidden = (nn.Flatten(), nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Hardtanh(), Sign())
+    >>> net = nn.Sequential(*hidden, nn.Linear(3, 2), nn.Softmax(dim=1))
     >>> chain = chain_of_module(net.eval(), torch.zeros(1, 2, 2))
     >>> [(type(op).__name__, op.where) for op in chain.ops][1:4]
     [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('Linear', '5 (Linear)')]

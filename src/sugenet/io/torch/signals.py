@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.evaluate import apply
+from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Picks, Sign
 from sugenet.io.torch.piecewise import Piecewise
 
-__all__ = ["Node", "Signal", "chain_of_signal", "exact", "natural", "start"]
+__all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "natural", "start"]
 
 _Array = npt.NDArray[np.float64]
 _Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class SignalNode:
     """One operation done: its result has a shape, (features,) or (channels, height, width),
     and values for a few samples.
     """
@@ -37,7 +37,7 @@ class Node:
     shape: tuple[int, ...]
     values: _Array
     op: Op | None = None
-    before: Node | None = None
+    before: SignalNode | None = None
     channels_last: bool = False
     """Of the first node: whether the program got its samples as (height, width, channels)."""
     reach: float = 0.0
@@ -45,13 +45,13 @@ class Node:
     where several steps of the program became one operation.
     """
 
-    def path(self) -> Iterator[Node]:
+    def path(self) -> Iterator[SignalNode]:
         """All nodes up to this one, first to last."""
         if self.before is not None:
             yield from self.before.path()
         yield self
 
-    def then(self, op: Op, values: _Array | None = None) -> Node:
+    def then(self, op: Op, values: _Array | None = None) -> SignalNode:
         """One operation further, with the program's own values where they are known;
         refused where they are others.
         """
@@ -59,7 +59,7 @@ class Node:
         if values is not None:
             _agree(found, values.reshape(found.shape), op.where)
             found = values.reshape(found.shape)
-        return Node(found.shape[1:], found, op, self)
+        return SignalNode(found.shape[1:], found, op, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Signal:
     Its number at a place is ``function(node's number)`` of the place that `order` says, counted flat.
     """
 
-    node: Node
+    node: SignalNode
     order: _Places
     function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
     place: str = ""
@@ -206,7 +206,7 @@ class Signal:
         return natural(flat.node.then(Linear(where, rows, bias), actual), actual.shape[1:])
 
 
-def natural(node: Node, shape: tuple[int, ...]) -> Signal:
+def natural(node: SignalNode, shape: tuple[int, ...]) -> Signal:
     """A node's numbers in their own order, seen in the shape that the program gives them."""
     return Signal(node, np.arange(prod(node.shape)).reshape(shape))
 
@@ -214,7 +214,7 @@ def natural(node: Node, shape: tuple[int, ...]) -> Signal:
 def start(samples: _Array) -> Signal:
     """The raw input of a program, one row a sample; it counts as flat until something reads it as maps."""
     flat = samples.reshape(len(samples), -1)
-    return natural(Node(flat.shape[1:], flat), samples.shape[1:])
+    return natural(SignalNode(flat.shape[1:], flat), samples.shape[1:])
 
 
 def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> Chain:
@@ -239,7 +239,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
     return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
-def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Node:
+def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) -> SignalNode:
     """The same operations from the input on, on maps; only such as do not care for the
     shape can stand there.
     """
@@ -260,9 +260,9 @@ def _reshaped(node: Node, shape: tuple[int, ...], last: bool, where: str) -> Nod
             return values.reshape(len(values), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
         return values.reshape(len(values), *shape)
 
-    found = Node(shape, laid(first.values), channels_last=last)
+    found = SignalNode(shape, laid(first.values), channels_last=last)
     for step in later:
-        found = Node(shape, laid(step.values), step.op, found, reach=step.reach)
+        found = SignalNode(shape, laid(step.values), step.op, found, reach=step.reach)
     return found
 
 

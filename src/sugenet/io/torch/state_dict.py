@@ -30,49 +30,17 @@ from sugenet.io.exact.ops import (
     Op,
     Pad,
     Sign,
+    numbers,
 )
 from sugenet.io.exact.sizes import check_maps
-from sugenet.io.ledger import Ledger
+from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
 from sugenet.io.torch.layouts import known_layout
-from sugenet.io.torch.piecewise import numbers
 
-__all__ = ["chain_of_parts", "chain_of_state_dict", "declared"]
+__all__ = ["chain_of_parts", "declared"]
 
 _MAX_SIDE = 1 << 16
-
-
-def chain_of_state_dict(
-    state: str | Path | Mapping[str, Any],
-    architecture: str | Architecture | None = None,
-    shape: Sequence[int] | None = None,
-    bits: int | None = None,
-) -> Chain:
-    """The operations of a network of which the parameters are at hand.
-
-    Parameters
-    ----------
-    state
-        A checkpoint of `torch.save`, or its state dict with tensors or arrays.
-    architecture
-        The layers, as text or as an `Architecture`. None for a layout that `known_layout` knows.
-    shape
-        Of one sample: (channels, height, width), or (features,),
-        which is taken from the first linear layer unless said.
-    bits
-        Bits of weights and activations, for known layouts whose files do not say them (Brevitas);
-        only 1 can be read.
-
-    Examples
-    --------
-    >>> state = {"a.weight": np.array([[0.3, -0.2]]), "a.bias": np.array([0.5]), "b.weight": np.array([[1.0], [-1.0]])}
-    >>> chain = chain_of_state_dict(state, "linear:a(weights=sign) sign linear:b")
-    >>> chain.shape, chain.ops[0].weights.tolist()
-    ((2,), [[1.0, -1.0]])
-    """
-    source = Path(state).name if isinstance(state, str | Path) else "state dict"
-    return chain_of_parts(source, *declared(state, architecture, bits), shape)
 
 
 def chain_of_parts(

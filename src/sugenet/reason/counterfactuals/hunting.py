@@ -1,5 +1,5 @@
 """What would change the answer: a counterfactual of least cost in raw features,
-with proof (REASONING sections 1 to 3).
+with proof (docs/theory.md 8.1).
 """
 
 from __future__ import annotations

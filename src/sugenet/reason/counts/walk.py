@@ -1,4 +1,4 @@
-"""Counting by a walk over all combinations, shared between threads part by part (DESIGN section 4)."""
+"""Counting by a walk over all combinations, shared between threads part by part (docs/theory.md 8.4)."""
 
 from __future__ import annotations
 

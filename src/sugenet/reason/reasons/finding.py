@@ -1,5 +1,5 @@
 """Why: sets of raw features that suffice for the answer, minimal or minimum,
-with proof (REASONING sections 1 to 3).
+with proof (docs/theory.md 8.2).
 """
 
 from __future__ import annotations

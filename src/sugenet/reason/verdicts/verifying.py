@@ -1,5 +1,5 @@
 """Can it fail: a question decided for every input it is about,
-with a certificate (REASONING sections 1 to 3).
+with a certificate (docs/theory.md 7).
 """
 
 from __future__ import annotations

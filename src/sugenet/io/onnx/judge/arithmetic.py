@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, Call, Tensor, UncomparableError, is_single, made_of
+from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, OpCall, Tensor, UncomparableError, is_single, made_of
 
 __all__ = ["Operator", "floats", "given", "kind_of", "product", "quotient", "rising", "sum_of"]
 
-Operator: TypeAlias = Callable[[Call], Tensor]
+Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 
-def given(call: Call, most: int | None = None) -> list[Tensor]:
+def given(call: OpCall, most: int | None = None) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
     found = [call.tensor(place) for place in range(len(call.inputs))]
     if most is not None and len(found) != most:
@@ -114,7 +114,7 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
 def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator:
     """A function that never falls: its values at both ends of what x may be bound it."""
 
-    def run(call: Call) -> Tensor:
+    def run(call: OpCall) -> Tensor:
         (x,) = given(call, 1)
         wide = x.values.astype(np.float64)
         result = np.asarray(function(wide if x.data else x.values))

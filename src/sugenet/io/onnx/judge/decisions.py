@@ -12,12 +12,12 @@ import numpy as np
 
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.judge.arithmetic import Operator, floats, given, product, quotient, rising, sum_of
-from sugenet.io.onnx.judge.tensors import Call, Tensor, UncomparableError, constant, made_of
+from sugenet.io.onnx.judge.tensors import OpCall, Tensor, UncomparableError, constant, made_of
 
 __all__ = ["DECISIONS"]
 
 
-def _sign(call: Call) -> Tensor:
+def _sign(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
     if x.data:
@@ -34,7 +34,7 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _compare(call: Call) -> Tensor:
+def _compare(call: OpCall) -> Tensor:
     left, right = given(call, 2)
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
@@ -51,7 +51,7 @@ def _compare(call: Call) -> Tensor:
     return Tensor(found, np.dtype(bool), np.where(unsure, 1.0, 0.0), data, data)
 
 
-def _bipolar(call: Call) -> Tensor:
+def _bipolar(call: OpCall) -> Tensor:
     x, scale = given(call, 2)
     up = x.values >= 0
     if x.data:
@@ -63,7 +63,7 @@ def _bipolar(call: Call) -> Tensor:
     return product(sign, scale)
 
 
-def _steps(call: Call) -> Tensor:
+def _steps(call: OpCall) -> Tensor:
     """MultiThreshold: how many thresholds of its channel each value reaches."""
     x, rows = call.tensor(0), call.tensor(1)
     call.attribute("out_dtype")  # the name of the datatype, which the values follow
@@ -113,7 +113,7 @@ _ROUNDINGS: dict[str, Callable[[Array], Any]] = {
 }
 
 
-def _quantize(call: Call) -> Tensor:
+def _quantize(call: OpCall) -> Tensor:
     """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
     x, scale, zero, bits = given(call, 4)
     signed, narrow = bool(call.number("signed", 1)), bool(call.number("narrow", 0))
@@ -139,7 +139,7 @@ def _quantize(call: Call) -> Tensor:
     return product(sum_of(level, zero, -1), scale)
 
 
-def _round(call: Call) -> Tensor:
+def _round(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     found = rising(np.rint, 0)(call)
     levels = np.unique(found.values) if x.data else np.zeros(0)
@@ -148,7 +148,7 @@ def _round(call: Call) -> Tensor:
     return Tensor(found.values, found.kind, found.error, found.data, found.data)
 
 
-def _binarizer(call: Call) -> Tensor:
+def _binarizer(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     apart = x.values - call.real("threshold", 0.0)
     if x.data:
@@ -157,7 +157,7 @@ def _binarizer(call: Call) -> Tensor:
     return Tensor((apart > 0).astype(x.values.dtype), x.kind, np.where(unsure, 1.0, 0.0), x.data, x.data)
 
 
-def _lce(call: Call) -> Tensor:
+def _lce(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     up = ~(x.values < 0)
     if x.data:

@@ -16,10 +16,10 @@ import numpy as np
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
 from sugenet.io.onnx.judge.moves import MOVES
 from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import Call, Decision, Tensor, UncomparableError, constant
+from sugenet.io.onnx.judge.tensors import Decision, OpCall, Tensor, UncomparableError, constant
 from sugenet.io.onnx.judge.windows import WINDOWS
 
-__all__ = ["OPERATORS", "Outcome", "Program"]
+__all__ = ["OPERATORS", "Computed", "Interpreter"]
 
 OPERATORS = {**POINTWISE, **WINDOWS, **MOVES}
 """Every operator that is known, by its name."""
@@ -40,7 +40,7 @@ _MOST = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Computed:
     """What a run of the graph gave."""
 
     scores: Tensor
@@ -53,7 +53,7 @@ class Outcome:
     """How much was computed, in values made and products of 64."""
 
 
-class Program:
+class Interpreter:
     """A graph that can be run on batches of samples.
 
     Parameters
@@ -107,7 +107,7 @@ class Program:
         """Of the data input."""
         return np.dtype(DTYPES[self.input.dtype]).newbyteorder("=")
 
-    def run(self, x: Array) -> Outcome:
+    def run(self, x: Array) -> Computed:
         """Run a batch whose size the file allows, in the file's shape."""
         kind = self.kind
         values = {**self.fixed}
@@ -133,7 +133,7 @@ class Program:
                         if decisions[number][0].before.shape == found.shape:
                             decisions[number] = decisions[number][0], found
         outputs = {port.name: values[port.name] for port in self.graph.outputs if port.name in values}
-        return Outcome(values[self.scores], tuple(decisions), outputs, budget.spent)
+        return Computed(values[self.scores], tuple(decisions), outputs, budget.spent)
 
     def _fold(self) -> None:
         """Compute what does not depend on the input, once."""
@@ -148,7 +148,7 @@ class Program:
                 self._step(node, self.fixed, budget)
 
     def _step(self, node: Node, values: dict[str, Tensor], budget: _Budget) -> list[Decision]:
-        call = Call(
+        call = OpCall(
             node, self.graph.opset, [values[name] if name else None for name in node.inputs], budget.spend
         )
         while call.inputs and call.inputs[-1] is None:

@@ -14,7 +14,7 @@ from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.judge.tensors import (
     ROUND,
     SINGLE,
-    Call,
+    OpCall,
     Tensor,
     UncomparableError,
     constant,
@@ -23,7 +23,7 @@ from sugenet.io.onnx.judge.tensors import (
 
 __all__ = ["MOVES"]
 
-_Operator: TypeAlias = Callable[[Call], Tensor | tuple[Tensor, ...]]
+_Operator: TypeAlias = Callable[[OpCall], Tensor | tuple[Tensor, ...]]
 
 
 def _within(axis: int, rank: int) -> int:
@@ -32,7 +32,7 @@ def _within(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _reshape(call: Call) -> Tensor:
+def _reshape(call: OpCall) -> Tensor:
     x, sizes = call.tensor(0), call.listed(1, "shape")
     keep_zero = bool(call.number("allowzero"))
     if sizes is None:
@@ -53,7 +53,7 @@ def _reshape(call: Call) -> Tensor:
     return x.moved(lambda array: array.reshape(target))
 
 
-def _flatten(call: Call) -> Tensor:
+def _flatten(call: OpCall) -> Tensor:
     x, axis = call.tensor(0), call.number("axis", 1)
     rank = x.values.ndim
     if not -rank <= axis <= rank:
@@ -62,7 +62,7 @@ def _flatten(call: Call) -> Tensor:
     return x.moved(lambda array: array.reshape(prod(array.shape[:axis]), prod(array.shape[axis:])))
 
 
-def _transpose(call: Call) -> Tensor:
+def _transpose(call: OpCall) -> Tensor:
     x = call.tensor(0)
     order = call.numbers("perm")
     order = tuple(range(x.values.ndim))[::-1] if order is None else order
@@ -71,7 +71,7 @@ def _transpose(call: Call) -> Tensor:
     return x.moved(lambda array: np.transpose(array, order))
 
 
-def _squeeze(call: Call) -> Tensor:
+def _squeeze(call: OpCall) -> Tensor:
     x, axes = call.tensor(0), call.listed(1, "axes")
     dropped = (
         [k for k, size in enumerate(x.shape) if size == 1]
@@ -84,7 +84,7 @@ def _squeeze(call: Call) -> Tensor:
     return x.moved(lambda array: array.reshape(kept))
 
 
-def _unsqueeze(call: Call) -> Tensor:
+def _unsqueeze(call: OpCall) -> Tensor:
     x, axes = call.tensor(0), call.listed(1, "axes")
     if axes is None:
         raise UncomparableError("its axes are missing.")
@@ -97,7 +97,7 @@ def _unsqueeze(call: Call) -> Tensor:
     return x.moved(lambda array: array.reshape(sizes))
 
 
-def _expand(call: Call) -> Tensor:
+def _expand(call: OpCall) -> Tensor:
     x, sizes = call.tensor(0), call.listed(1, "shape")
     if sizes is None or min(sizes, default=1) < 0:
         raise UncomparableError("its shape is missing or negative.")
@@ -109,7 +109,7 @@ def _expand(call: Call) -> Tensor:
     return x.moved(lambda array: np.ascontiguousarray(np.broadcast_to(array, target)))
 
 
-def _gather(call: Call) -> Tensor:
+def _gather(call: OpCall) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
     axis = _within(call.number("axis"), x.values.ndim)
     count = x.shape[axis]
@@ -120,7 +120,7 @@ def _gather(call: Call) -> Tensor:
     return x.moved(lambda array: np.take(array, np.where(index < 0, index + count, index), axis=axis))
 
 
-def _gather_elements(call: Call) -> Tensor:
+def _gather_elements(call: OpCall) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
     axis = _within(call.number("axis"), x.values.ndim)
     count, index = x.shape[axis], places.values
@@ -140,7 +140,7 @@ def _gather_elements(call: Call) -> Tensor:
     return Tensor(values, x.kind, unsure, x.data or places.data)
 
 
-def _concat(call: Call) -> Tensor:
+def _concat(call: OpCall) -> Tensor:
     parts = [call.tensor(place) for place in range(len(call.inputs))]
     axis = call.attribute("axis")
     if not parts or not isinstance(axis, int) or len({part.kind for part in parts}) != 1:
@@ -161,7 +161,7 @@ def _concat(call: Call) -> Tensor:
     return Tensor(values, parts[0].kind, error, any(part.data for part in parts))
 
 
-def _slice(call: Call) -> Tensor:
+def _slice(call: OpCall) -> Tensor:
     x = call.tensor(0)
     starts, ends, axes, steps = (
         call.listed(place, name) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))
@@ -185,7 +185,7 @@ def _slice(call: Call) -> Tensor:
     return x
 
 
-def _range(call: Call) -> Tensor:
+def _range(call: OpCall) -> Tensor:
     first, last, step = (call.tensor(place) for place in range(3))
     if any(t.data or t.values.size != 1 for t in (first, last, step)):
         raise UncomparableError("its ends are no constants.")
@@ -197,7 +197,7 @@ def _range(call: Call) -> Tensor:
     return constant((a + np.arange(count) * c).astype(first.kind))
 
 
-def _filled(call: Call) -> Tensor:
+def _filled(call: OpCall) -> Tensor:
     sizes, value = call.listed(0, "shape"), call.attribute("value")
     if sizes is None or min(sizes, default=0) < 0:
         raise UncomparableError("its shape is missing or negative.")
@@ -208,7 +208,7 @@ def _filled(call: Call) -> Tensor:
     return constant(np.full(sizes, fill.reshape(-1)[0], fill.dtype))
 
 
-def _constant(call: Call) -> Tensor:
+def _constant(call: OpCall) -> Tensor:
     for name, kind in (
         ("value", None),
         ("value_float", np.float32),
@@ -225,7 +225,7 @@ def _constant(call: Call) -> Tensor:
     raise UncomparableError("it holds no numbers.")
 
 
-def _shape(call: Call) -> Tensor:
+def _shape(call: OpCall) -> Tensor:
     x = call.tensor(0)
     rank = x.values.ndim
     start, end = call.number("start"), call.attribute("end")
@@ -236,14 +236,14 @@ def _shape(call: Call) -> Tensor:
     return constant(np.array(x.shape[first : max(first, last)], np.int64))
 
 
-def _size(call: Call) -> Tensor:
+def _size(call: OpCall) -> Tensor:
     return constant(np.asarray(call.tensor(0).values.size, np.int64))
 
 
 # -- reductions ----------------------------------------------------------------------------------------------
 
 
-def _reduce(call: Call) -> Tensor:
+def _reduce(call: OpCall) -> Tensor:
     x, axes = call.tensor(0), call.listed(1, "axes")
     keep, noop = bool(call.number("keepdims", 1)), bool(call.number("noop_with_empty_axes"))
     if not axes and noop:
@@ -294,7 +294,7 @@ def _as(x: Tensor, values: Array, error: Array) -> Tensor:
 # -- ends ----------------------------------------------------------------------------------------------------
 
 
-def _soft(call: Call) -> Tensor:
+def _soft(call: OpCall) -> Tensor:
     """Softmax and its kin: along one axis since operator set 13, before that over all axes from it on."""
     x = call.tensor(0)
     rank = x.values.ndim
@@ -312,7 +312,7 @@ def _soft(call: Call) -> Tensor:
     return Tensor(back, x.kind, np.asarray(np.inf), x.data)  # behind the scores nothing is compared
 
 
-def _arg_max(call: Call) -> Tensor:
+def _arg_max(call: OpCall) -> Tensor:
     x = call.tensor(0)
     axis, keep, last = (
         _within(call.number("axis"), x.values.ndim),
@@ -328,7 +328,7 @@ def _arg_max(call: Call) -> Tensor:
     return Tensor(found.astype(np.int64), np.dtype(np.int64), np.asarray(np.inf), x.data)
 
 
-def _top(call: Call) -> tuple[Tensor, Tensor]:
+def _top(call: OpCall) -> tuple[Tensor, Tensor]:
     x, count = call.tensor(0), call.listed(1, "k")
     axis, largest = _within(call.number("axis", -1), x.values.ndim), call.number("largest", 1)
     call.attribute("sorted")

@@ -22,7 +22,7 @@ from sugenet.io.onnx.judge.arithmetic import (
 from sugenet.io.onnx.judge.decisions import DECISIONS
 from sugenet.io.onnx.judge.tensors import (
     SINGLE,
-    Call,
+    OpCall,
     Tensor,
     UncomparableError,
     constant,
@@ -33,22 +33,22 @@ from sugenet.io.onnx.judge.tensors import (
 __all__ = ["POINTWISE"]
 
 
-def _add(call: Call) -> Tensor:
+def _add(call: OpCall) -> Tensor:
     left, right = given(call, 2)
     return sum_of(left, right, -1 if call.node.op == "Sub" else 1)
 
 
-def _multiply(call: Call) -> Tensor:
+def _multiply(call: OpCall) -> Tensor:
     left, right = given(call, 2)
     return product(left, right)
 
 
-def _divide(call: Call) -> Tensor:
+def _divide(call: OpCall) -> Tensor:
     left, right = given(call, 2)
     return quotient(left, right)
 
 
-def _sum_all(call: Call) -> Tensor:
+def _sum_all(call: OpCall) -> Tensor:
     first, *others = given(call)
     for other in others:
         first = sum_of(first, other, 1)
@@ -58,7 +58,7 @@ def _sum_all(call: Call) -> Tensor:
     return first
 
 
-def _extreme(call: Call) -> Tensor:
+def _extreme(call: OpCall) -> Tensor:
     tensors = given(call)
     data = any(tensor.data for tensor in tensors)
     choose = np.maximum if call.node.op == "Max" else np.minimum
@@ -78,7 +78,7 @@ def _extreme(call: Call) -> Tensor:
     return made_of(tensors, values, kind_of(tensors), error)
 
 
-def _clip(call: Call) -> Tensor:
+def _clip(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     values: Any = x.values
@@ -97,7 +97,7 @@ def _clip(call: Call) -> Tensor:
 
 
 def _linear_map(factor: int) -> Operator:
-    def run(call: Call) -> Tensor:
+    def run(call: OpCall) -> Tensor:
         (x,) = given(call, 1)
         return made_of((x,), np.abs(x.values) if factor == 0 else -x.values, x.kind, x.error)
 
@@ -113,7 +113,7 @@ def _sigmoid(array: Array) -> Array:
     return np.asarray(np.where(array >= 0, 1 / (1 + small), small / (1 + small)))
 
 
-def _root(call: Call) -> Tensor:
+def _root(call: OpCall) -> Tensor:
     """Correctly rounded, so that of a constant nothing is uncertain."""
     (x,) = given(call, 1)
     if not x.data and x.exact:
@@ -121,17 +121,17 @@ def _root(call: Call) -> Tensor:
     return rising(np.sqrt, 1.0)(call)
 
 
-def _inverse(call: Call) -> Tensor:
+def _inverse(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     return quotient(constant(np.ones((), x.values.dtype), x.kind), x)
 
 
-def _rsqrt(call: Call) -> Tensor:
+def _rsqrt(call: OpCall) -> Tensor:
     root = _root(call)
     return quotient(constant(np.ones((), root.values.dtype), root.kind), root)
 
 
-def _power(call: Call) -> Tensor:
+def _power(call: OpCall) -> Tensor:
     base, exponent = given(call, 2)
     if base.data or exponent.data:
         raise UncomparableError("it takes powers of data.")
@@ -142,7 +142,7 @@ def _power(call: Call) -> Tensor:
     return Tensor(result, base.kind, np.asarray(unit * np.abs(result)), False)
 
 
-def _hard_sigmoid(call: Call) -> Tensor:
+def _hard_sigmoid(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     alpha, beta = (np.asarray(call.real(name, default)) for name, default in (("alpha", 0.2), ("beta", 0.5)))
     scaled = product(x, constant(alpha, x.kind))
@@ -150,11 +150,11 @@ def _hard_sigmoid(call: Call) -> Tensor:
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
 
 
-def _identity(call: Call) -> Tensor:
+def _identity(call: OpCall) -> Tensor:
     return call.tensor(0)
 
 
-def _dropout(call: Call) -> Tensor:
+def _dropout(call: OpCall) -> Tensor:
     call.attribute("ratio"), call.attribute("seed")  # how much would be dropped in training
     training = call.optional(2)
     if training is not None and training.values.any():
@@ -162,7 +162,7 @@ def _dropout(call: Call) -> Tensor:
     return call.tensor(0)
 
 
-def _cast(call: Call) -> Tensor:
+def _cast(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     call.attribute("saturate"), call.attribute("round_mode")  # of 8-bit floats
@@ -195,7 +195,7 @@ def _cast(call: Call) -> Tensor:
 
 
 def _logic(function: Callable[..., Any], count: int) -> Operator:
-    def run(call: Call) -> Tensor:
+    def run(call: OpCall) -> Tensor:
         tensors = given(call, count)
         error: Any = np.zeros(())
         for tensor in tensors:
@@ -205,7 +205,7 @@ def _logic(function: Callable[..., Any], count: int) -> Operator:
     return run
 
 
-def _where(call: Call) -> Tensor:
+def _where(call: OpCall) -> Tensor:
     test, yes, no = given(call, 3)
     data = test.data or yes.data or no.data
     kind = kind_of((yes, no))

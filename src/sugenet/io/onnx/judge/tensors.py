@@ -20,8 +20,8 @@ from sugenet.io.onnx.graph import Array, Node, Subgraph
 __all__ = [
     "ROUND",
     "SINGLE",
-    "Call",
     "Decision",
+    "OpCall",
     "Tensor",
     "UncomparableError",
     "constant",
@@ -107,7 +107,7 @@ class Decision:
 
 
 @dataclass
-class Call:
+class OpCall:
     """One operator of the graph, with its inputs; keeps count of which attributes were asked for."""
 
     node: Node

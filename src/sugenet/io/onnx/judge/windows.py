@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, Call, Tensor, UncomparableError, exact_products
+from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, OpCall, Tensor, UncomparableError, exact_products
 
 __all__ = ["WINDOWS"]
 
-_Operator: TypeAlias = Callable[[Call], Tensor]
+_Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 
 # -- sums of products ----------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def _summed(
     return result, np.asarray(bound)
 
 
-def _matrices(call: Call, left: Tensor, right: Tensor) -> Tensor:
+def _matrices(call: OpCall, left: Tensor, right: Tensor) -> Tensor:
     if right.data or left.values.ndim < 1 or right.values.ndim != 2 or left.shape[-1] != right.shape[0]:
         raise UncomparableError("it multiplies other things than data and a matrix of the file.")
     call.made(left.shape, (*left.shape[:-1], right.shape[1]))
@@ -54,11 +54,11 @@ def _matrices(call: Call, left: Tensor, right: Tensor) -> Tensor:
     return Tensor(result if left.data or kind.kind == "f" else result.astype(kind), kind, bound, left.data)
 
 
-def _matmul(call: Call) -> Tensor:
+def _matmul(call: OpCall) -> Tensor:
     return _matrices(call, call.tensor(0), call.tensor(1))
 
 
-def _gemm(call: Call) -> Tensor:
+def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
     if left.values.ndim != 2 or right.values.ndim != 2:
         raise UncomparableError("it multiplies what are no matrices.")
@@ -113,7 +113,7 @@ class _Axis:
         return len(self.places)
 
 
-def _axes(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
+def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
     """The windows along each axis of pixels."""
     rank = len(sizes)
     strides, dilations = (call.numbers(name) or (1,) * rank for name in ("strides", "dilations"))
@@ -154,7 +154,7 @@ def _axes(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis
     return found
 
 
-def _cut(call: Call, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
+def _cut(call: OpCall, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
     """Windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
     rank = len(axes)
     call.made((*array.shape[:2], *(size for axis in axes for size in axis.places.shape)))
@@ -169,14 +169,14 @@ def _cut(call: Call, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
     return array
 
 
-def _maps(call: Call) -> Tensor:
+def _maps(call: OpCall) -> Tensor:
     x = call.tensor(0)
     if x.values.ndim < 3 or not x.values.size:
         raise UncomparableError("it slides over data without pixels.")
     return x
 
 
-def _conv(call: Call) -> Tensor:
+def _conv(call: OpCall) -> Tensor:
     x, weights, bias = _maps(call), call.tensor(1), call.optional(2)
     if weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data):
         raise UncomparableError("its weights are no constants of the file.")
@@ -227,7 +227,7 @@ def _conv(call: Call) -> Tensor:
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
 
 
-def _max_pool(call: Call) -> Tensor:
+def _max_pool(call: OpCall) -> Tensor:
     x = _maps(call)
     call.attribute("storage_order")  # of the second output, which is not made
     kernel = call.numbers("kernel_shape")
@@ -242,7 +242,7 @@ def _max_pool(call: Call) -> Tensor:
     return Tensor(values if x.kind.kind == "f" else values.astype(x.kind), x.kind, error, x.data)
 
 
-def _average_pool(call: Call) -> Tensor:
+def _average_pool(call: OpCall) -> Tensor:
     x = _maps(call)
     kernel = call.numbers("kernel_shape")
     if kernel is None:
@@ -284,7 +284,7 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
 
 
-def _global(call: Call) -> Tensor:
+def _global(call: OpCall) -> Tensor:
     x = _maps(call)
     rank = x.values.ndim - 2
     last = tuple(range(2, 2 + rank))
@@ -300,17 +300,17 @@ def _global(call: Call) -> Tensor:
     )
 
 
-def _max_pool_last(call: Call) -> Tensor:
+def _max_pool_last(call: OpCall) -> Tensor:
     """QONNX's MaxPoolNHWC."""
     x = call.tensor(0)
     if x.values.ndim != 4:
         raise UncomparableError("it needs four axes.")
     first = x.moved(lambda array: np.moveaxis(array, -1, 1))
-    inner = Call(call.node, call.opset, [first], call.spend, call.decisions, call.asked)
+    inner = OpCall(call.node, call.opset, [first], call.spend, call.decisions, call.asked)
     return _max_pool(inner).moved(lambda array: np.moveaxis(array, 1, -1))
 
 
-def _windows_as_rows(call: Call) -> Tensor:
+def _windows_as_rows(call: OpCall) -> Tensor:
     """FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
     x = call.tensor(0)
     call.attribute("input_shape")  # written down by the exporter, and known from the data
@@ -354,7 +354,7 @@ def _windows_as_rows(call: Call) -> Tensor:
 # -- padding and normalization -------------------------------------------------------------------------------
 
 
-def _pad(call: Call) -> Tensor:
+def _pad(call: OpCall) -> Tensor:
     x, fill = call.tensor(0), call.optional(2)
     if call.text("mode", "constant") != "constant":
         raise UncomparableError("it pads by copies.")
@@ -386,7 +386,7 @@ def _pad(call: Call) -> Tensor:
     return Tensor(values, x.kind, np.zeros(()) if x.exact else np.pad(x.errors[kept], wide), x.data)
 
 
-def _normalized(call: Call) -> Tensor:
+def _normalized(call: OpCall) -> Tensor:
     x = call.tensor(0)
     parameters = [call.tensor(place) for place in (1, 2, 3, 4)]
     call.attribute("momentum")  # of training

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.judges import Judge
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
 __all__ = ["judge_of_arrays", "judge_of_folder"]
 
@@ -21,20 +20,22 @@ _Array = npt.NDArray[Any]
 
 def judge_of_arrays(
     arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None
-) -> Judge:
+) -> SourceJudge:
     """Match counts are counted; blocks are computed in float64."""
     if "W0" in arrays:
-        return Judge(
+        return SourceJudge(
             "match counts counted by NumPy",
             lambda x: _counted(arrays, features, outputs, above or 0, x),
             follows=True,
         )
-    return Judge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x), follows=True)
+    return SourceJudge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x), follows=True)
 
 
-def judge_of_folder(folder: str | Path) -> Judge:
+def judge_of_folder(folder: str | Path) -> SourceJudge:
     """The CSV files, read again and computed in float64."""
-    return Judge("blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x), follows=True)
+    return SourceJudge(
+        "blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x), follows=True
+    )
 
 
 def _counted(

@@ -4,10 +4,10 @@ chains of operations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
 from sugenet.io.exact.sizes import check_numbers
-from sugenet.io.ledger import Ledger
-from sugenet.io.packed import open_archive
+from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.packed import open_archive
+from sugenet.io.plain.rows import csv_rows
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 
@@ -259,27 +260,28 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     try:
         if path.stat().st_size > _MAX_CSV:
             raise FileError(f"{name} has {path.stat().st_size} bytes, more than a layer takes.")
-        text = path.read_text(encoding="ascii")
+        with path.open(encoding="ascii", newline="") as lines:
+            table = np.array(list(_rows(lines, name)))
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"{name} is not a table of numbers.") from None
-    rows = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                rows.append(
-                    [float(word.replace("_", "?")) for word in line.split(",")]
-                )  # float() would read 1_0 as 10
-            except ValueError as error:
-                raise FileError(f"{name}, line {number}: {str(error)[:80]}.") from None
-            if len(rows[-1]) != len(rows[0]):
-                raise FileError(
-                    f"{name}, line {number}: {len(rows[-1])} numbers, "
-                    f"but {len(rows[0])} stand in the first line."
-                )
-    table = np.array(rows)
     if not table.size:
         raise FileError(f"{name} is empty.")
     check_numbers(name, table)
     return table
+
+
+def _rows(lines: TextIO, name: str) -> Iterator[list[float]]:
+    width = None
+    for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_CSV):
+        try:
+            row = [float(cell.replace("_", "?")) for cell in cells]  # float() would read 1_0 as 10
+        except ValueError as error:
+            raise FileError(f"{name}, line {number}: {str(error)[:80]}.") from None
+        width = width or len(row)
+        if len(row) != width:
+            raise FileError(
+                f"{name}, line {number}: {len(row)} numbers, but {width} stand in the first line."
+            )
+        yield row

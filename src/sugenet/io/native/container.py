@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.strict import strict_json
+from sugenet.io.plain.strict import strict_json
 
 __all__ = ["Document", "Tensors", "canonical", "seal", "unseal"]
 

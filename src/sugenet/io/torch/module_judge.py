@@ -1,80 +1,30 @@
-"""Judges of an import: the source itself, or an evaluation of it in floats that shares nothing with the way
-to the exact network.
-"""
+"""A PyTorch module as the judge of what was read from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.evaluate import apply
 from sugenet.io.exact.ops import Chain, Op, Sign
-from sugenet.io.exact.rounding import DOUBLE, SINGLE, Floats
-from sugenet.io.references import Run, Seen, Stage
+from sugenet.io.exact.rounding import DOUBLE, SINGLE
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.torch.reader import require_torch, signal_of_module
 
-__all__ = ["Judge", "judge_of_chain", "judges_of_module"]
+__all__ = ["judges_of_module"]
 
 _Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """Who says what the source computes: float64 samples in the shape and the numbers of the source
-    in, its values out.
-    """
-
-    name: str
-    """In words that follow "compared with"."""
-    run: Run
-    floats: Floats = DOUBLE
-    """What it computes in."""
-    follows: bool = False
-    """Whether its stages are the signs of the chain, one by one."""
-    ops: Sequence[Op] | None = None
-    """The chain's operations with the judge's own numbers, where these may be others: constants that it
-    computes in its own floats.
-    """
-    reaches: Callable[[], Sequence[float]] | None = None
-    """For each operation of the chain, after a run: the largest number that the judge met on
-    the way through it.
-    """
-
-
-def judge_of_chain(chain: Chain) -> Judge:
-    """The operations as a reader found them, in float64: it knows nothing of lowering,
-    but what was misread it misreads too.
-    """
-
-    def run(x: _Array) -> Seen:
-        stages = []
-        shape = chain.shape
-        if chain.channels_last and len(shape) == 3:
-            x = x.reshape(len(x), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
-        x = x.reshape(len(x), *shape)
-        for op in chain.ops:
-            before, x = x, apply(op, x)
-            if isinstance(op, Sign):
-                flat = x.reshape(len(x), -1)
-                stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
-        scores = x.reshape(len(x), -1)
-        return Seen(scores, tuple(stages), scores)
-
-    return Judge("the operations as read, evaluated in float64", run, follows=True)
-
-
-def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
+def judges_of_module(module: Any, example: Any, chain: Chain) -> list[SourceJudge]:
     """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
     there can be none.
     """
-    from sugenet.io.torch.reader import require_torch
-
     torch = require_torch()
     shape = tuple(int(size) for size in torch.as_tensor(example).shape[1:])
     trial = np.asarray(torch.as_tensor(example).detach().cpu().to(torch.float64).numpy())[:1]
@@ -86,7 +36,7 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
             _alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)
         ):
             return [
-                Judge(
+                SourceJudge(
                     "the module itself in float64",
                     wide,
                     DOUBLE,
@@ -100,7 +50,7 @@ def judges_of_module(module: Any, example: Any, chain: Chain) -> list[Judge]:
     except Exception:  # whatever a module does that float64 does not allow
         pass
     own = _Module(torch, module, torch.as_tensor(example), shape, double=False)
-    return [Judge("the module itself", own, own.floats)]
+    return [SourceJudge("the module itself", own, own.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:
@@ -146,8 +96,6 @@ class _Module:
         self.module = deepcopy(self.module).double()
 
     def __call__(self, x: _Array) -> Seen:
-        from sugenet.io.torch.reader import signal_of_module
-
         given = self.torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape))
         batch = given.to(self.device, self.dtype)
         with self.torch.no_grad(), _widened(self.torch, self.double):

@@ -8,7 +8,7 @@ that differs is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -19,17 +19,16 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.errors import FileError, TooLargeError
-from sugenet.io.compare import Tally
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.ops import Chain, Sign
 from sugenet.io.exact.relaxed import PartlyImported
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
-from sugenet.io.judges import Judge, judge_of_chain
-from sugenet.io.near import Domain, turning
-from sugenet.io.references import Seen, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
+from sugenet.io.proof.near import Domain, turning
+from sugenet.io.proof.tally import Tally
 
-__all__ = ["ImportProof", "prove_import"]
+__all__ = ["prove_import"]
 
 _WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
@@ -39,50 +38,10 @@ _MOST, _LEAST = 256, 8
 _CHUNK = 512
 
 
-@dataclass(frozen=True)
-class ImportProof:
-    """What was compared, on how many samples, and by whom."""
-
-    judges: tuple[str, ...]
-    samples: int
-    near: int
-    """Of these, samples beside the threshold of a neuron."""
-    layers: int
-    """Hidden layers whose bits were compared."""
-    unseen: tuple[str, ...]
-    """Operations whose hidden bits the judges do not show; they were compared through what follows only."""
-    bits: int
-    scores: int
-    rounded: int
-    """Bits left out because the judge's value was within its own float rounding of 0,
-    or sign(0) was declared.
-    """
-    left: int
-    """Samples whose scores were left out for this reason."""
-
-    def data(self) -> dict[str, Any]:
-        """As JSON data."""
-        return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
-
-    def __str__(self) -> str:
-        hidden = f"{self.bits:,} hidden bits of {_many(self.layers, 'layer')} and " if self.layers else ""
-        out = (
-            f"; left out within rounding of 0: {_many(self.rounded, 'bit')}, {_many(self.left, 'sample')}"
-            if self.rounded or self.left
-            else ""
-        )
-        unseen = f"; not seen inside: {', '.join(self.unseen)}" if self.unseen else ""
-        who = " and ".join(self.judges)
-        return (
-            f"equal to {who} on {_many(self.samples, 'sample')}, {self.near:,} of them near thresholds: "
-            f"{hidden}{self.scores:,} scores{out}{unseen}"
-        )
-
-
 def prove_import(
     found: Imported,
     chain: Chain,
-    judges: Sequence[Judge],
+    judges: Sequence[SourceJudge],
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
@@ -194,7 +153,12 @@ class _Judged:
 
 
 def _judged(
-    ours: _Ours, chain: Chain, judge: Judge, rows: npt.NDArray[Any], inputs: Inputs | None, declared: bool
+    ours: _Ours,
+    chain: Chain,
+    judge: SourceJudge,
+    rows: npt.NDArray[Any],
+    inputs: Inputs | None,
+    declared: bool,
 ) -> _Judged:
     found, network = ours.found, ours.network
     if judge.floats.bits < 53 and not ours.domain.whole:
@@ -253,14 +217,14 @@ def _judged(
     return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
 
 
-def _ran(chain: Chain, judge: Judge, source: npt.NDArray[np.float64]) -> Seen:
+def _ran(chain: Chain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:
     try:
         return judge.run(source)
     except FileError:
         raise
     except Exception as error:
         raise FileError(
-            f"{chain.source}: it was read, but {judge.name} cannot be run on {_many(len(source), 'sample')} "
+            f"{chain.source}: it was read, but {judge.name} cannot be run on {many(len(source), 'sample')} "
             f"to compare: {type(error).__name__}: {str(error)[:200]}. "
             f"prove=False goes without the comparison."
         ) from error
@@ -334,7 +298,7 @@ def _since(
     return first
 
 
-def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits], seen: Seen) -> None:
+def _same_sizes(found: Imported, chain: Chain, judge: SourceJudge, bits: Sequence[Bits], seen: Seen) -> None:
     """A judge with the same signs must have as many values at each."""
     for sign, stage in zip(found.signs, seen.stages, strict=True):
         mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
@@ -345,7 +309,7 @@ def _same_sizes(found: Imported, chain: Chain, judge: Judge, bits: Sequence[Bits
             )
 
 
-def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> str:
+def _difference(found: Imported, chain: Chain, judge: SourceJudge, tally: Tally) -> str:
     first = tally.found
     assert first is not None
     where = next(
@@ -361,7 +325,7 @@ def _difference(found: Imported, chain: Chain, judge: Judge, tally: Tally) -> st
     )
 
 
-def _score_difference(chain: Chain, judge: Judge, tally: Tally) -> str:
+def _score_difference(chain: Chain, judge: SourceJudge, tally: Tally) -> str:
     if tally.first_score is not None:
         one = tally.first_score
         what = f"score {one.number} is {one.network:.9g}, but {one.reference:.9g} in {judge.name}"
@@ -387,7 +351,3 @@ def _work(network: Network) -> int:
         else:
             total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, ConvLayer) else 1)
     return int(total)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -10,9 +10,9 @@ import stat
 
 from sugenet.bnn import Network
 from sugenet.errors import FileError
-from sugenet.io.formats.container import Document, Tensors, seal, unseal
-from sugenet.io.formats.document import from_document, to_document
-from sugenet.io.texts import advice, write_bytes
+from sugenet.files import advice, write_bytes
+from sugenet.io.native.container import Document, Tensors, seal, unseal
+from sugenet.io.native.document import from_document, to_document
 
 __all__ = ["load", "save"]
 
@@ -42,7 +42,8 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sugenet.bnn import DenseLayer, Head
-    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]), classes=["on", "off"])
+    >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
+    >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:
     ...     save(net, f"{folder}/small.sugenet")
     ...     load(f"{folder}/small.sugenet") == net
@@ -85,7 +86,8 @@ def load(path: str | os.PathLike[str]) -> Network:
     --------
     >>> load("nowhere.sugenet")
     Traceback (most recent call last):
-    sugenet.errors.FileError: 'nowhere.sugenet' cannot be read: there is no such file or folder. Check the path.
+    sugenet.errors.FileError: 'nowhere.sugenet' cannot be read: there is no such file or folder.
+    Check the path.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe

@@ -16,8 +16,8 @@ import numpy as np
 
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Source, Steps
 from sugenet.errors import FileError, SugenetError
-from sugenet.io.formats.container import Document, Tensors, canonical
-from sugenet.io.formats.layer_document import (
+from sugenet.io.native.container import Document, Tensors, canonical
+from sugenet.io.native.layer_document import (
     fields,
     layer_in,
     layer_out,

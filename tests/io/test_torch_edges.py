@@ -1,5 +1,5 @@
-"""Modules that were once read wrongly, the smallest of each: every one is equal to PyTorch on all its
-samples, or refused by name.
+"""Modules at the edges of what can be read, as small as can be: each is equal to PyTorch on all its samples,
+or refused by name.
 """
 
 from itertools import product

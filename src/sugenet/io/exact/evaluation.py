@@ -1,6 +1,4 @@
-"""A chain of operations computed in float64, as its file's authors would: what readers are checked against,
-and no part of any proof.
-"""
+"""Operations computed in float64, as their file's authors would: what readers are checked against."""
 
 from __future__ import annotations
 
@@ -9,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
@@ -25,30 +21,9 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 
-__all__ = ["apply", "evaluate"]
+__all__ = ["apply"]
 
 _Array = npt.NDArray[np.float64]
-
-
-def evaluate(chain: Chain, X: Any) -> _Array:
-    """Scores of samples in float64, one row a sample; the samples may be flat or of the chain's shape.
-
-    Examples
-    --------
-    >>> ops = (Linear("fc", np.array([[1.0, -1.0]])), Sign("sign", zero=-1))
-    >>> evaluate(Chain("example", (2,), ops), [[2, 1], [1, 1]]).tolist()
-    [[1.0], [-1.0]]
-    """
-    x = np.asarray(X, dtype=np.float64)
-    if chain.channels_last and len(chain.shape) == 3:
-        channels, height, width = chain.shape
-        x = x.reshape(len(x), height, width, channels).transpose(0, 3, 1, 2)
-    if x[:1].size not in (0, int(np.prod(chain.shape))):
-        raise FileError(f"X has shape {x.shape}, but samples of {chain.source} have shape {chain.shape}.")
-    x = x.reshape(len(x), *chain.shape)
-    for op in chain.ops:
-        x = apply(op, x)
-    return x
 
 
 def apply(op: Op, x: _Array) -> _Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, Window
 from sugenet.bnn.layers import Theta
 from sugenet.errors import FileError
-from sugenet.io.formats.container import Document, Tensors
+from sugenet.io.native.container import Document, Tensors
 
 __all__ = ["fields", "layer_in", "layer_out", "layer_size", "tensor", "weights_in", "weights_out"]
 

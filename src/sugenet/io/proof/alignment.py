@@ -13,15 +13,15 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.io.exact.report import SignPlace
-from sugenet.io.references import Stage
+from sugenet.io.proof.judges import Stage
 
-__all__ = ["Pair", "aligned"]
+__all__ = ["LayerPair", "aligned"]
 
 _Bits = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class LayerPair:
     """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons
     stands (None: in order).
     """
@@ -52,7 +52,7 @@ def aligned(
     stages: Sequence[Stage],
     signs: Sequence[SignPlace],
     follows: bool = False,
-) -> list[Pair]:
+) -> list[LayerPair]:
     """Pairs of layers and stages, first to last.
 
     `signs` says which sign of the chain that was read became which layer; where the reference `follows` the
@@ -64,7 +64,9 @@ def aligned(
     return known if known is not None else _matched(network, bits, stages, signs)
 
 
-def _known(bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]) -> list[Pair] | None:
+def _known(
+    bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+) -> list[LayerPair] | None:
     if not signs or len(stages) != len(signs):
         return None
     pairs = []
@@ -73,15 +75,15 @@ def _known(bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignP
             continue
         if stages[sign.number].high.shape != bits[sign.layer].shape:
             return None
-        pairs.append(Pair(sign.layer, sign.number, sign.places))
+        pairs.append(LayerPair(sign.layer, sign.number, sign.places))
     return pairs
 
 
 def _matched(
     network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
-) -> list[Pair]:
+) -> list[LayerPair]:
     orders = {sign.layer: sign.places for sign in signs}
-    best: list[list[tuple[float, list[Pair]]]] = [
+    best: list[list[tuple[float, list[LayerPair]]]] = [
         [(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)
     ]
     for i in range(1, len(bits) + 1):
@@ -95,7 +97,7 @@ def _matched(
                         continue
                     high = stages[j - 1].high if order is None else stages[j - 1].high[:, order]
                     share = float((high == bits[i - 1]).mean())
-                    choices.append((total + 1 + share, [*pairs, Pair(i - 1, j - 1, order)]))
+                    choices.append((total + 1 + share, [*pairs, LayerPair(i - 1, j - 1, order)]))
             best[i][j] = max(choices, key=lambda choice: choice[0])
     return best[-1][-1][1]
 

@@ -9,8 +9,9 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx import attributes, layers, patterns, reader, rules
-from sugenet.io.onnx.reader import ACCEPTED, read_chain
+from sugenet.io.onnx.reader import ACCEPTED
 from sugenet.io.onnx.wire import blob, number
+from tests.io.chains import read_chain
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

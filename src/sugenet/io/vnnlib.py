@@ -21,9 +21,9 @@ from typing import TypeAlias
 
 from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
 from sugenet.errors import FileError
-from sugenet.io.texts import write_bytes
+from sugenet.files import write_bytes
 
-__all__ = ["Box", "Case", "Condition", "Inequality", "Query", "parse_vnnlib", "read_vnnlib", "write_vnnlib"]
+__all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
 _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
@@ -121,21 +121,21 @@ def parse_vnnlib(text: str) -> Query:
     (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
-    sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i and Y_k as Real,
-    and assert with and, or, <=, >=, +, -, * and numbers.
+    sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i
+    and Y_k as Real, and assert with and, or, <=, >=, +, -, * and numbers.
     """
     if len(text) > SIZE_LIMIT:
         raise FileError(f"the text has {len(text):,} characters, but {SIZE_LIMIT:,} is the limit.")
     try:
-        return _Reader().read(text)
-    except _RefusedError as error:
+        return _QueryReader().read(text)
+    except _UnsupportedError as error:
         start = text.rfind("\n", 0, error.place) + 1
         raise FileError(
             f"line {text.count(chr(10), 0, error.place) + 1}, column {error.place - start + 1}: {error}"
         ) from None
 
 
-class _RefusedError(Exception):
+class _UnsupportedError(Exception):
     """What is wrong, and the place in the text."""
 
     def __init__(self, place: int, words: str) -> None:
@@ -178,7 +178,7 @@ _Items: TypeAlias = list[tuple[int, _Item]]
 
 
 @dataclass
-class _Reader:
+class _QueryReader:
     """Reads from left to right with a stack: what is in brackets becomes a value as they close,
     so nothing recurs.
     """
@@ -194,7 +194,7 @@ class _Reader:
         self.limit = _WORK + len(text)  # what is written out already is read in any case
         if text.count("(") > _BRACKETS:
             place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query."
             )
         frames: list[tuple[int, _Items]] = []
@@ -205,9 +205,11 @@ class _Reader:
             if word == "(":
                 frames.append((place, []))
                 if len(frames) > _DEPTH:
-                    raise _RefusedError(place, f"brackets stand more than {_DEPTH} deep. Write it flatter.")
+                    raise _UnsupportedError(
+                        place, f"brackets stand more than {_DEPTH} deep. Write it flatter."
+                    )
             elif not frames:
-                raise _RefusedError(place, f"{_short(word)} stands outside of brackets. {_SUPPORTED}")
+                raise _UnsupportedError(place, f"{_short(word)} stands outside of brackets. {_SUPPORTED}")
             elif word == ")":
                 start, items = frames.pop()
                 value = self.reduce(start, items, outermost=not frames)
@@ -218,23 +220,23 @@ class _Reader:
                 named = not items or items[0][1] == "declare-const"
                 items.append((place, word if named else self.number(place, word)))
         if frames:
-            raise _RefusedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
+            raise _UnsupportedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
         return self.query(len(text))
 
     def reduce(self, place: int, items: _Items, outermost: bool) -> _Item:
         """The value of a pair of brackets."""
         head = items[0][1] if items else None
         if not isinstance(head, str):
-            raise _RefusedError(place, f"brackets must begin with the name of what they do. {_SUPPORTED}")
+            raise _UnsupportedError(place, f"brackets must begin with the name of what they do. {_SUPPORTED}")
         if head not in _COMMANDS and head not in _OPERATORS:
-            raise _RefusedError(items[0][0], f"{_short(head)} is not supported. {_SUPPORTED}")
+            raise _UnsupportedError(items[0][0], f"{_short(head)} is not supported. {_SUPPORTED}")
         if (head in _COMMANDS) != outermost:
-            raise _RefusedError(
+            raise _UnsupportedError(
                 items[0][0],
                 f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {_SUPPORTED}",
             )
         if len(items) == 1:
-            raise _RefusedError(place, f"{head} is empty.")
+            raise _UnsupportedError(place, f"{head} is empty.")
         rest = items[1:]
         match head:
             case "declare-const":
@@ -242,7 +244,7 @@ class _Reader:
                 return None
             case "assert":
                 if len(rest) != 1:
-                    raise _RefusedError(place, f"assert takes one condition, not {len(rest)}.")
+                    raise _UnsupportedError(place, f"assert takes one condition, not {len(rest)}.")
                 self.asserted += _formulas(head, rest)
                 return None
             case "and":
@@ -263,7 +265,7 @@ class _Reader:
     def spend(self, place: int, steps: int) -> None:
         self.work += steps
         if self.work > self.limit:
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place,
                 f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. "
                 f"Split the query.",
@@ -279,11 +281,11 @@ class _Reader:
             else None
         )
         if variable is None:
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
             )
         if variable in self.declared:
-            raise _RefusedError(place, f"{words[0]} is declared twice.")
+            raise _UnsupportedError(place, f"{words[0]} is declared twice.")
         self.declared.add(variable)
 
     def number(self, place: int, word: str) -> _Linear:
@@ -293,7 +295,7 @@ class _Reader:
                 self.known[word] = _constant(place, word)
             return _Linear({}, self.known[word])
         if variable not in self.declared:
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place, f"{word} is not declared. Declare it first: (declare-const {word} Real)."
             )
         return _Linear({variable: Fraction(1)}, Fraction(0))
@@ -311,7 +313,7 @@ class _Reader:
         value = numbers[0]
         for other in numbers[1:]:
             if value.terms and other.terms:
-                raise _RefusedError(
+                raise _UnsupportedError(
                     place, "two variables are multiplied, but only linear expressions are supported."
                 )
             self.spend(place, len(value.terms) + len(other.terms) + 1)
@@ -324,7 +326,7 @@ class _Reader:
 
     def compare(self, place: int, sign: str, numbers: list[_Linear]) -> _Formula:
         if len(numbers) < 2:
-            raise _RefusedError(place, f"{sign} compares at least two expressions, not one.")
+            raise _UnsupportedError(place, f"{sign} compares at least two expressions, not one.")
         pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
         found = [
             _at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))]))
@@ -378,7 +380,7 @@ class _Reader:
             numbers = {i for letter, i in self.declared if letter == kind}
             missing = min(set(range(len(numbers) + 1)) - numbers)
             if not numbers or missing < len(numbers):
-                raise _RefusedError(
+                raise _UnsupportedError(
                     end,
                     f"the {what} {kind}_{missing} is not declared. They are numbered from 0 without a gap.",
                 )
@@ -399,7 +401,7 @@ class _Reader:
                     for i, (low, high) in enumerate(ends)
                     if low is None or high is None
                 )
-                raise _RefusedError(
+                raise _UnsupportedError(
                     end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
                 )
             cases.append(Case(Box(lower, upper), part.condition))
@@ -409,7 +411,7 @@ class _Reader:
 def _formulas(name: str, items: _Items) -> list[_Formula]:
     for place, item in items:
         if not isinstance(item, list):
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number."
             )
     return [item for _, item in items if isinstance(item, list)]
@@ -418,7 +420,7 @@ def _formulas(name: str, items: _Items) -> list[_Formula]:
 def _linears(name: str, items: _Items) -> list[_Linear]:
     for place, item in items:
         if not isinstance(item, _Linear):
-            raise _RefusedError(
+            raise _UnsupportedError(
                 place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition."
             )
     return [item for _, item in items if isinstance(item, _Linear)]
@@ -432,10 +434,10 @@ def _at_least(place: int, number: _Linear) -> _Formula:
     if kinds == {"Y"}:
         part = Inequality({k: value for (_, k), value in number.terms.items()}, -number.constant)
         if max(part.bound.bit_length(), *(value.bit_length() for _, value in part.terms)) > BIT_LIMIT:
-            raise _RefusedError(place, "in whole numbers this inequality takes more than 4000 digits.")
+            raise _UnsupportedError(place, "in whole numbers this inequality takes more than 4000 digits.")
         return [_Part({}, ((part,),))]
     if len(number.terms) > 1:
-        raise _RefusedError(
+        raise _UnsupportedError(
             place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported."
         )
     (((_, i), factor),) = number.terms.items()
@@ -457,14 +459,14 @@ def _variable(word: str) -> _Variable | None:
 def _constant(place: int, word: str) -> Fraction:
     found = _NUMBER.fullmatch(word)
     if found is None or not (found[2] or found[3]):
-        raise _RefusedError(place, f"{_short(word)} is no number or variable. {_SUPPORTED}")
+        raise _UnsupportedError(place, f"{_short(word)} is no number or variable. {_SUPPORTED}")
     if len(word) > _LONGEST_NUMBER:
-        raise _RefusedError(place, f"{_short(word)} takes more than 4000 digits.")
+        raise _UnsupportedError(place, f"{_short(word)} takes more than 4000 digits.")
     sign, whole, part, power = found[1], found[2] or "", found[3] or "", found[4] or "0"
     digits = (whole + part).strip("0") or "0"  # zeros at the end are counted in the power
     tens = len(whole + part) - len((whole + part).rstrip("0")) - len(part)
     if len(digits) > 4100 or len(power) > 6 or abs(tens + int(power)) > _LONGEST_NUMBER:
-        raise _RefusedError(place, f"{_short(word)} takes more than 4000 digits.")
+        raise _UnsupportedError(place, f"{_short(word)} takes more than 4000 digits.")
     exponent = tens + int(power)
     value = Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
     return _sized(place, value)
@@ -472,7 +474,7 @@ def _constant(place: int, word: str) -> Fraction:
 
 def _sized(place: int, value: Fraction) -> Fraction:
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
-        raise _RefusedError(place, "this number takes more than 4000 digits.")
+        raise _UnsupportedError(place, "this number takes more than 4000 digits.")
     return value
 
 

@@ -1,11 +1,11 @@
-"""An exact network against its reference: equal in every layer on every sample, or the first neuron that
-differs, with both numbers.
+"""Counting, batch by batch, what of a network and of its reference differs: hidden bits, classes, scores; and
+the first of each, with both numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,22 +14,14 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
-from sugenet.io.alignment import Pair, aligned
-from sugenet.io.exact.report import Imported, SignPlace
-from sugenet.io.references import Seen, Stage, reference_of
+from sugenet.io.exact.report import SignPlace
+from sugenet.io.proof.alignment import LayerPair, aligned
+from sugenet.io.proof.judges import Seen, Stage
 
-__all__ = [
-    "Agreement",
-    "ClassDifference",
-    "Difference",
-    "NearTie",
-    "ScoreDifference",
-    "Tally",
-    "verify_against",
-]
+__all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "ScoreDifference", "Tally"]
 
-_CHUNK = 256
-_SHOWN = 20
+SHOWN = 20
+"""Near ties that are kept of one batch of a layer, and shown."""
 _NEAR = 2.0**-20
 """Eight roundings of float32: a value this small beside the neuron's largest may have
 either sign in floats.
@@ -96,110 +88,6 @@ class ScoreDifference:
     reference: float
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """What a comparison found; prints as a sentence."""
-
-    samples: int
-    layers: int
-    """Hidden layers that could be compared."""
-    neurons: int
-    classes: int
-    differences: int
-    """Pairs of neuron and sample that differ."""
-    first: Difference | None
-    """Of the earliest layer: later ones may differ for no other reason."""
-    class_differences: int
-    first_class: ClassDifference | None
-    ties: int
-    """Samples with another class whose exact scores, or the reference's outputs, are equal: a tie that is
-    broken in another way.
-    """
-    near_ties: int
-    nearest: tuple[NearTie, ...]
-    """Up to 20 of them, the nearest first."""
-    remark: str = ""
-
-    @property
-    def equal(self) -> bool:
-        """Whether nothing differs."""
-        return not self.differences and not self.class_differences
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON data."""
-        return {**asdict(self), "equal": self.equal, "nearest": [asdict(tie) for tie in self.nearest]}
-
-    def __str__(self) -> str:
-        parts = [_many(self.layers, "layer"), _many(self.neurons, "neuron")] if self.layers else []
-        what = ", ".join([*parts, _many(self.classes, "class")])
-        ties = f"; {_many(self.ties, 'tie')} between classes" if self.ties else ""
-        near = (
-            f"; {_many(self.near_ties, 'near tie')}"
-            if self.layers
-            else f"; outputs only ({self.remark})"
-            if self.remark
-            else ""
-        )
-        if self.equal:
-            return f"equal on {_many(self.samples, 'sample')}: {what}{near}{ties}"
-        shown = "; ".join(str(found) for found in (self.first, self.first_class) if found is not None)
-        counts = (
-            f"{_many(self.differences, 'activity')} and {_many(self.class_differences, 'class')} of "
-            f"{_many(self.samples, 'sample')} differ"
-        )
-        return f"different: {counts} ({what}{near}{ties}). First: {shown}"
-
-
-def verify_against(
-    network: Network | Imported,
-    reference: Any,
-    X: Any,
-    *,
-    prepare: Callable[[npt.NDArray[Any]], Any] | None = None,
-) -> Agreement:
-    """Compare an exact network with what it was read from, on samples.
-
-    Parameters
-    ----------
-    network
-        The network, or what `lower` gave, which knows the shape of the file's samples.
-    reference
-        A PyTorch module, the path of an .onnx file (both are compared layer by layer), an ONNX Runtime
-        session, or a function from a batch to scores or classes.
-    X
-        Raw samples, one row each, as the network reads them.
-    prepare
-        What turns raw samples into the reference's input; as float32 unless given. For pixels:
-        ``lambda x: (x / 255).reshape(-1, 1, 28, 28).astype("float32")``.
-
-    Examples
-    --------
-    >>> from sugenet.bnn import DenseLayer, Head
-    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], tau=[2])], Head([[-1], [1]]))
-    >>> X = [[1, 1, 1], [1, -1, 1]]
-    >>> print(verify_against(net, lambda x: (x @ [1, 1, -1] > 0).astype(int), X))
-    equal on 2 samples: 2 classes; outputs only (a function shows its outputs only)
-    >>> print(verify_against(net, lambda x: [0, 0], X))
-    different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its outputs only)). First: sample 0:
-    class 1, but 0 in the reference
-    """
-    exact = network.network if isinstance(network, Imported) else network
-    rows = exact.encoder.rows(X)
-    shaped = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
-    samples = shaped if shaped.ndim > 2 and len(shaped) == len(rows) else rows
-    if samples.ndim < 2 or not len(samples):
-        raise FileError(f"X has shape {samples.shape}, but a batch of samples is needed: (samples, ...).")
-    run, remark = reference_of(reference)
-    ready = prepare or (lambda x: x.astype(np.float32))
-    tally = Tally(exact, network.signs if isinstance(network, Imported) else ())
-    for start in range(0, len(samples), _CHUNK):
-        seen = run(np.asarray(ready(samples[start : start + _CHUNK])))
-        part = rows[start : start + _CHUNK]
-        tally.add(part, exact.hidden(part), seen, start)
-        tally.add_classes(exact.match_counts(part, engine="definition"), seen.outputs, start)
-    return _agreement(tally, len(samples), remark)
-
-
 class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
@@ -220,7 +108,7 @@ class Tally:
     ) -> None:
         self.network, self.signs = network, signs
         self.bounds, self.declared, self.follows = bounds or {}, declared, follows
-        self.pairs: list[Pair] | None = None
+        self.pairs: list[LayerPair] | None = None
         self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = (
             self.rounded
         ) = self.left = 0
@@ -229,7 +117,7 @@ class Tally:
         self.first_score: ScoreDifference | None = None
         self.nearest: list[tuple[float, NearTie]] = []
 
-    def align(self, bits: Sequence[Bits], seen: Seen) -> list[Pair]:
+    def align(self, bits: Sequence[Bits], seen: Seen) -> list[LayerPair]:
         """Which layers can be compared; settled once, by the first samples."""
         if self.pairs is None:
             self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)
@@ -277,7 +165,7 @@ class Tally:
             self.found = Difference(layer + 1, neuron + 1, start + sample, *counts, value, state)
         near = size <= _NEAR * size.max(axis=0, keepdims=True, initial=0)
         self.near += int(near.sum())
-        for sample, neuron in np.argwhere(near)[:_SHOWN].tolist():
+        for sample, neuron in np.argwhere(near)[:SHOWN].tolist():
             value = float(stage.before[sample, neuron])
             self.nearest.append((abs(value), NearTie(layer + 1, neuron + 1, start + sample, value)))
         return np.asarray(rounded.any(axis=1))
@@ -334,28 +222,3 @@ def _same(a: Any, b: Any) -> bool:
     as two large scores are behind a sigmoid.
     """
     return bool(abs(a - b) <= 4 * np.spacing(max(abs(a), abs(b))))
-
-
-def _agreement(tally: Tally, samples: int, remark: str) -> Agreement:
-    pairs = tally.pairs or []
-    neurons = sum(tally.network.layers[pair.layer].outputs for pair in pairs)
-    nearest = tuple(tie for _, tie in sorted(tally.nearest, key=lambda pair: pair[0])[:_SHOWN])
-    return Agreement(
-        samples,
-        len(pairs),
-        neurons,
-        tally.network.head.outputs,
-        tally.differences,
-        tally.found,
-        tally.class_differences,
-        tally.first_class,
-        tally.ties,
-        tally.near,
-        nearest,
-        remark or ("" if pairs else "no layer of the reference could be matched"),
-    )
-
-
-def _many(count: int, what: str) -> str:
-    plural = what + ("es" if what.endswith("s") else "s") if not what.endswith("y") else what[:-1] + "ies"
-    return f"{count:,} {what if count == 1 else plural}"

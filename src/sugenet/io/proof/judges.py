@@ -1,0 +1,100 @@
+"""Judges of an import: the source itself, or an evaluation of it in floats that shares nothing with the way
+to the exact network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from sugenet.io.exact.evaluation import apply
+from sugenet.io.exact.ops import Chain, Op, Sign
+from sugenet.io.exact.rounding import DOUBLE, Floats
+
+__all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
+
+_Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A sign of the reference: for each sample and neuron the value before it,
+    and whether it gave the high or the low value.
+    """
+
+    name: str
+    before: _Array
+    """Less its threshold, so that the sign turns at 0."""
+    high: _Array
+    low: _Array
+    clean: bool = True
+    """Whether the sign gave exactly its two values; where it gave them up to rounding,
+    this goes on behind it.
+    """
+    turned: _Array | None = None
+    """Where rounding inside the sign itself, written in several steps,
+    decided against the value before it.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a reference says about a batch."""
+
+    outputs: _Array
+    stages: tuple[Stage, ...] = ()
+    scores: _Array | None = None
+    """The class scores in front of tails such as softmax, where they can be seen."""
+    error: _Array | None = None
+    """How far each score may be from the exact one, where the reference knows that itself."""
+
+
+Run: TypeAlias = Callable[[_Array], Seen]
+
+
+@dataclass(frozen=True, eq=False)
+class SourceJudge:
+    """Who says what the source computes: float64 samples in the shape and the numbers of the source
+    in, its values out.
+    """
+
+    name: str
+    """In words that follow "compared with"."""
+    run: Run
+    floats: Floats = DOUBLE
+    """What it computes in."""
+    follows: bool = False
+    """Whether its stages are the signs of the chain, one by one."""
+    ops: Sequence[Op] | None = None
+    """The chain's operations with the judge's own numbers, where these may be others: constants that it
+    computes in its own floats.
+    """
+    reaches: Callable[[], Sequence[float]] | None = None
+    """For each operation of the chain, after a run: the largest number that the judge met on
+    the way through it.
+    """
+
+
+def judge_of_chain(chain: Chain) -> SourceJudge:
+    """The operations as a reader found them, in float64: it knows nothing of lowering,
+    but what was misread it misreads too.
+    """
+
+    def run(x: _Array) -> Seen:
+        stages = []
+        shape = chain.shape
+        if chain.channels_last and len(shape) == 3:
+            x = x.reshape(len(x), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
+        x = x.reshape(len(x), *shape)
+        for op in chain.ops:
+            before, x = x, apply(op, x)
+            if isinstance(op, Sign):
+                flat = x.reshape(len(x), -1)
+                stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
+        scores = x.reshape(len(x), -1)
+        return Seen(scores, tuple(stages), scores)
+
+    return SourceJudge("the operations as read, evaluated in float64", run, follows=True)

@@ -1,0 +1,100 @@
+"""The walks of CONTRIBUTING.md are the ways that real calls take: the files that they name are entered for the
+first time in that order, and no room is entered that they do not name.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sugenet
+from sugenet.bnn import DenseLayer, Head, Network
+
+SOURCE = Path(sugenet.__file__).parent
+PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+
+
+def named(walk: str, page: str) -> list[str]:
+    """The files of a walk, in order: the first words of the lines of its list."""
+    part = page.partition(f"### {walk}\n")[2].partition("\n#")[0]
+    return re.findall(r"^\d+\. `(.+?)`", part, re.MULTILINE)
+
+
+def passed(call: Callable[[], object]) -> list[str]:
+    """The files that a call enters, in order of the first time; what is imported on the way does not count."""
+    for module in walk_packages([str(SOURCE)], "sugenet."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    seen: dict[str, None] = {}
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(SOURCE) and path.name != "__init__.py":
+            seen.setdefault(path.relative_to(SOURCE).as_posix())
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return list(seen)
+
+
+def rooms(files: list[str]) -> set[str]:
+    return {Path(file).parts[0] for file in files}
+
+
+def small() -> tuple[Network, list[int]]:
+    """A network that nothing has been asked of yet, and a sample that bounds alone do not settle."""
+    rng = np.random.default_rng(0)
+    layers = [DenseLayer(rng.choice([-1, 1], (m, n)), [n // 2 + 1] * m) for n, m in ((16, 9), (9, 5))]
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 5))))
+    return network, rng.choice([-1, 1], 16).tolist()
+
+
+def one_sample(_: Path) -> Callable[[], object]:
+    network, sample = small()
+    return lambda: network.predict([sample])
+
+
+def one_question(_: Path) -> Callable[[], object]:
+    network, sample = small()
+
+    def ask() -> None:
+        answer = sugenet.verify(network, sugenet.Robust(sample, sugenet.Hamming(2)), threads=1)
+        assert "proved by flip enumeration" in str(answer)
+        assert "137" in sugenet.check(answer.certificate, network)
+
+    return ask
+
+
+def one_file(folder: Path) -> Callable[[], object]:
+    path = folder / "network.onnx"
+    sugenet.write_onnx(small()[0], path)
+    return lambda: sugenet.read_onnx(path, inputs=sugenet.BitInputs())
+
+
+@pytest.mark.parametrize("walk", [one_sample, one_question, one_file])
+def test_a_walk_is_the_way_of_a_call(walk, tmp_path):
+    said = named(walk.__name__.replace("_", " ").capitalize(), PAGE.read_text())
+    assert [file for file in said if not (SOURCE / file).is_file()] == []
+    way = passed(walk(tmp_path))
+    assert [file for file in way if file in said] == said, way
+    assert rooms(way) == rooms(said)
+
+
+def test_a_walk_that_is_stale_is_seen():
+    page = "### One sample\n\n1. `bnn/head.py`: ends\n2. `bnn/network.py`: begins\n\n### One file\n1. `io/no.py`\n"
+    assert named("One sample", page) == ["bnn/head.py", "bnn/network.py"]
+    network, sample = small()
+    way = passed(lambda: network.predict([sample]))
+    assert way.index("bnn/network.py") < way.index("bnn/head.py")
+    assert "io" not in rooms(way)
