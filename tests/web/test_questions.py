@@ -11,8 +11,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
-from sugenet.problem.sizes import sets_within
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
+from sugenet.problem.sizes import sets_within
 from sugenet.reason import verify as reason_verify
 from sugenet.web import questions, worker
 from sugenet.web.questions import ask, checked, precompute, question_schema
