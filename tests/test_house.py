@@ -58,6 +58,7 @@ ORDERS = {
     ],
     "sugenet.engines": ["protocol", "bounds", "walk", "learn", "outside", "reals", "ladder"],
     "sugenet.reason": [
+        "words",
         "questions",
         "envelope",
         "verdicts",
@@ -65,6 +66,7 @@ ORDERS = {
         "reasons",
         "counts",
         "rules",
+        "reading",
     ],
 }
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Head, Network
+from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines import protocol
-from sugenet.engines.outside import SOLVERS, solver_named
+from sugenet.engines.outside import SOLVERS, cpsat, solver_named
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.outside.pysat import hearing_ctrl_c
 from sugenet.errors import QuestionError
@@ -145,3 +145,14 @@ def test_ctrl_c_that_python_sat_takes_is_given_back(monkeypatch):
         sets.smallest()
     with pytest.raises(ZeroDivisionError), hearing_ctrl_c():
         1 / 0  # noqa: B018
+
+
+def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
+    net = Network.of_bits(
+        [DenseLayer([[1, 1, 1, 1]] * 2, [2, 3])], Head([[1, -1], [-1, 1]], scale=[1 + 2**-40, 1])
+    )
+    question = sg.Robust([1, 1, 1, -1], sg.Anything(), target=1)
+    problem = Problem(question.near(net), question.keeps(net).goal)
+    assert type(cpsat.CPSAT(problem)).__name__ == "Open"
+    monkeypatch.setattr(cpsat, "_BELIEVED", 1 << 61)
+    assert type(cpsat.CPSAT(problem)).__name__ == "Holds"

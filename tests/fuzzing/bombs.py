@@ -18,8 +18,8 @@ import numpy as np
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
 from sugenet.engines.outside.cnf import Cnf
+from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
-from sugenet.reason.verdicts.verifying import certificate_of
 
 __all__ = ["bombs"]
 
@@ -63,7 +63,7 @@ def categories() -> Network:
 
 
 def _claim(network: Network, question: Any, proof: Any, **more: Any) -> dict[str, Any]:
-    data = certificate_of(network, question)
+    data = envelope(network, question, witness=None, proof=None)
     return {**data, "answer": "proved", "proof": proof, **more}
 
 
@@ -195,7 +195,7 @@ def _prices(net: Network) -> dict[str, Any]:
         "movable": list(range(64)),
         "region": None,
     }
-    head = certificate_of(net, sg.Always(0))
+    head = envelope(net, sg.Always(0), witness=None, proof=None)
     return {**head, "question": question, "answer": "none", "witness": None, "proof": _walk()}
 
 
@@ -203,7 +203,7 @@ def _count(net: Network, sample: list[int], region: dict[str, Any], total: int =
     """The parts of a count sum up; whether the classes are right takes counting."""
     counts = [total, *([0] * (net.head.outputs - 1))]
     question = {"kind": "count", "sample": sample, "region": region, "where": []}
-    base = certificate_of(net, sg.Always(0))
+    base = envelope(net, sg.Always(0), witness=None, proof=None)
     del base["witness"]
     proof = {"kind": "partition", "order": [], "parts": [[[], counts]]}
     return {
@@ -227,7 +227,7 @@ def _reason(net: Network, sample: list[int]) -> dict[str, Any]:
         if other != label
     ]
     contrasts = [[[f, 1] for f, changed in enumerate(row) if changed] for row in kept]
-    base = certificate_of(net, sg.Always(0))
+    base = envelope(net, sg.Always(0), witness=None, proof=None)
     question = {
         "kind": "reason",
         "sample": sample,

@@ -27,7 +27,7 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, sets_within
 from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
 from sugenet.reason.counts import points as count_points
-from sugenet.reason.verdicts.verifying import certificate_of
+from sugenet.reason.envelope import envelope
 from tests.problem.clocks import ringing
 from tests.problem.large import cnv, image, one_convolution, small_conv_network
 from tests.problem.small import random_sample, raw_values, samples_inside
@@ -304,7 +304,10 @@ def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
     rng = np.random.default_rng(0)
     layer = LevelLayer(rng.choice([-1, 1], (4096, 1)), [2500] * 4096, [5000])
     network = Network(Encoder([integer(0, 5000)]), [layer], Head(rng.choice([-1, 1], (2, 4096))))
-    forged = certificate_of(network, sg.Always(0)) | {"answer": "proved", "proof": {"kind": "bounds"}}
+    forged = envelope(network, sg.Always(0), witness=None, proof=None) | {
+        "answer": "proved",
+        "proof": {"kind": "bounds"},
+    }
     with pytest.raises(CheckLimitError, match="what each change adds to the neurons needs more than"):
         check(forged, network, memory_limit=64 << 20)
 

@@ -67,6 +67,7 @@ def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
     for name in (
         "verdicts.answers",
+        "counterfactuals.answers",
         "counts.answers",
         "reasons.answers",
         "rules.checked",
@@ -165,13 +166,15 @@ def test_what_cannot_be_drawn_is_refused_kindly():
 
 
 def test_a_query_with_real_inputs_is_drawn():
+    from sugenet.checker.query import Query
+    from sugenet.reason.envelope import envelope
     from sugenet.reason.verdicts.answers import Refuted
     from sugenet.show.drawings import drawing as draw
 
     network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [], sg.Head([[1] * 18, [-1] * 18]))
-    question = {"kind": "query", "inputs": 2, "outputs": 2, "cases": []}
-    certificate = {"question": question, "answer": "refuted", "witness": [0.5, 3], "proof": None}
-    found = Refuted(network, "no violation", (0.5, 3), ("other",), {}, "patches", 0.0, certificate)
+    question = Query(2, 2, [])
+    certificate = envelope(network, question, answer="refuted", witness=[0.5, 3], proof=None)
+    found = Refuted(network, question, "no violation", (0.5, 3), ("other",), "patches", 0.0, certificate)
     assert [row.value for row in draw(found).figures[0].rows] == ["0.5", "3"]
 
 
@@ -184,11 +187,9 @@ def test_titles_say_no_more_than_is_known(digits):
         f"{count} features, not proved to suffice",
         "framed: may be needed; nothing was proved in the time",
     )
-    assert (
-        drawing(replace(reason, features=reason.features[:1])).figures[0].title
-        == f"1 feature that suffices: {reason.status}"
-    )
-    assert drawing(replace(reason, features=())).figures[0].title == f"no feature is needed: {reason.status}"
+    for fixed, words in ((reason.features[:1], "1 feature that suffices"), ((), "no feature is needed")):
+        fewer = replace(reason, question=replace(reason.question, fixed=fixed))
+        assert drawing(fewer).figures[0].title == f"{words}: {reason.status}"
     assert drawing(digits["refuted"]).figures[0].title.startswith("3 becomes ")
 
 

@@ -1,24 +1,47 @@
-"""Questions to a network and their exact answers."""
+"""Questions to a network and their exact answers.
+
+A question is a value (`questions`), which comes down to problems. A verb gives these to the engines, replays
+what they find, and makes an answer that holds its question and its certificate (`envelope`): `verify` in
+`verdicts`, `whatif` in `counterfactuals`, `why` in `reasons`, `count` in `counts`, `check_rule` and
+`rulebook` in `rules`. Each folder uses those before it. An answer goes to JSON with `data`, and `answer_of`
+(`reading`) makes the same of it again; whether it is true, `check` says, which knows nothing of all this.
+"""
 
 from sugenet.checker.certificate import check
 from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
-from sugenet.reason.counterfactuals.hunting import whatif
-from sugenet.reason.counts.counting import Counted, CountOpen, CountSampled, count
-from sugenet.reason.questions import Agree, Always, Fair, Monotone, Never, Question, Robust, problems_of
-from sugenet.reason.reasons.answers import Reason, Reasons
-from sugenet.reason.reasons.chain import Chain, chain_of
-from sugenet.reason.reasons.finding import each_reason, why
-from sugenet.reason.rules.book import Rulebook, rulebook
-from sugenet.reason.rules.checked import CheckedRule, check_rule
-from sugenet.reason.verdicts.answers import (
-    Counterfactual,
-    NoCounterfactual,
-    OpenCounterfactual,
-    Proved,
-    Refuted,
-    Undecided,
+from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
+from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
+from sugenet.reason.questions import (
+    Agree,
+    Always,
+    Fair,
+    HowMany,
+    Monotone,
+    Never,
+    Question,
+    Robust,
+    Rules,
+    Suffices,
+    WhatIf,
+    Why,
+    problems_of,
+    question_of,
 )
-from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.reading import answer_of
+from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
+from sugenet.reason.rules import (
+    CheckedRule,
+    NetworkRule,
+    Rulebook,
+    RuleFigures,
+    check_rule,
+    coverage,
+    parse_rule,
+    rule_of_anchor,
+    rulebook,
+    rules_of_tree,
+)
+from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
 
 __all__ = [
     "L0",
@@ -37,8 +60,10 @@ __all__ = [
     "Fair",
     "Free",
     "Hamming",
+    "HowMany",
     "Linf",
     "Monotone",
+    "NetworkRule",
     "Never",
     "NoCounterfactual",
     "OpenCounterfactual",
@@ -50,15 +75,26 @@ __all__ = [
     "Refuted",
     "Region",
     "Robust",
+    "RuleFigures",
     "Rulebook",
+    "Rules",
+    "Suffices",
     "Undecided",
+    "WhatIf",
+    "Why",
+    "answer_of",
     "chain_of",
     "check",
     "check_rule",
     "count",
+    "coverage",
     "each_reason",
+    "parse_rule",
     "problems_of",
+    "question_of",
+    "rule_of_anchor",
     "rulebook",
+    "rules_of_tree",
     "verify",
     "whatif",
     "why",

@@ -15,21 +15,14 @@ from sugenet.bnn.describing import Summary, summary
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
-from sugenet.reason.verdicts.answers import (
-    Counterfactual,
-    NoCounterfactual,
-    OpenCounterfactual,
-    Proved,
-    Refuted,
-    Undecided,
-    engine_words,
-    show_cost,
-)
+from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.words import engine_words, show_cost
 from sugenet.show.figures import (
     Bar,
     Bars,

@@ -18,19 +18,18 @@ from sugenet.bnn import Network, Steps, Trace
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, Hamming, Linf, Region
-from sugenet.reason.counterfactuals.hunting import Answer, whatif
+from sugenet.reason.counterfactuals.answers import (
+    Answer,
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+)
+from sugenet.reason.counterfactuals.hunting import whatif
 from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reasons
 from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import why
-from sugenet.reason.verdicts.answers import (
-    Counterfactual,
-    NoCounterfactual,
-    OpenCounterfactual,
-    Proved,
-    Refuted,
-    Undecided,
-)
+from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.verdicts.verifying import verify
 from sugenet.show.pictures import grid_of
 

@@ -12,18 +12,11 @@ from typing import Any
 
 from sugenet.bnn.describing import summary
 from sugenet.problem.regions import L0, Hamming, Linf
+from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
-from sugenet.reason.verdicts.answers import (
-    Counterfactual,
-    NoCounterfactual,
-    OpenCounterfactual,
-    Proved,
-    Refuted,
-    Undecided,
-    engine_words,
-    show_cost,
-)
+from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.words import engine_words, show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings

@@ -1,5 +1,6 @@
-"""What would change the answer: `whatif`."""
+"""What would change it: `whatif`, and its three answers."""
 
+from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.hunting import whatif
 
-__all__ = ["whatif"]
+__all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "whatif"]

@@ -1,5 +1,6 @@
-"""How often: `count`."""
+"""How often: `count`, and its three answers."""
 
+from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.counting import count
 
-__all__ = ["count"]
+__all__ = ["CountOpen", "CountSampled", "Counted", "count"]

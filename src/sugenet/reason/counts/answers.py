@@ -5,14 +5,17 @@ Each prints as a table and goes to JSON.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
-from sugenet.reason.questions import class_of
+from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.questions import HowMany, class_of
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
 
@@ -49,13 +52,19 @@ class Counted(Drawn):
     """
 
     network: Network
+    question: HowMany
     region: str
+    """Where was counted, in words."""
     counts: tuple[int, ...]
-    label: int | None
-    """Class of the sample, where there is one."""
     method: str
     seconds: float
     certificate: dict[str, Any]
+
+    @cached_property
+    def label(self) -> int | None:
+        """Class of the sample, where there is one."""
+        sample = self.question.values(self.network)
+        return None if sample is None else int(self.network.predict(row_of(sample))[0])
 
     @property
     def total(self) -> int:
@@ -95,6 +104,15 @@ class Counted(Drawn):
             "certificate": self.certificate,
         }
 
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        certificate = data["certificate"]
+        counts = tuple(certificate["counts"])
+        return cls(
+            network, question, data["region"], counts, certificate["method"], data["seconds"], certificate
+        )
+
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
         shown = [f"{-many:,}" for many, _ in some]
@@ -120,7 +138,9 @@ class CountOpen(Drawn):
     """Not all could be counted: how many of each class there are at least, of how many in all."""
 
     network: Network
+    question: HowMany
     region: str
+    """Where was counted, in words."""
     lower: tuple[int, ...]
     total: int
     reason: str
@@ -147,7 +167,14 @@ class CountOpen(Drawn):
             "total": self.total,
             "reason": self.reason,
             "seconds": self.seconds,
+            "question": self.question.data(self.network),
         }
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        lower = tuple(data["lower"][name] for name in network.classes)
+        return cls(network, question, data["region"], lower, data["total"], data["reason"], data["seconds"])
 
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
@@ -170,7 +197,9 @@ class CountSampled(Drawn):
     """
 
     network: Network
+    question: HowMany
     region: str
+    """Where was counted, in words."""
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]
     """Share of each class: at least, at most."""
@@ -202,7 +231,16 @@ class CountSampled(Drawn):
             "total": self.total,
             "seed": self.seed,
             "seconds": self.seconds,
+            "question": self.question.data(self.network),
         }
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        hits = tuple(data["hits"][name] for name in network.classes)
+        ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
+        rest = (data[name] for name in ("confidence", "total", "seed", "seconds"))
+        return cls(network, question, data["region"], hits, ends, *rest)
 
     def __str__(self) -> str:
         order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))

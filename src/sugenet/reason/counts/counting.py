@@ -6,14 +6,9 @@ raw values it stands for.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
-from threading import Timer, current_thread, main_thread
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from sugenet.bits.telling import telling
 from sugenet.bnn import Network
@@ -21,18 +16,20 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.neighbourhood import Neighbourhood, place_of
 from sugenet.problem.regions import Region
 from sugenet.problem.sizes import sets_within
+from sugenet.reason.counts.alarm import Alarm
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
 from sugenet.reason.counts.sample import interval, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
-from sugenet.reason.counts.walk import Part, Walked, count_walk
-from sugenet.reason.questions import plain, region_data
+from sugenet.reason.counts.walk import Part, Partition, count_walk
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import HowMany
 
-__all__ = ["CountOpen", "CountSampled", "Counted", "Where", "count", "within"]
+__all__ = ["Where", "count", "within"]
 
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
@@ -92,135 +89,53 @@ def count(
     """
     if method not in ("auto", "walk", "sums", "sample"):
         raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
-    Clock(time_limit, threads, seed)  # says what is wrong with them
+    clock = Clock(time_limit, threads, seed, notify)
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
         raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
     if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
-    begin = time.perf_counter()
-    near, sample, question, words = _asked(network, x, region, where)
-    if near is None:
-        raise QuestionError(f"nothing in the region meets the limits: {words}.")
-    label = None if sample is None else int(network.predict(row_of(sample))[0])
+    question = HowMany(x, region, where)
+    near, words = _asked(network, question), question.describe(network)
     space = _space(near, method)
-    if space is None:
-        total = combinations_within(near)
-        clock = _Clock(time_limit, notify, total, begin)
-
-        def run() -> tuple[str, Walked]:
-            return "walk", count_points(near, threads, clock.is_up, lambda many: clock.step(many / total))
-
-    else:
-        total = space.total
-        if method == "sample":
-            drawn = _SAMPLES if samples is None else samples
-            hits = sample_classes(space, drawn, seed)
-            ends = tuple(interval(many, drawn, confidence) for many in hits)
-            return CountSampled(
-                network, words, hits, ends, confidence, total, seed, time.perf_counter() - begin
-            )
-        clock = _Clock(time_limit, notify, total, begin)
-
-        def run() -> tuple[str, Walked]:
-            assert space is not None
-            return _counted(space, method, threads, clock)
-
-    try:
-        used, walked = _prepared(notify, lambda: _interruptible(run, clock))
-    finally:
-        clock.end()
-    lower = [sum(column) for column in zip(*(row for _, row in walked.parts), strict=True)] or [
-        0
-    ] * network.head.outputs
-    seconds = time.perf_counter() - begin
-    if not walked.is_whole:
-        stopped = "interrupted" if clock.is_interrupted else "stopped"
-        reason = (
-            f"{stopped} after {seconds:.1f} s"
-            if clock.stop[0]
-            else "too many to go through, and too many different sums"
-        )
-        return CountOpen(network, words, tuple(lower), total, reason, seconds)
+    total = combinations_within(near) if space is None else space.total
+    if space is not None and method == "sample":
+        drawn = _SAMPLES if samples is None else samples
+        hits = sample_classes(space, drawn, seed)
+        ends = tuple(interval(many, drawn, confidence) for many in hits)
+        return CountSampled(network, question, words, hits, ends, confidence, total, seed, clock.seconds)
+    alarm = Alarm(clock, total)
+    with telling(notify):
+        used, found = alarm.run(lambda: _counted(near, space, method, alarm))
+    lower = [sum(row[k] for _, row in found.parts) for k in range(network.head.outputs)]
+    seconds = clock.seconds
+    if not found.is_whole:
+        reason = "too many to go through, and too many different sums"
+        if alarm.is_up():
+            reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
+        return CountOpen(network, question, words, tuple(lower), total, reason, seconds)
     assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
-    certificate = {
-        "format": "sugenet certificate",
-        "version": 2,
-        "network": network.fingerprint,
-        "question": question,
-        "answer": "counted",
-        "counts": lower,
-        "total": total,
-        "method": used,
-        "proof": {
-            "kind": "partition",
-            "order": list(walked.order),
-            "parts": [[what, list(row)] for what, row in walked.parts],
-        },
-    }
-    return Counted(network, words, tuple(lower), label, used, seconds, certificate)
+    parts = [[what, list(row)] for what, row in found.parts]
+    proof = {"kind": "partition", "order": list(found.order), "parts": parts}
+    certificate = envelope(
+        network, question, answer="counted", counts=lower, total=total, method=used, proof=proof
+    )
+    return Counted(network, question, words, tuple(lower), used, seconds, certificate)
 
 
 # -- the question --------------------------------------------------------------------------------------------
 
 
-def _asked(
-    network: Network, x: Any, region: Any, where: Any
-) -> tuple[Neighbourhood | None, tuple[Any, ...] | None, dict[str, Any], str]:
-    """The neighbourhood and its sample, the question as JSON, and the region in words."""
-    if isinstance(x, Neighbourhood) and region is None:
-        x, region = None, x
-    box = where if isinstance(where, Box) else Box({} if where is None else where)
-    limits = region_data(network, box)["limits"]
-    words = (
-        [str(Box([(network.encoder.names[place_of(network, f)], limit) for f, limit in box.limits]))]
-        if limits
-        else []
-    )
-    if region is None:
-        if x is not None:
-            raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
-        alone = {"kind": "count", "sample": None, "region": None, "where": limits}
-        return box.of(network), None, alone, words[0] if words else "any input"
-    if isinstance(region, Neighbourhood):
-        if x is not None or region.network is not network:
-            raise QuestionError(
-                "a neighbourhood has its own sample and network: give it alone, with its network."
-            )
-        near, data = region, _moves_data(region)
-        words = [
-            f"{len(near.moves)} changes"
-            + ("" if near.budget is None else f" within {near.budget * near.unit}"),
-            *words,
-        ]
-    elif hasattr(region, "around"):
-        if x is None:
-            raise QuestionError(
-                "a region needs a sample: count(network, x, region). For limits alone, where={...}."
-            )
-        near, data = region.around(network, x), region_data(network, region)
-        words = [str(region), *words]
-    else:
-        raise QuestionError(
-            f"region={region!r} is no region. Give one such as Hamming(2), Linf(4), "
-            f"Free([...]) or Anything()."
-        )
+def _asked(network: Network, question: HowMany) -> Neighbourhood:
+    """Where inputs are counted."""
+    near = question.near(network)
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
         raise TooLargeError(
             "the costs are too finely divided to count exactly: as whole numbers they leave 60 bits."
         )
-    question = {
-        "kind": "count",
-        "sample": [plain(value) for value in near.sample],
-        "region": data,
-        "where": limits,
-    }
-    return within(near, box), near.sample, question, " and ".join(words)
-
-
-def _moves_data(near: Neighbourhood) -> dict[str, Any]:
-    """A ready neighbourhood as JSON."""
-    moves = [[move.feature, move.state, plain(move.value), move.weight] for move in near.moves]
-    return {"kind": "Moves", "moves": moves, "budget": near.budget}
+    inside = near if question.region is None else within(near, question.box)
+    if inside is None:
+        raise QuestionError(f"nothing in the region meets the limits: {question.describe(network)}.")
+    return inside
 
 
 def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
@@ -277,102 +192,41 @@ def _space(near: Neighbourhood, method: str) -> Space | None:
 # -- the methods ---------------------------------------------------------------------------------------------
 
 
-class _Clock:
-    """Tells when to stop, and how far it is."""
-
-    def __init__(
-        self, limit: float | None, notify: Callable[[str], None] | None, total: int, begin: float
-    ) -> None:
-        self.stop, self.notify, self.total, self.told = (
-            np.zeros(1, np.uint8),
-            notify,
-            total,
-            time.perf_counter(),
-        )
-        self.is_interrupted = False
-        left = None if limit is None else begin + limit - time.perf_counter()  # what came before counts
-        self.timer = None if left is None else Timer(max(0.0, left), self._ring)
-        if left is not None and left <= 0:
-            self._ring()
-        elif self.timer is not None:
-            self.timer.daemon = True
-            self.timer.start()
-
-    def _ring(self) -> None:
-        self.stop[0] = 1
-
-    def is_up(self) -> bool:
-        return bool(self.stop[0])
-
-    def interrupt(self) -> None:
-        self.is_interrupted = True
-        self._ring()
-
-    def end(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-
-    def step(self, share: float) -> None:
-        now = time.perf_counter()
-        if self.notify is not None and now - self.told > 1:
-            self.told = now
-            self.notify(f"counted {share:.0%} of {self.total:,}")
-
-
-def _prepared(
-    notify: Callable[[str], None] | None, run: Callable[[], tuple[str, Walked]]
-) -> tuple[str, Walked]:
-    """Run with a word when something has to be compiled first."""
-    with telling(notify):
-        return run()
-
-
-def _interruptible(run: Callable[[], tuple[str, Walked]], clock: _Clock) -> tuple[str, Walked]:
-    """Run beside the main thread, which hears Ctrl-C while compiled code runs;
-    what is counted until then is given.
-    """
-    if current_thread() is not main_thread():
-        return run()
-    with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(run)
-        try:
-            return found.result()
-        except KeyboardInterrupt:
-            clock.interrupt()
-            return found.result()
-
-
-def _counted(space: Space, method: str, threads: int | None, clock: _Clock) -> tuple[str, Walked]:
+def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm) -> tuple[str, Partition]:
     """Choose a method, and count."""
+    threads = alarm.clock.threads
+    if space is None:
+        return "walk", count_points(near, threads, alarm.is_up, lambda many: alarm.step(many / alarm.total))
     live = [f for f, rows in zip(space.features, space.gains, strict=True) if rows.any()]
     idle = [f for f in space.features if f not in set(live)]
     if not live:
         own = int(space.tail.labels(space.start[None] >= 0)[0])
         counts = tuple(space.total * (k == own) for k in range(space.near.network.head.outputs))
-        return "constant", Walked((), (([], counts),), True)
+        return "constant", Partition((), (([], counts),), True)
     few = space.budget is None or space.budget <= _LEVELS
     part = space.only(live, space.budget) if few else space
     if method == "sums" or (method == "auto" and part.total > _FEW):
-        found = count_sums(space, _MOST if method == "sums" else _FIRST, lambda: bool(clock.stop[0]))
+        found = count_sums(space, _MOST if method == "sums" else _FIRST, alarm.is_up)
         if found is None and method == "auto" and part.total > _MANY:
-            found = count_sums(space, _MOST, lambda: bool(clock.stop[0]))
+            found = count_sums(space, _MOST, alarm.is_up)
         if found is not None or method == "sums":
-            return "sums", found or Walked((), (), False)
+            return "sums", found or Partition((), (), False)
     if part.total >= 1 << 60:
-        return "walk", Walked((), (), False)
+        return "walk", Partition((), (), False)
     if not idle or not few:
-        return "walk", count_walk(space, threads, clock.stop, clock.step)
-    return "walk", _with_idle(space, live, idle, threads, clock)
+        return "walk", count_walk(space, threads, alarm.stop, alarm.step)
+    return "walk", _with_idle(space, live, idle, alarm)
 
 
-def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | None, clock: _Clock) -> Walked:
+def _with_idle(space: Space, live: list[int], idle: list[int], alarm: Alarm) -> Partition:
     """Features that move no neuron are counted by arithmetic:
     as many ways as what is left of the budget allows them.
     """
+    threads = alarm.clock.threads
     if space.budget is None:
-        walked = count_walk(space.only(live, None), threads, clock.stop, clock.step)
+        walked = count_walk(space.only(live, None), threads, alarm.stop, alarm.step)
         times = space.count(idle)
-        return Walked(
+        return Partition(
             walked.order,
             tuple((what, tuple(times * many for many in row)) for what, row in walked.parts),
             walked.is_whole,
@@ -384,7 +238,7 @@ def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | No
     before: dict[Any, tuple[int, ...]] = {}
     whole, order = True, tuple[int, ...]()
     for level in range(space.budget + 1):
-        walked = count_walk(space.only(live, level), threads, clock.stop, clock.step, groups=0)
+        walked = count_walk(space.only(live, level), threads, alarm.stop, alarm.step, groups=0)
         whole, order = whole and walked.is_whole, walked.order
         for what, row in ((None if what is None else tuple(what), row) for what, row in walked.parts):
             exactly = [
@@ -398,4 +252,4 @@ def _with_idle(space: Space, live: list[int], idle: list[int], threads: int | No
     parts: tuple[Part, ...] = tuple(
         (None if what is None else list(what), tuple(row)) for what, row in found.items()
     )
-    return Walked(order, parts, whole)
+    return Partition(order, parts, whole)

@@ -7,7 +7,8 @@ one neuron after another. Where that is costly, patterns that came by before are
 A subtree in which no neuron, or no class, can change is counted by a table of sizes. What other walks need
 too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped,call-arg"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.engines.walk.singles import inputs_after, rows_at_once
 from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.reason.counts.walk import Walked
+from sugenet.reason.counts.walk import Partition
 
 __all__ = ["MOST_POINTS", "count_points", "is_for_points"]
 
@@ -32,16 +32,16 @@ def count_points(
     threads: int | None,
     stop: Callable[[], bool],
     step: Callable[[int], None] = lambda _: None,
-) -> Walked:
+) -> Partition:
     """Count the inputs of each class, all of them in one part; `step` is told how many there are so far."""
     network = near.network
     packed, counts = network.packed("auto"), np.zeros(network.head.outputs, np.int64)
     for rows in _blocks(near):
         if stop():
-            return Walked((), (([], tuple(counts.tolist())),), False)
+            return Partition((), (([], tuple(counts.tolist())),), False)
         counts += np.bincount(network.head.classes(packed.match_counts(rows, threads)), minlength=len(counts))
         step(int(counts.sum()))
-    return Walked((), (([], tuple(counts.tolist())),), True)
+    return Partition((), (([], tuple(counts.tolist())),), True)
 
 
 def _blocks(near: Neighbourhood) -> Iterator[Any]:

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.reason.counts.space import Space
-from sugenet.reason.counts.walk import Part, Walked
+from sugenet.reason.counts.walk import Part, Partition
 
 __all__ = ["count_sums"]
 
 _BYTES = 1 << 29
 
 
-def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False) -> Walked | None:
+def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False) -> Partition | None:
     """Count by sums; None when stopped, or where there are more than `most` different
     sums at some feature.
     """
@@ -69,7 +69,7 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
         feature = space.features[places[-1]]
         state = int(space.near.states[feature]) if option < 0 else moves[places[-1]][option]
         parts.append(([[feature, state]], _by_class(space, rows, many)))
-    return Walked(tuple(space.features[place] for place in places), tuple(parts), True)
+    return Partition(tuple(space.features[place] for place in places), tuple(parts), True)
 
 
 def _order(space: Space) -> list[int]:

@@ -17,7 +17,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
 from sugenet.reason.counts.space import Space, Tail, ways
 
-__all__ = ["Part", "Walked", "count_walk", "tail_arrays"]
+__all__ = ["Part", "Partition", "count_walk", "tail_arrays"]
 
 _PARTS = 64  # about so many of a region without a budget
 _LEAVES = 1 << 9
@@ -37,7 +37,7 @@ or the states of some features.
 
 
 @dataclass(frozen=True)
-class Walked:
+class Partition:
     """Counts of the parts that were walked through, whole or to where the walk was stopped."""
 
     order: tuple[int, ...]
@@ -53,7 +53,7 @@ def count_walk(
     step: Callable[[float], None] = lambda _: None,
     *,
     groups: int = 128,
-) -> Walked:
+) -> Partition:
     """Count by walking through all combinations; `stop` is an array whose first byte, when set,
     ends the walk early.
 
@@ -62,7 +62,7 @@ def count_walk(
     """
     if space.total >= _HEAVY:
         raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
-    return _Walk(space, threads, stop, step, groups).run()
+    return _CountingWalk(space, threads, stop, step, groups).run()
 
 
 def tail_arrays(tail: Tail) -> tuple[Any, ...]:
@@ -160,7 +160,7 @@ def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
     return found
 
 
-class _Walk:
+class _CountingWalk:
     def __init__(
         self, space: Space, threads: int | None, stop: Any, step: Callable[[float], None], groups: int
     ) -> None:
@@ -196,10 +196,10 @@ class _Walk:
         out[:, : rows.shape[1]] = rows
         return out
 
-    def run(self) -> Walked:
+    def run(self) -> Partition:
         parts = self._free() if self.space.budget is None else self._limited()
         order = tuple(self.space.features[place] for place in self.places)
-        return Walked(order, tuple(parts), not self.stop[0])
+        return Partition(order, tuple(parts), not self.stop[0])
 
     # -- regions with a budget -------------------------------------------------------------------------------
 

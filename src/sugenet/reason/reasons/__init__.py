@@ -1,6 +1,7 @@
 """Why: `why`, reasons one by one, and the chain of rules that fired."""
 
-from sugenet.reason.reasons.chain import chain_of
+from sugenet.reason.reasons.answers import Reason, Reasons
+from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import each_reason, why
 
-__all__ = ["chain_of", "each_reason", "why"]
+__all__ = ["Chain", "Reason", "Reasons", "chain_of", "each_reason", "why"]

@@ -4,33 +4,48 @@ and what is known of every feature.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
-from sugenet.reason.questions import Robust
+from sugenet.reason.envelope import Certified, opened
+from sugenet.reason.questions import Suffices, Why
 from sugenet.reason.reasons.oracle import Contrast, Features
 
 __all__ = ["Reason", "Reasons"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reason(Drawn):
+class Reason(Certified):
     """Features that suffice for the answer as they are."""
 
     network: Network
-    sample: tuple[Any, ...]
-    features: tuple[int, ...]
-    """Numbers from 0, rising."""
+    question: Suffices
     status: str
     """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; each proved.
 
     ``unknown``: not proved.
     """
     certificate: dict[str, Any]
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Numbers from 0, rising."""
+        return self.question.fixed
+
+    @property
+    def sample(self) -> tuple[Any, ...]:
+        """The raw sample that was asked about."""
+        return tuple(self.question.values(self.network))
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a proof to check."""
+        return self.proof_kind not in (None, "trust")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,6 +70,11 @@ class Reason(Drawn):
             "certificate": self.certificate,
         }
 
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        return cls(network, question, data["certificate"]["answer"], data["certificate"])
+
     def __str__(self) -> str:
         return " and ".join(self.conditions()) or "nothing needs to be known"
 
@@ -63,9 +83,8 @@ class Reason(Drawn):
 class Reasons(Drawn):
     """Reasons for one answer inside one region, shortest first."""
 
-    question: Robust
+    question: Why
     network: Network
-    sample: tuple[Any, ...]
     reasons: tuple[Reason, ...]
     contrasts: tuple[Contrast, ...]
     """Sets of features that change the class when changed together, each with one way to do it;
@@ -79,11 +98,14 @@ class Reasons(Drawn):
     """No reason has fewer features than this: proved."""
     movable: Features
     """Features that can change their code inside the region; all others are in no reason."""
-    asked: int
-    """How many sets of features were asked about."""
     order: str
     """In which order features were freed, in words."""
     seconds: float
+
+    @property
+    def sample(self) -> tuple[Any, ...]:
+        """The raw sample that was asked about."""
+        return tuple(self.question.values(self.network))
 
     @property
     def upper(self) -> int | None:
@@ -148,7 +170,27 @@ class Reasons(Drawn):
             "attribution_exact": self.all_reasons,
             "order": self.order,
             "seconds": self.seconds,
+            "question": self.question.data(self.network),
         }
+
+    @classmethod
+    def of(cls, network: Network, question: Why, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data; of the contrastive sets, without the ways to change them."""
+        sets = [frozenset(map(network.encoder.names.index, row)) for row in data["contrastive"]]
+        return cls(
+            question=question,
+            network=network,
+            reasons=tuple(
+                Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]
+            ),
+            contrasts=tuple(Contrast(features) for features in sets),
+            all_reasons=data["all_reasons"],
+            all_contrasts=data["all_contrastive"],
+            lower=data["lower"],
+            movable=frozenset(question.near(network).places),
+            order=data["order"],
+            seconds=data["seconds"],
+        )
 
     def __str__(self) -> str:
         label = self.network.classes[self.question.keeps(self.network).label]

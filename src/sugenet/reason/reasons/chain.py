@@ -163,7 +163,7 @@ def chain_of(network: Network, x: Any) -> Chain:
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(chain_of(net, [+1, +1, +1, -1]))
     on, because these 1 neurons of the last layer suffice:
       neuron 1 of layer 1 is on: M = 2 >= tau = 2, because of these 2:

@@ -15,13 +15,15 @@ from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError
+from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
 from sugenet.problem.neighbourhood import Move
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
-from sugenet.reason.questions import Robust, plain
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import Suffices, Why
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
@@ -77,7 +79,7 @@ def why(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(why(net, [+1, +1, +1, -1], minimal="size"))
     on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
     """
@@ -85,7 +87,7 @@ def why(
         raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
-    question = Robust(x, Anything() if region is None else region, target, ties)
+    question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
     return _Search(
         Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each
@@ -99,7 +101,7 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> for reason in each_reason(net, [+1, +1, -1, -1]):
     ...     print(reason)
     x1 = +1 and x2 = +1
@@ -112,7 +114,7 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
             f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first."
         )
     target, ties = options.pop("target", None), options.pop("ties", "lowest")
-    question = Robust(x, Anything() if region is None else region, target, ties)
+    question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
     yield from _Search(Oracle(Problem(near, prop.goal), Clock(**options)), question, "size", "all").each()
 
@@ -123,7 +125,7 @@ class _Search:
     def __init__(
         self,
         oracle: Oracle,
-        question: Robust,
+        question: Why,
         minimal: Minimal | None,
         n: int | Literal["all"],
         tell: Callable[[Reason], None] | None = None,
@@ -154,14 +156,12 @@ class _Search:
         return Reasons(
             question=self.question,
             network=oracle.problem.near.network,
-            sample=oracle.problem.near.sample,
             reasons=tuple(self.reasons),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,
             all_contrasts=self.all_contrasts,
             lower=self.lower,
             movable=oracle.features,
-            asked=oracle.asked,
             order=self.order,
             seconds=oracle.clock.seconds,
         )
@@ -268,8 +268,7 @@ class _Search:
             moves = search(oracle.problem, oracle.clock, turn=turn, light=False)
             if moves is None or oracle.clock.up():
                 break
-            if oracle.problem.near.admits(moves):
-                oracle.learn(moves)
+            oracle.learn(moves)
         often = Counter(feature for contrast in oracle.contrasts for feature in contrast.features)
         self.order = "features are freed first that most of the counterexamples change"
         return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
@@ -362,32 +361,14 @@ class _Search:
         near = oracle.problem.near
         outcome = decide(oracle.freed(features), self._for_proof())
         proof = outcome.proof if isinstance(outcome, Holds) else None
-        status = (
-            "minimum"
-            if minimum and proof is not None
-            else "minimal"
-            if needs is not None and proof is not None
-            else "sufficient"
-        )
-        if proof is None:
-            status = "unknown"
-        witnesses = (
-            None
-            if needs is None
-            else {f: [plain(v) for v in near.moved(moves)] for f, moves in needs.items()}
-        )
-        question = self.question.data(near.network) | {"kind": "reason", "fixed": sorted(features)}
-        certificate = {
-            "format": "sugenet certificate",
-            "version": 2,
-            "network": near.network.fingerprint,
-            "question": question,
-            "answer": status,
-            "witness": None if witnesses is None else [[feature, row] for feature, row in witnesses.items()],
-            "proof": proof,
-        }
+        found = "minimum" if minimum else "sufficient" if needs is None else "minimal"
+        status = "unknown" if proof is None else found
+        witness = None
+        if needs is not None:
+            witness = [[f, [plain(value) for value in near.moved(moves)]] for f, moves in needs.items()]
+        fixed, why = tuple(sorted(features)), self.question
+        question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
+        contents: dict[str, Any] = {"answer": status, "witness": witness, "proof": proof}
         if status == "minimum":
-            certificate["contrasts"] = [
-                [[m.feature, plain(m.value)] for m in contrast.moves] for contrast in oracle.contrasts
-            ]
-        return Reason(near.network, near.sample, tuple(sorted(features)), status, certificate)
+            contents["contrasts"] = [[[m.feature, plain(m.value)] for m in c.moves] for c in oracle.contrasts]
+        return Reason(near.network, question, status, envelope(near.network, question, **contents))

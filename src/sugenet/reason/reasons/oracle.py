@@ -19,10 +19,10 @@ import numpy as np
 from sugenet.engines.bounds import by_bounds
 from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
-from sugenet.errors import SoundnessError, TooLargeError
+from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Move
-from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.outcomes import Fails, Holds, Open, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, sets_within
 
@@ -45,7 +45,8 @@ class Contrast:
     """Features that, changed together in some way, change the class; and one such way."""
 
     features: Features
-    moves: tuple[Move, ...]
+    moves: tuple[Move, ...] = ()
+    """Nothing where it was read from the data of an answer."""
 
 
 @dataclass
@@ -56,7 +57,6 @@ class Oracle:
     clock: Clock
     contrasts: list[Contrast] = field(default_factory=list)
     sufficient: list[Features] = field(default_factory=list)
-    asked: int = 0
 
     @cached_property
     def features(self) -> Features:
@@ -78,7 +78,6 @@ class Oracle:
         found = self.known(fixed)
         if found is not None or self.clock.up():
             return found
-        self.asked += 1
         problem = self.freed(fixed)
         if isinstance(by_bounds(problem), Holds):
             self.sufficient.append(fixed)
@@ -129,21 +128,17 @@ class Oracle:
         literals = [literal for feature in sorted(fixed) for literal in self._staying[feature]]
         answer = self._solver.solve(self.clock, literals)
         if isinstance(answer, Found):
-            moves = self.problem.cascade.moves(answer.values)
-            if not self.problem.near.admits(moves):
-                return None
-            self.learn(moves)
-            return False
+            return None if self.learn(self.problem.cascade.moves(answer.values)) is None else False
         if isinstance(answer, Core):
             owner = {abs(literal): feature for feature, row in self._staying.items() for literal in row}
             self.sufficient.append(frozenset(owner[abs(literal)] for literal in answer.literals))
             return True
         return None
 
-    def learn(self, moves: tuple[Move, ...]) -> Contrast:
-        """Keep a counterexample, with needless changes dropped."""
-        if not self.problem.replays(moves):
-            raise SoundnessError(f"the moves {moves} are no counterexample. Please report this input.")
+    def learn(self, moves: tuple[Move, ...]) -> Contrast | None:
+        """Keep a counterexample, with needless changes dropped; None where only rounding allows it."""
+        if isinstance(replayed(self.problem, "a search for reasons", moves), Open):
+            return None
         kept = self._thinned(list(moves))
         contrast = Contrast(frozenset(move.feature for move in kept), tuple(kept))
         self.contrasts = [known for known in self.contrasts if not contrast.features <= known.features]

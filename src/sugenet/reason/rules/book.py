@@ -23,7 +23,7 @@ from sugenet.checker.limit import SECONDS, Limit
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.reason.questions import Always, class_of
+from sugenet.reason.questions import Always, Rules, class_of
 from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
 from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in
 from sugenet.reason.rules.rule import NetworkRule
@@ -100,6 +100,11 @@ class Rulebook(Drawn):
     left_out: Mapping[str, int]
     """Rules that were found and left out: ``too long``, ``beyond most``, ``not proved in time``."""
     seconds: float
+
+    @property
+    def question(self) -> Rules:
+        """What was asked for."""
+        return Rules(self.classes)
 
     @cached_property
     def _grid(self) -> Grid:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.reason.questions import Always
+from sugenet.reason.questions import Always, Question
 from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
@@ -29,6 +29,16 @@ class CheckedRule(Drawn):
     """Over all inputs, each combination of feature states counting once."""
 
     @property
+    def question(self) -> Question:
+        """Whether every input that it speaks of has its class."""
+        return self.verdict.question
+
+    @property
+    def network(self) -> Network:
+        """The network that the rule is about."""
+        return self.rule.network
+
+    @property
     def holds(self) -> bool | None:
         """Whether it is proved (True), refuted (False) or open (None)."""
         return {Proved: True, Refuted: False, Undecided: None}[type(self.verdict)]
@@ -36,6 +46,18 @@ class CheckedRule(Drawn):
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
         return {"rule": str(self.rule), "verdict": self.verdict.data(), "figures": self.figures.data()}
+
+    @classmethod
+    def of(cls, network: Network, verdict: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data and its verdict."""
+        named = f" and {data['rule']}".rpartition(" -> ")[0]
+        limits = []
+        for feature, limit in verdict.question.box.placed(network).items():
+            alone = next(iter(limit)) if isinstance(limit, frozenset) and len(limit) == 1 else None
+            is_alone = f" and {network.encoder.names[feature]} = {alone}" in named
+            limits.append((feature, alone if is_alone and isinstance(limit, frozenset) else limit))
+        rule = NetworkRule(network, tuple(limits), verdict.question.label)
+        return cls(rule, verdict, RuleFigures.of(rule, data["figures"]))
 
     def __str__(self) -> str:
         figures = self.figures

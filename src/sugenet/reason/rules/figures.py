@@ -6,10 +6,10 @@ when some raw value of it meets the rule's conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
@@ -79,6 +79,12 @@ class RuleFigures:
             "precision": bounds,
             "certificate": self.certificate,
         }
+
+    @classmethod
+    def of(cls, rule: NetworkRule, data: Mapping[str, Any]) -> Self:
+        """The figures from their JSON data."""
+        least, most = data["right"]
+        return cls(rule, data["total"], data["covered"], least, most, data["certificate"])
 
     def __str__(self) -> str:
         text = f"{self.rule}: covers {self.covered:,} of {self.total:,} inputs ({float(self.coverage):.4g})"

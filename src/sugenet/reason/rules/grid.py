@@ -48,8 +48,10 @@ class Grid:
     >>> from sugenet.bnn import Encoder, Head, OneHot, thermometer
     >>> encoder = Encoder([thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right"))], ["size", "side"])
     >>> grid = Grid(Network(encoder, [], Head([[1] * 5, [-1] * 5])))
-    >>> grid.sizes, grid.total, grid.coverage((0b0110, 0b11)), grid.words((0b0110, 0b10)), grid.limits((0b0110, 0b11))
-    ((4, 2), 8, Fraction(1, 2), ['4 <= size < 12', 'side = right'], ((0, (4, 11)),))
+    >>> grid.sizes, grid.total, grid.coverage((0b0110, 0b11))
+    ((4, 2), 8, Fraction(1, 2))
+    >>> grid.words((0b0110, 0b10)), grid.limits((0b0110, 0b11))
+    (['4 <= size < 12', 'side = right'], ((0, (4, 11)),))
     """
 
     network: Network

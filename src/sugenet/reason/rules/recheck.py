@@ -16,8 +16,9 @@ from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.reason.questions import Always
 from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, marked
-from sugenet.reason.verdicts.answers import Proved, Refuted
+from sugenet.reason.verdicts import Proved, Refuted, verify
 
 if TYPE_CHECKING:
     from sugenet.reason.rules.book import ProvedRule, Rulebook
@@ -186,9 +187,6 @@ def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit)
     """
     if table is not None:
         return bool((table[marked(grid, [masks])] == rule.label).all())
-    from sugenet.reason.rules.rule import NetworkRule
-    from sugenet.reason.verdicts.verifying import verify
-
     answer = verify(
         grid.network,
         Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box),

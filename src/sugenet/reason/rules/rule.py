@@ -53,7 +53,8 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     Examples
     --------
     >>> from sugenet.bnn import Encoder, Head, Network, OneHot, integer
-    >>> net = Network(Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"]), [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
+    >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"])
+    >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
     >>> print(parse_rule(net, "2 < size <= 5 and side != left -> a"))
     3 <= size <= 5 and side one of right -> a
     """

@@ -1,6 +1,4 @@
-"""Can it fail: a question decided for every input it is about,
-with a certificate (docs/theory.md 7).
-"""
+"""Can it fail: a question decided for every input it is about, with a certificate (docs/theory.md 7)."""
 
 from __future__ import annotations
 
@@ -11,15 +9,17 @@ from sugenet.bnn import Network
 from sugenet.checker.query import Query
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError
+from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
-from sugenet.reason.questions import Question, Robust, plain, problems_of
+from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import Question, described, problems_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 
-__all__ = ["certificate_of", "verify"]
+__all__ = ["verify"]
 
 
 def verify(
@@ -57,11 +57,12 @@ def verify(
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, Robust
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
     the class stays off, with up to 1 bit flipped: proved by bounds through all layers
-    >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(2))))
-    the class stays off, with up to 2 bits flipped: refuted by flip enumeration. Class on with x1 from -1 to 1; x2 from -1 to 1
+    >>> answer = verify(net, Robust([-1, -1, +1, -1], Hamming(2)))
+    >>> type(answer).__name__, answer.labels, answer.changes
+    ('Refuted', ('on',), {'x1': (-1, 1), 'x2': (-1, 1)})
     """
     if not isinstance(question, Question):
         raise QuestionError(
@@ -69,7 +70,7 @@ def verify(
             f"read_vnnlib gives."
         )
     clock = Clock(time_limit, threads, seed, notify)
-    claim = _claim(network, question)
+    claim = described(network, question)
     joint: Joint | None = None
     try:
         if isinstance(question, Query) and network.reads_reals:
@@ -79,23 +80,18 @@ def verify(
             found = _all(problems, clock, engine)
     except KeyboardInterrupt as stop:
         found = Open("", "interrupted", getattr(stop, "facts", {}))
-    certificate = certificate_of(network, question)
     if isinstance(found, Holds):
-        return Proved(
-            network,
-            claim,
-            found.engine,
-            clock.seconds,
-            certificate | {"answer": "proved", "proof": found.proof},
-        )
+        certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
+        return Proved(network, question, claim, found.engine, clock.seconds, certificate)
     if isinstance(found, Fails):
-        return _refuted(network, question, claim, found, joint, clock, certificate)
+        return _refuted(network, question, claim, found, joint, clock)
     facts = dict(found.facts)
     walked = facts.pop("walk", None)
-    certificate |= {"answer": "undecided", "proved_up_to": None}
-    if walked is not None:
-        certificate |= {"proved_up_to": facts["proved_up_to"], "proof": walked}
-    return Undecided(network, claim, found.reason, facts, found.engine, clock.seconds, certificate)
+    known = None if walked is None else facts["proved_up_to"]
+    certificate = envelope(
+        network, question, witness=None, proof=walked, answer="undecided", proved_up_to=known
+    )
+    return Undecided(network, question, claim, found.reason, facts, found.engine, clock.seconds, certificate)
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
@@ -126,40 +122,6 @@ def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
     return decide_query(network, of_network(network, query), clock)
 
 
-def _claim(network: Network, question: Question) -> str:
-    return f"no violation of the {question}" if isinstance(question, Query) else question.describe(network)
-
-
-def certificate_of(network: Network, question: Question) -> dict[str, Any]:
-    """A certificate without its answer."""
-    data = (
-        _query_data(of_network(network, question)) if isinstance(question, Query) else question.data(network)
-    )
-    return {
-        "format": "sugenet certificate",
-        "version": 2,
-        "network": network.fingerprint,
-        "question": data,
-        "witness": None,
-        "proof": None,
-    }
-
-
-def _query_data(query: Query) -> dict[str, Any]:
-    cases = [
-        {
-            "lower": [str(value) for value in case.box.lower],
-            "upper": [str(value) for value in case.box.upper],
-            "condition": [
-                [[[[k, str(value)] for k, value in part.terms], str(part.bound)] for part in row]
-                for row in case.condition
-            ],
-        }
-        for case in query.cases
-    ]
-    return {"kind": "query", "inputs": query.inputs, "outputs": query.outputs, "cases": cases}
-
-
 def _refuted(
     network: Network,
     question: Question,
@@ -167,20 +129,8 @@ def _refuted(
     found: Fails,
     joint: Joint | None,
     clock: Clock,
-    certificate: dict[str, Any],
 ) -> Refuted:
-    names = network.encoder.names
-    if joint is None:
-        rows = [tuple(found.witness)]
-        before = question.values(network) if isinstance(question, Robust) else None
-        changes = {
-            n: (a, b)
-            for n, a, b in zip(names, before or rows[0], rows[0], strict=True)
-            if before is not None and a != b
-        }
-    else:
-        rows = list(joint.pair(found.witness))
-        changes = {n: (a, b) for n, a, b in zip(names, rows[0], rows[1], strict=True) if a != b}
+    rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
     labels = tuple(_label(net, row) for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
@@ -192,17 +142,9 @@ def _refuted(
         rows = rows[:1]
     else:
         witness = [[plain(value) for value in row] for row in rows]
-    certificate |= {"answer": "refuted", "witness": witness}
-    return Refuted(
-        network,
-        claim,
-        rows[0] if len(rows) == 1 else tuple(rows),
-        labels,
-        changes,
-        found.engine,
-        clock.seconds,
-        certificate,
-    )
+    certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
+    row = rows[0] if len(rows) == 1 else tuple(rows)
+    return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
 
 
 def _label(network: Network, row: tuple[Any, ...]) -> str:

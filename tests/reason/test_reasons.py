@@ -12,14 +12,16 @@ from math import comb
 import numpy as np
 import pytest
 
+import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.reason import hitting_set_within
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.reason import L0, Anything, Free, Hamming, Linf, check
-from sugenet.reason.reasons.chain import chain_of
-from sugenet.reason.reasons.finding import why
+from sugenet.problem.clock import Clock
+from sugenet.reason import L0, Anything, Free, Hamming, Linf, chain_of, check, each_reason, why
+from sugenet.reason.reasons.finding import _Search
+from sugenet.reason.reasons.oracle import Oracle
 from tests.problem.small import random_network, random_sample, samples_inside
-from tests.reason.test_verify import is_violated, top
+from tests.reason.test_verdicts import is_violated, top
 
 REGIONS = [Hamming(1), Hamming(2), Hamming(4), L0(2), Linf(1), Free([0, 1]), Anything()]
 
@@ -220,3 +222,61 @@ def test_each_reason_is_told_when_it_is_proved(n):
     found = why(network, [1, 1, -1, 1, -1], n=n, minimal="size", each=told.append)
     assert told == list(found.reasons)
     assert told
+
+
+VOTE = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+
+
+def test_a_sample_that_is_a_tie_has_no_reasons_one_by_one_either():
+    network = Network.of_bits([], Head([[1, 0], [0, 1]]))
+    with pytest.raises(QuestionError, match="a tie at the top"):
+        list(each_reason(network, [1, 1], ties="against"))
+
+
+def test_each_reason_says_which_option_it_does_not_have():
+    with pytest.raises(QuestionError, match="no option 'n'"):
+        list(each_reason(VOTE, [1, 1, 1, -1], n=2))
+
+
+def test_not_all_reasons_are_claimed_when_the_time_was_up(monkeypatch):
+    """All contrastive sets were listed in time, but not all sets that meet them."""
+    network = Network.of_bits([], Head([[1] * 9, [-1] * 9]))
+    whole = sg.why(network, [1] * 9, n="all")
+    assert whole.all_contrasts
+    assert whole.all_reasons
+    seen: list[str] = []
+    before = _Search._reason
+
+    def noted(self, *args, **options):
+        seen.append("reason")
+        return before(self, *args, **options)
+
+    monkeypatch.setattr(_Search, "_reason", noted)
+    monkeypatch.setattr(Clock, "up", lambda clock: len(seen) > 0 and clock.time_limit == 100)
+    part = sg.why(network, [1] * 9, n="all", time_limit=100)
+    assert part.all_contrasts
+    assert not part.all_reasons
+    assert len(part.reasons) == 1 < len(whole.reasons)
+    assert part.data()["attribution_exact"] is False
+
+
+def test_not_all_reasons_are_claimed_when_a_set_stays_open(monkeypatch):
+    monkeypatch.setattr(_Search, "_list_contrasts", lambda self: None)
+    monkeypatch.setattr(Oracle, "ask", lambda self, fixed: None)
+    answer = sg.why(VOTE, [1, 1, 1, -1], n="all")
+    assert not answer.all_reasons
+
+
+def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason():
+    network, (X, _) = sg.models.breast_cancer(), sg.models.samples("breast_cancer")
+    sg.why(network, X[3])  # compiles
+    answer = sg.why(network, X[3], minimal="size", time_limit=2)
+    assert answer.upper is not None
+    assert answer.upper <= 14
+    assert answer.lower <= answer.upper
+
+
+def test_equal_sets_are_met_once():
+    rows = [{1, 2}, {2, 3}, {1, 2, 5}, {4}] * 500
+    assert hitting_set_within(rows, 2)
+    assert not hitting_set_within(rows, 1)

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
 from sugenet.errors import CertificateError, EncodingError, QuestionError
 from sugenet.problem.regions import surroundings
 from sugenet.reason import (
@@ -167,9 +168,7 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
 
 def test_an_open_answer_claims_its_lower_bound_and_no_more(monkeypatch):
     network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
-    monkeypatch.setattr(
-        sys.modules["sugenet.reason.counterfactuals.hunting"], "search", lambda *_, **__: None
-    )
+    monkeypatch.setattr(sys.modules["sugenet.reason.counterfactuals.levels"], "search", lambda *_, **__: None)
     answer = whatif(network, [-1] * 6, L0, time_limit=-1)
     assert isinstance(answer, OpenCounterfactual)
     assert answer.lower == 1
@@ -292,3 +291,83 @@ def test_a_limit_bounds_the_claim():
 def test_questions_that_make_no_sense_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call(example())
+
+
+NET = Network.of_bits(
+    [DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]])
+)
+X = [1, 1, 1, 1]
+
+
+def checked(answer, network, *others):
+    return sg.check(json.loads(json.dumps(answer.certificate)), network, *others)
+
+
+@pytest.mark.parametrize("engine", ["auto", "cdcl", "pysat", "exhaust", "flips"])
+@pytest.mark.parametrize("limit", [None, 9, Fraction(9, 2)])
+@pytest.mark.parametrize("region", [None, sg.Free([0, 1])])
+def test_that_there_is_nothing_at_all_is_certified(engine, limit, region):
+    net = Network(
+        Encoder([integer(0, 3)] * 3),
+        [DenseLayer([[1] * 9, [1, -1, 1] * 3], [2, 3])],
+        Head([[1, 1], [1, -1]], [5, 0]),
+    )
+    answer = sg.whatif(net, [1, 2, 0], sg.L1, engine=engine, limit=limit, region=region)
+    assert isinstance(answer, NoCounterfactual) or engine == "exhaust"  # which takes no budgets
+    assert checked(answer, net)
+
+
+def test_costs_of_floats_are_walked_again():
+    net = Network(
+        Encoder([thermometer([0.1, 0.3, 0.7])] * 3),
+        [DenseLayer([[1, 1, -1] * 3, [1, -1, 1] * 3], [3, 5])],
+        Head([[1, 1], [-1, 1]]),
+    )
+    x = [0.123456789, 0.987654321, 0.55555]
+    for cost in (sg.L1, sg.L2):
+        for radius in (0.1, 0.25, 1.0):
+            assert checked(sg.verify(net, sg.Robust(x, cost(radius)), engine="flips"), net)
+        for region in (None, sg.Free([0, 2]), sg.Linf(0.4)):
+            assert checked(sg.whatif(net, x, cost, region=region), net)
+
+
+def test_fractions_are_measured_exactly():
+    net = Network(Encoder([threshold(3.0)]), [], Head([[-1], [1]]))
+    answer = sg.whatif(net, [Fraction(1, 3)], sg.L1)
+    assert answer.value == Fraction(8, 3)
+    assert checked(answer, net)
+
+
+def test_numbers_and_words_as_categories():
+    net = Network(
+        Encoder([OneHot((3, 1, 2)), OneHot(("a", "b"))]), [], Head([[1, -1, -1, 1, 0], [-1, 1, 1, 0, 1]])
+    )
+    answer = sg.whatif(net, [3, "a"])
+    assert "becomes" in str(answer)
+    assert checked(answer, net)
+
+
+def test_largest_change_of_several():
+    net = Network(Encoder([integer(0, 4)] * 2), [], Head([[1] * 8, [-1] * 8], [0, -1]))
+    found = sg.whatif(net, [4, 4], sg.Linf, n=4)
+    listed = [found, *found.others]
+    assert [answer.value for answer in listed] == sorted(answer.value for answer in listed)
+    assert len(listed) == 4
+    assert found.all_listed
+    assert {tuple(answer.changed) for answer in listed} >= {(2, 2)} or found.value > 2
+
+
+def test_lists_of_numbers_do_not_hide_counterfactuals():
+    net = Network(Encoder([thermometer([10, 20], 0, 30, True)]), [], Head([[-1, -1], [1, 1]], [1, 0]))
+    with pytest.raises(QuestionError, match="Give bounds"):
+        sg.whatif(net, [5], region=sg.Box({0: {5, 25}}))
+
+
+def test_lists_that_are_not_complete_say_so(monkeypatch):
+    from sugenet.engines.walk import listing
+
+    monkeypatch.setattr(listing, "MOST_SETS", 0)
+    found = sg.whatif(NET, X, n="all")
+    assert not found.all_listed
+    assert "not listed" in str(found)
+    assert found.data()["all_listed"] is False

@@ -12,9 +12,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import Network, OneHot
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
+from sugenet.checker.query import Box as QueryBox
+from sugenet.checker.query import Case, Inequality, Query
 from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
+from sugenet.problem.goal import Votes
 from sugenet.reason import (
     L0,
     L1,
@@ -307,3 +312,93 @@ def test_time_limit_gives_what_is_known():
     assert isinstance(answer, Undecided)
     assert "undecided" in str(answer)
     assert check(answer.certificate, network)
+
+
+NET = Network.of_bits(
+    [DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]])
+)
+X = [1, 1, 1, 1]
+
+
+def checked(answer, network, *others):
+    return sg.check(json.loads(json.dumps(answer.certificate)), network, *others)
+
+
+def test_classes_whose_scores_do_not_count():
+    head = Head([[1, -1], [1, 1], [-1, 1]], [0, Fraction(1, 3), 0], [0, 0, 1])
+    net = Network.of_bits([DenseLayer([[1, 1, -1], [1, -1, 1]], [2, 2])], head)
+    other = Network.of_bits(net.layers, Head(head.weights, [0, Fraction(1, 3), 0], [0, 0, 1]))
+    for engine in ("auto", "cdcl", "pysat", "search"):
+        answer = sg.verify(net, sg.Agree(other), engine=engine)
+        if isinstance(answer, Proved):
+            assert checked(answer, net, other)
+    assert Votes.of([0, 0], 7) == Votes((0, 0), 1)
+    assert Votes.of([0, 0], -7) == Votes((0, 0), 0)
+
+
+def test_one_output():
+    net = Network(Encoder([integer(0, 1)] * 3), [], Head([[1, 1, -1]]))
+    for bound in range(-4, 5):
+        query = Query(3, 1, [Case(QueryBox([0] * 3, [1] * 3), [[Inequality({0: -1}, bound)]])])
+        answer = sg.verify(net, query)
+        assert isinstance(answer, Refuted) == (bound <= 3)
+        assert checked(answer, net)
+
+
+def test_limits_prices_and_features_stand_once():
+    with pytest.raises(QuestionError, match="limits twice"):
+        sg.verify(NET, sg.Always(0, sg.Box([(0, (0, 1)), ("x1", (1, 1))])))
+    with pytest.raises(QuestionError, match="two prices"):
+        sg.whatif(NET, X, sg.Prices([(0, 1), ("x1", 2)]))
+    assert checked(sg.verify(NET, sg.Robust(X, sg.Free([0, "x1", 0]))), NET)
+    answer = sg.verify(NET, sg.Fair([0, "x1"]))
+    assert checked(answer, NET)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"time_limit": float("nan")}, {"time_limit": "5"}, {"threads": 0}, {"seed": -1}]
+)
+def test_settings_that_make_no_sense(wrong):
+    with pytest.raises(QuestionError, match=next(iter(wrong))):
+        sg.verify(NET, sg.Robust(X, sg.L0(1)), **wrong)
+    with pytest.raises(QuestionError):
+        Clock(**wrong)
+
+
+def test_what_is_known_at_an_interruption(monkeypatch):
+    from sugenet.engines.walk import sets
+
+    net = sg.models.digits()
+    x = sg.models.samples("digits")[0][7]
+    real, levels = sets.flip_level, []
+
+    def once(problem, level, clock):
+        if levels:
+            raise KeyboardInterrupt
+        levels.append(level)
+        return real(problem, level, clock)
+
+    monkeypatch.setattr(sets, "flip_level", once)
+    monkeypatch.setattr(sets, "_levels", lambda near: [4, near.budget])
+    answer = sg.verify(net, sg.Robust(x, sg.L2(3)), engine="flips")
+    assert isinstance(answer, Undecided)
+    assert answer.reason == "interrupted"
+    if "proved_up_to" in answer.facts:
+        assert "raw distance of 2 (sum of squares 4)" in str(answer)
+        assert checked(answer, net).startswith("up to a sum of squares of 4")
+
+
+def test_boxes_beyond_all_floats():
+    net = Network(Encoder([threshold(1.0)]), [], Head([[1], [-1]]))
+    with pytest.raises(QuestionError, match="box is empty"):
+        sg.verify(net, sg.Always(0, {0: (10**400, None)}))
+
+
+def test_none_is_a_category_like_any_other():
+    network = Network(Encoder([OneHot((None, "b"))]), [], Head([[-1, 1], [1, -1]]))
+    answer = sg.verify(network, sg.Robust(["b"], sg.Box({"x1": {None, "b"}})))
+    assert isinstance(answer, Refuted)
+    checked(answer, network)
+    forged = answer.certificate | {"answer": "proved", "witness": None, "proof": {"kind": "bounds"}}
+    with pytest.raises(CertificateError, match="do not exclude"):
+        sg.check(forged, network)

@@ -1,19 +1,23 @@
 """Counts against brute force over small networks with every coding and region, and against closed forms."""
 
+from __future__ import annotations
+
+import json
 from fractions import Fraction
 from math import comb
 
 import numpy as np
 import pytest
 
+import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, integer
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.checker.count import check_count
+from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.reason import Counted, CountOpen, CountSampled, NetworkRule, count, coverage, parse_rule
 from sugenet.reason.counts import walk as count_walk
-from sugenet.reason.counts.counting import Counted, CountOpen, CountSampled, count, within
-from sugenet.reason.rules.figures import coverage
-from sugenet.reason.rules.rule import NetworkRule, parse_rule
+from sugenet.reason.counts.counting import within
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
 REGIONS = [Hamming(0), Hamming(1), Hamming(3), L0(1), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()]
@@ -294,3 +298,63 @@ def test_costs_that_were_rounded_are_not_counted():
     )
     with pytest.raises(TooLargeError, match="finely divided"):
         count(network, rounded)
+
+
+VOTE = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+
+
+def _copy(certificate):
+    return json.loads(json.dumps(certificate))
+
+
+@pytest.mark.parametrize(
+    ("region", "word"),
+    [
+        ({"kind": "L0", "radius": "3", "total": "1"}, "total"),
+        ({"kind": "Anything", "features": [0]}, "features"),
+        ({"kind": "L0", "radius": "1e99999999"}, "not a number"),
+        ({"kind": "Linf", "radius": "1", "strict": True}, "strict"),
+        ({"kind": "Prices", "prices": []}, "kind of region"),
+        ({"kind": "Moves", "moves": [], "budget": 0, "total": 1}, "total"),
+        ({"kind": "Moves", "moves": [[0, 9, 1, 1]], "budget": 0}, "a state"),
+        (5, "damaged"),
+    ],
+)
+def test_a_count_does_not_pass_for_that_of_a_larger_region(region, word):
+    certificate = _copy(count(VOTE, [1, 1, 1, -1], sg.L0(1)).certificate)
+    sg.check(certificate, VOTE)
+    certificate["question"]["region"] = region
+    for check in (sg.check, check_count):
+        with pytest.raises(CertificateError, match=word):
+            check(certificate, VOTE)
+
+
+def test_the_count_of_a_ready_neighbourhood_is_checked_still():
+    near = sg.Hamming(2).around(VOTE, [1, 1, 1, -1])
+    sg.check(_copy(count(VOTE, near).certificate), VOTE)
+
+
+def test_a_count_with_budgets_that_never_meet_is_not_tried():
+    """Weights 1, 2, 4, ...: every combination has another sum."""
+    network = Network.of_bits([], Head([[1] * 40, [-1] * 40]))
+    certificate = _copy(count(network, [1] * 40, sg.L0(1)).certificate)
+    moves = [[f, 0, 0, 1 << f] for f in range(40)]
+    certificate["question"]["region"] = {"kind": "Moves", "moves": moves, "budget": 1 << 39}
+    with pytest.raises(CertificateError, match="too many different sums"):
+        sg.check(certificate, network)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"time_limit": "x"},
+        {"threads": 0},
+        {"seed": -1},
+        {"samples": 1.5},
+        {"samples": 0},
+        {"confidence": "x"},
+    ],
+)
+def test_odd_options_of_a_count(options):
+    with pytest.raises(QuestionError, match=next(iter(options))):
+        count(VOTE, method="sample", **options)

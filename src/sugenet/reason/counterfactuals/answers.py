@@ -1,0 +1,212 @@
+"""What `whatif` answers: a changed sample, that there is none, or what is known so far; each prints as a
+sentence and goes to JSON and back, with its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, TypeAlias
+
+from sugenet.bnn import Network
+from sugenet.problem.keeps import Keeps
+from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, opened
+from sugenet.reason.questions import WhatIf, raw_of
+from sugenet.reason.words import advice, changes_listed, engine_in, show_cost
+
+__all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
+
+
+class _OfWhatIf(Certified):
+    """What these answers read from their question."""
+
+    network: Network
+    question: WhatIf
+
+    @property
+    def prop(self) -> Keeps:
+        """The property that a counterfactual violates."""
+        return self.question.keeps(self.network)
+
+    @property
+    def cost(self) -> str:
+        """How changes are counted: ``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
+        return self.question.cost_name
+
+    @property
+    def sample(self) -> tuple[Any, ...]:
+        """The raw sample that was asked about."""
+        return tuple(self.question.values(self.network))
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactual(_OfWhatIf, Settled):
+    """A changed sample that violates the property, with what is proved about its cost."""
+
+    network: Network
+    question: WhatIf
+    value: Fraction
+    """Its cost; for L2 the sum of squares."""
+    lower: Fraction
+    """No counterfactual is cheaper than this: equal to `value` when it is proved to be a minimum."""
+    changed: tuple[Any, ...]
+    engine: str
+    certificate: dict[str, Any]
+    others: tuple[Counterfactual, ...] = ()
+    """Further counterfactuals, cheapest first, where several were asked for."""
+    all_listed: bool = True
+    """False where several were asked for, but time or the number of sets did not allow to list them."""
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether nothing cheaper exists, proved."""
+        return self.lower == self.value
+
+    @property
+    def label(self) -> int:
+        """Class of the changed sample."""
+        return int(self.network.predict(row_of(self.changed), engine="definition")[0])
+
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """What changed, by feature: before and after."""
+        return changes_between(self.network, self.sample, self.changed)
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        found: dict[str, Any] = {
+            "outcome": "minimum" if self.is_minimum else "found",
+            "property": str(self.prop),
+            "cost": self.cost,
+            "value": str(self.value),
+            "lower": str(self.lower),
+            "label": self.network.classes[self.label],
+            "changes": changes_data(self.changes()),
+            "engine": self.settled_by,
+            "certificate": self.certificate,
+        }
+        if not self.all_listed:
+            found["all_listed"] = False
+        return found | ({"others": [other.data() for other in self.others]} if self.others else {})
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        certificate = data["certificate"]
+        return cls(
+            network,
+            question,
+            Fraction(certificate["value"]),
+            Fraction(certificate["lower"]),
+            raw_of(network, certificate["witness"]),
+            engine_in(data["engine"], certificate["proof"]),
+            certificate,
+            tuple(
+                cls.of(network, opened(other["certificate"], network), other)
+                for other in data.get("others", ())
+            ),
+            data.get("all_listed", True),
+        )
+
+    def __str__(self) -> str:
+        names = self.network.classes
+        proof = (
+            "proved to be the least"
+            if self.is_minimum
+            else f"the least is at least {show_cost(self.cost, self.lower)}"
+        )
+        if self.is_minimum and not self.is_certified:
+            proof = f"the least, {self.settled_by}"
+        tie = " (a tie)" if self.label == self.prop.label else ""
+        text = (
+            f"{names[self.prop.label]} becomes {names[self.label]}{tie} with "
+            f"{show_cost(self.cost, self.value)}, {proof}: {changes_listed(self.changes())}"
+        )
+        missing = (
+            []
+            if self.all_listed
+            else ["others were not listed: there are too many sets of changes, or the time was up"]
+        )
+        return "\n".join([text, *(str(other) for other in self.others), *missing])
+
+
+@dataclass(frozen=True, eq=False)
+class NoCounterfactual(_OfWhatIf, Settled):
+    """Nothing allowed violates the property: proved."""
+
+    network: Network
+    question: WhatIf
+    engine: str
+    certificate: dict[str, Any]
+
+    @property
+    def limit(self) -> Fraction | None:
+        """Within this cost; None: at any cost."""
+        return self.question.most
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "outcome": "none",
+            "property": str(self.prop),
+            "cost": self.cost,
+            "limit": None if self.limit is None else str(self.limit),
+            "engine": self.settled_by,
+            "certificate": self.certificate,
+        }
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        certificate = data["certificate"]
+        return cls(network, question, engine_in(data["engine"], certificate["proof"]), certificate)
+
+    def __str__(self) -> str:
+        within = (
+            "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
+        )
+        if self.question.region or self.question.immutable or self.cost == "Prices":
+            within += " of what may change"
+        return f"{self.prop}, {within}: {'proved' if self.is_certified else self.settled_by}"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCounterfactual(_OfWhatIf):
+    """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
+
+    network: Network
+    question: WhatIf
+    lower: Fraction
+    """No counterfactual is cheaper than this."""
+    reason: str
+    certificate: dict[str, Any]
+
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is claimed but the lower bound."""
+        return False
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "outcome": "undecided",
+            "property": str(self.prop),
+            "cost": self.cost,
+            "lower": str(self.lower),
+            "reason": self.reason,
+            "certificate": self.certificate,
+        }
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        certificate = data["certificate"]
+        return cls(network, question, Fraction(certificate["lower"]), data["reason"], certificate)
+
+    def __str__(self) -> str:
+        known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower)}."
+        return f"undecided: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
+
+
+Answer: TypeAlias = Counterfactual | NoCounterfactual | OpenCounterfactual

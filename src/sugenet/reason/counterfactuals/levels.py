@@ -1,0 +1,161 @@
+"""Hunting where costs add up: sets of moves are walked through at rising weights, then engines are asked
+about all that is cheaper than the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+
+from sugenet.engines.ladder import decide
+from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.sets import flip_level
+from sugenet.errors import TooLargeError
+from sugenet.problem.moves import Move
+from sugenet.problem.outcomes import Fails, Holds, walk_record
+from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import heaviest, sets_within
+from sugenet.reason.counterfactuals.hunt import Hunt
+
+__all__ = ["ByLevels"]
+
+_EXACT_LEVELS = 400
+_WALK = 3e8
+"""Sets of moves that are walked through level by level; beyond, the ladder of engines is asked."""
+
+
+class ByLevels:
+    """The strategy for every cost but the largest change; a level is a sum of weights."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt, self.near, self.unit = hunt, hunt.whole, hunt.whole.unit
+        total = heaviest(self.near)
+        self.top = total if hunt.most is None else min(total, int(hunt.most / self.unit // 1))
+        """The largest weight that is asked about."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the proof is about all that was asked."""
+        return self.hunt.proof is not None and self.hunt.lower > self.top * self.unit
+
+    def value(self, moves: tuple[Move, ...]) -> Fraction:
+        """What moves cost together."""
+        return sum((move.price for move in moves), Fraction(0))
+
+    def search(self) -> None:
+        """Search for something, then prove or find something cheaper."""
+        hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
+        if lightest:  # below the lightest move there is nothing
+            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
+        if not clock.up():
+            clock.tell("search ...")
+            self._take(search(self._within(self.top), clock))
+        if hunt.engine == "auto":
+            for level in self._steps():
+                if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > _WALK:
+                    break
+                if not self._walk(self._below(level)):
+                    break
+        while not clock.up() and not self._is_ended:
+            budget = self._below(self.top)
+            found = decide(self._asked(budget), clock, hunt.engine)
+            if isinstance(found, Holds):
+                self._proved(budget, found)
+                continue
+            before = hunt.best
+            if isinstance(found, Fails):
+                self._take(hunt.moves_to(found.witness))
+            if hunt.best is before:  # open, or no better: a difference that rounding hides
+                break
+
+    def _within(self, budget: int) -> Problem:
+        """The moves that a budget in whole units allows."""
+        near = self.near.only(lambda move: move.weight <= budget)
+        return Problem(replace(near, budget=budget), self.hunt.prop.goal)
+
+    def _asked(self, budget: int) -> Problem:
+        """What engines are asked: while nothing is known, all as the certificate says it, without a budget
+        where there is no limit.
+        """
+        if self.hunt.best is not None:
+            return self._within(budget)
+        if self.hunt.most is not None:
+            return self._within(floor(self.hunt.most / self.unit))
+        return self._within(self.top) if self.hunt.engine == "flips" else self.hunt.everything
+
+    def _below(self, level: int) -> int:
+        """A level, or just below the best that is known."""
+        best = self.hunt.best
+        return min(level, self.top if best is None else _weight(best) - 1)
+
+    @property
+    def _is_ended(self) -> bool:
+        return self.hunt.lower > self._below(self.top) * self.unit
+
+    def _walk(self, level: int) -> bool:
+        """Walk all sets up to a weight; False when that was not possible."""
+        hunt, clock = self.hunt, self.hunt.clock
+        try:
+            found = flip_level(self._within(level), level, clock)
+        except TooLargeError as error:
+            clock.tell(f"flips: {error}")
+            return False
+        if found is None:
+            return False
+        if found.violation is not None:
+            before = hunt.best
+            self._take(found.violation)
+            return hunt.best is not before  # else beyond the limit, or no cheaper, by less than rounding
+        clock.tell(
+            f"none of the {found.sets:,} changes up to {float(level * self.unit):.6g} changes the answer"
+        )
+        self._proved(level, Holds("flips", walk_record(found)))
+        return True
+
+    def _proved(self, level: int, outcome: Holds) -> None:
+        if (level + 1) * self.unit > self.hunt.lower:
+            self.hunt.proved(outcome)
+            self.hunt.lower = (level + 1) * self.unit
+
+    def _take(self, moves: tuple[Move, ...] | None) -> None:
+        """Keep what is cheaper than the best so far."""
+        hunt = self.hunt
+        if moves is None or (hunt.most is not None and self.value(moves) > hunt.most):
+            return
+        if hunt.best is None or self.value(moves) < self.value(hunt.best):
+            hunt.best = moves
+
+    def _steps(self) -> list[int]:
+        """Levels to walk, rising: every total that can occur while these are few, else growing steps."""
+        totals = {0}
+        every = self.near.columns.weights
+        for moves in self.near.places.values():
+            weights = set(every[moves].tolist())
+            totals |= {total + weight for total in totals for weight in weights if total + weight <= self.top}
+            if len(totals) > _EXACT_LEVELS:
+                step = int(every[every > 0].min())
+                steps = []
+                while step < self.top:
+                    steps.append(step)
+                    step = step * 3 // 2 + 1
+                return [*steps, self.top]
+        return sorted(totals - {0}) or [self.top]
+
+    def rising(self, best: tuple[Move, ...], *, only: bool) -> Iterator[Problem]:
+        """Problems that hold ever more sets of moves, from those that cost no more than the best on; `only`
+        these.
+        """
+        least = _weight(best)
+        for budget in [least] if only else [step for step in self._steps() if step >= least]:
+            problem = self._within(budget)
+            yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
+
+    def ordered(self, found: list[tuple[Move, ...]], *, only: Fraction | None) -> list[tuple[Move, ...]]:
+        """Sets of moves, cheapest first, as they are listed; `only` those of one cost."""
+        return [moves for moves in found if only is None or self.value(moves) == only]
+
+
+def _weight(moves: tuple[Move, ...]) -> int:
+    return sum(move.weight for move in moves)

@@ -1,0 +1,82 @@
+"""The envelope of every certificate: of which network, about which question; and what answers with a
+certificate have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.drawn import Drawn
+from sugenet.errors import CertificateError
+from sugenet.problem.boxes import plain
+from sugenet.reason.questions import Asked, data_of, question_of
+from sugenet.reason.words import engine_words
+
+__all__ = ["Certified", "Settled", "changes_between", "changes_data", "envelope", "opened"]
+
+_FORMAT, _VERSION = "sugenet certificate", 2
+
+
+def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, Any]:
+    """A certificate about a question; its contents are the answer, and what shows it."""
+    data = data_of(network, question)
+    about = {"format": _FORMAT, "version": _VERSION, "network": network.fingerprint, "question": data}
+    return about | contents
+
+
+def opened(certificate: Any, network: Network, other: Network | None = None) -> Asked:
+    """The question that a certificate is about. What it says of it is not checked."""
+    if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
+        raise CertificateError("this is no sugenet certificate.")
+    if certificate.get("version") != _VERSION:
+        raise CertificateError(f"this is no certificate of version {_VERSION}.")
+    if certificate.get("network") != network.fingerprint:
+        name = str(certificate.get("network"))[:12]
+        raise CertificateError(
+            f"the answer is about the network {name}, not about {network.fingerprint[:12]}."
+        )
+    return question_of(certificate["question"], network, other)
+
+
+class Certified(Drawn):
+    """An answer with a certificate."""
+
+    certificate: dict[str, Any]
+
+    @property
+    def proof_kind(self) -> str | None:
+        """Of which kind the proof is, such as ``bounds`` or ``walk``; None: there is none."""
+        proof = self.certificate["proof"]
+        return None if proof is None else str(proof["kind"])
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a proof to check; otherwise a solver is trusted."""
+        return self.proof_kind != "trust"
+
+
+class Settled(Certified):
+    """An answer that an engine gave."""
+
+    engine: str
+
+    @property
+    def settled_by(self) -> str:
+        """What settled the question, in words."""
+        return engine_words(self.engine, self.certificate["proof"])
+
+
+Changes = dict[str, tuple[Any, Any]]
+
+
+def changes_between(network: Network, before: Sequence[Any], after: Sequence[Any]) -> Changes:
+    """How two raw samples differ, by feature."""
+    rows = zip(network.encoder.names, before, after, strict=True)
+    return {name: (a, b) for name, a, b in rows if a != b}
+
+
+def changes_data(changes: Changes) -> dict[str, Any]:
+    """The same as JSON."""
+    return {name: [plain(a), plain(b)] for name, (a, b) in changes.items()}

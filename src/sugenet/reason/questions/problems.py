@@ -1,0 +1,128 @@
+"""What a question comes down to: problems, none of which may have a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import Any
+
+from sugenet.bnn import Network, OneHot
+from sugenet.checker.query import Query
+from sugenet.errors import QuestionError
+from sugenet.problem.goal import Goal, at_least, loses, wins
+from sugenet.problem.merging import merged
+from sugenet.problem.neighbourhood import place_of
+from sugenet.problem.pairs import Joint, abreast, twins
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Box
+from sugenet.problem.sourced import of_network
+from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
+from sugenet.reason.questions.names import class_of
+from sugenet.reason.questions.reading import Question
+from sugenet.reason.questions.samples import Robust
+
+__all__ = ["problems_of"]
+
+
+def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ...], Joint | None]:
+    """The problems of a question, and the joint network that they are about where there are two sides."""
+    match question:
+        case Robust():
+            return (Problem(question.near(network), question.keeps(network).goal),), None
+        case Always() | Never():
+            near = question.box.of(network)
+            goal = (loses if isinstance(question, Always) else wins)(
+                network.head, class_of(network, question.label)
+            )
+            return (Problem(near, goal),), None
+        case Monotone():
+            return _monotone(network, question)
+        case Fair():
+            return _fair(network, question)
+        case Agree():
+            return _agree(network, question)
+    return _query(network, of_network(network, question)), None
+
+
+def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
+    """States of a feature that limits allow, in order, each with a raw value within them."""
+    near = box.of(network)
+    moved = [(move.state, move.value) for move in near.moves if move.feature == feature]
+    return sorted([(near.states[feature], near.sample[feature]), *moved], key=lambda pair: pair[0])
+
+
+def _two_sided(
+    joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal
+) -> tuple[tuple[Problem, ...], Joint]:
+    """All joint inputs whose shared features meet the limits;
+    those of `free` are limited by their pairs already.
+    """
+    limits = box.placed(network)
+    near = Box({feature: limit for feature, limit in limits.items() if feature not in free}).of(joint.network)
+    return (merged(near, goal),), joint
+
+
+def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...], Joint]:
+    feature, box = place_of(network, question.feature), question.box
+    if isinstance(network.encoder.codings[feature], OneHot):
+        raise QuestionError(
+            f"feature {network.encoder.names[feature]} is a category, which cannot be raised. "
+            f"Ask Fair about it."
+        )
+    states = _states(network, feature, box)
+    steps = list(pairwise(states))
+    joint = twins(network, {feature: steps if question.rising else [(b, a) for a, b in steps]})
+    count = network.head.outputs
+    if question.label is None:
+        goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p > q)
+    else:
+        label = class_of(network, question.label)
+        goal = joint.classes_differ((label, q) for q in range(count) if q != label)
+    return _two_sided(joint, box, network, [feature], goal)
+
+
+def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]:
+    features, box = question.features(network), question.box
+    if not features:
+        raise QuestionError("no feature is protected. Name at least one.")
+    pairs = {}
+    for feature in features:
+        states = _states(network, feature, box)
+        alone = len(features) == 1  # then the two inputs can change places, and must differ here
+        pairs[feature] = [(a, b) for a in states for b in states if not alone or a[0] < b[0]]
+    joint = twins(network, pairs)
+    count = network.head.outputs
+    return _two_sided(
+        joint,
+        box,
+        network,
+        features,
+        joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q),
+    )
+
+
+def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Joint]:
+    if network.classes != question.other.classes:
+        raise QuestionError("the two networks have classes of different names, so they cannot agree.")
+    joint, count = abreast(network, question.other), network.head.outputs
+    goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q)
+    return _two_sided(joint, question.box, network, [], goal)
+
+
+def _query(network: Network, query: Query) -> tuple[Problem, ...]:
+    problems = []
+    for case in query.cases:
+        votes = []
+        for conjunction in case.condition:
+            rows = []
+            for part in conjunction:
+                factors = [0] * query.outputs
+                for k, value in part.terms:
+                    factors[k] = value
+                rows.append(at_least(network.head, factors, part.bound))
+            votes.append(tuple(rows))
+        box = Box(
+            {i: (low, high) for i, (low, high) in enumerate(zip(case.box.lower, case.box.upper, strict=True))}
+        )
+        problems.append(Problem(box.of(network), Goal(tuple(votes))))
+    return tuple(problems)

@@ -1,0 +1,73 @@
+"""Words that answers share: who settled a question, what a change costs, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+__all__ = ["advice", "changes_listed", "engine_in", "engine_words", "show_cost"]
+
+_ENGINES = {
+    "evaluation": "evaluating one input",
+    "bounds": "bounds through all layers",
+    "search": "local search",
+    "flips": "flip enumeration",
+    "exhaust": "exhaustion of all combinations",
+    "cdcl": "our own solver with threshold propagation",
+    "patches": "patterns of patches and an exact linear bound",
+}
+_NAMES = {words: name for name, words in _ENGINES.items()}
+
+
+def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
+    """What settled a question, in words; who is trusted, where there is no proof to check."""
+    if proof is not None and proof.get("kind") == "trust":
+        return f"trusting {proof['solver']}"
+    words = _ENGINES.get(engine, engine)
+    if proof is not None and proof.get("kind") == "walk":
+        return f"{words} ({proof['sets']:,} changes)"
+    return words
+
+
+def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
+    """The engine that `engine_words` said."""
+    if proof is not None and proof.get("kind") == "trust":
+        return str(proof["solver"])
+    if proof is not None and proof.get("kind") == "walk":
+        words = words.removesuffix(f" ({proof['sets']:,} changes)")
+    return _NAMES.get(words, words)
+
+
+def show_cost(cost: str, value: Fraction) -> str:
+    """A cost in words."""
+    number = str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
+    many = "" if value == 1 else "s"
+    match cost:
+        case "L0":
+            return f"{number} feature{many} changed"
+        case "Hamming":
+            return f"{number} bit{many} flipped"
+        case "L1":
+            return f"raw changes of {number} in all"
+        case "L2":
+            return f"a raw distance of {sqrt(value):.6g} (sum of squares {number})"
+        case "Prices":
+            return f"a price of {number}"
+    return f"no raw change larger than {number}"
+
+
+def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
+    """What to do next: more time helps only where it ran out."""
+    if any(
+        words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")
+    ):
+        return f"Allow more time, or {smaller}."
+    return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
+
+
+def changes_listed(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """Some changes, and how many more there are."""
+    listed = [f"{name} from {before} to {after}" for name, (before, after) in changes.items()]
+    return "; ".join(listed[:6]) + (f"; and {len(listed) - 6} more" if len(listed) > 6 else "")

@@ -1,0 +1,96 @@
+"""Certificates with fields that say more than they must, or that are damaged, are refused."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.errors import CertificateError
+
+NET = Network.of_bits(
+    [DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]])
+)
+X = [1, 1, 1, 1]
+
+
+def robust(**region):
+    certificate = copy.deepcopy(sg.verify(NET, sg.Robust(X, sg.L0(0))).certificate)
+    certificate["question"]["region"] = region
+    return certificate
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        {"kind": "Anything", "features": []},
+        {"kind": "L0", "radius": "4", "total": "0"},
+        {"kind": "L0", "radius": "4", "features": []},
+        {"kind": "Linf", "radius": "1", "strict": True},
+        {"kind": "L0", "radius": "4", "region": {"kind": "Free", "features": []}},
+        {"kind": "L0", "radius": "-1"},
+        {"kind": "L0", "radius": "1e1000000000"},
+        {"kind": "L0", "radius": "1e-1000000000"},
+        {"kind": "Prices", "radius": "4", "prices": []},
+        {"kind": "Free", "features": [-1, -2, -3, -4]},
+        {"kind": "Free", "features": "0123"},
+        {"kind": "Box", "limits": [[-1, [0, 1]]]},
+        {"kind": "Box", "limits": [[0, [0, 1]], [0, [1, 1]]]},
+    ],
+)
+def test_a_region_that_says_more_than_it_must_is_refused(region):
+    with pytest.raises(CertificateError):
+        sg.check(robust(**region), NET)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cost": {"kind": "L0", "radius": "0"}},
+        {"cost": {"kind": "L0", "total": "0"}},
+        {"cost": {"kind": "Box", "limits": []}},
+        {"cost": {"kind": "Prices", "prices": [[0, "-1"]], "per_unit": False}},
+        {"movable": [-1, -2]},
+        {"region": {"kind": "Free", "features": ["0", "1"]}},
+        {"limit": "-5"},
+        {"target": -1},
+        {"label": True},
+    ],
+)
+def test_a_counterfactual_question_that_says_more_than_it_must_is_refused(change):
+    certificate = copy.deepcopy(sg.whatif(NET, X, limit=0).certificate)
+    assert sg.check(certificate, NET)
+    certificate["question"] |= {"limit": None} | change
+    with pytest.raises(CertificateError):
+        sg.check(certificate, NET)
+
+
+def test_damage_is_always_a_certificate_error():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for field in ("network", "answer", "proof"):
+        with pytest.raises(CertificateError):
+            sg.check(sg.verify(NET, sg.Robust(X, sg.L0(0))).certificate | {field: deep}, NET)
+    proved = sg.verify(NET, sg.Robust(X, sg.L0(0)), engine="pysat").certificate
+    for data in ("AAAA", None, 3):
+        with pytest.raises(CertificateError):
+            sg.check(proved | {"proof": proved["proof"] | {"data": data}}, NET)
+
+
+def test_a_walk_with_too_few_sets_is_refused_at_once():
+    net = sg.models.digits()
+    x = sg.models.samples("digits")[0][7]
+    certificate = copy.deepcopy(sg.verify(net, sg.Robust(x, sg.L0(1)), engine="flips").certificate)
+    certificate["question"]["region"]["radius"] = "40"
+    with pytest.raises(CertificateError):
+        sg.check(certificate, net)
+
+
+def test_cuts_have_whole_factors():
+    answer = sg.verify(NET, sg.Robust(X, sg.L0(0)), engine="cdcl")
+    proof = answer.certificate["proof"] | {"cuts": [[1, 0.5, 0]]}
+    with pytest.raises(CertificateError):
+        sg.check(answer.certificate | {"proof": proof}, NET)

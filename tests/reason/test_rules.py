@@ -1,0 +1,99 @@
+"""Rules from anywhere: typed, with odd names, from Anchors and from trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.errors import QuestionError, RuleSyntaxError
+from sugenet.reason import parse_rule, rule_of_anchor, rules_of_tree
+
+ODD = Network(
+    Encoder(
+        [
+            integer(0, 9),
+            OneHot(("left", "right", "up and down", "a, b")),
+            thermometer([0.1, 0.5], 0, 1),
+            bit(),
+            threshold(3, 0, 9, True),
+        ],
+        ["size", "side", "mean radius (cm), left", "salt and pepper", "R&D >= 2"],
+    ),
+    [],
+    Head([[1] * 17, [-1] * 17]),
+    ["a", "b -> c"],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "label"),
+    [
+        ("salt and pepper = 1 and size < 3 -> a", {0: (None, 2), 3: (1.0, 1.0)}, 0),
+        ("side = up and down and size >= 2.5 -> a", {0: (3, None), 1: frozenset({"up and down"})}, 0),
+        ("side in {a, b, left} -> a", {1: frozenset({"a, b", "left"})}, 0),
+        ("side one of a, b, up and down -> b -> c", {1: frozenset({"a, b", "up and down"})}, 1),
+        ("R&D >= 2 >= 3 -> 1", {4: (3, None)}, 1),
+        ("0.1 <= mean radius (cm), left < 0.5 -> a", {2: (0.1, np.nextafter(0.5, 0))}, 0),
+        ("any input -> a", {}, 0),
+    ],
+)
+def test_rules_with_odd_names_are_read_and_read_back(text, limits, label):
+    rule = parse_rule(ODD, text)
+    assert (dict(rule.limits), rule.label) == (limits, label)
+    again = parse_rule(ODD, str(rule))
+    assert (again.limits, again.label) == (rule.limits, rule.label)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "size >= nan -> a",
+        "size > -inf -> a",
+        "size <= 1e400 -> a",
+        "size < 1_0 -> a",
+        "salt and size < 3 -> a",
+    ],
+)
+def test_rules_that_cannot_be_read(text):
+    with pytest.raises(RuleSyntaxError):
+        parse_rule(ODD, text)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "prediction"),
+    [
+        (["size > 3"], [7]),
+        (["size > 3"], [-1]),
+        (["size > 3"], ["x"]),
+        ([3], [0]),
+        ("size > 3", [0]),
+        (["?"], 0),
+    ],
+)
+def test_damaged_anchors(anchor, prediction):
+    with pytest.raises((RuleSyntaxError, QuestionError)):
+        rule_of_anchor(ODD, {"data": {"anchor": anchor, "raw": {"prediction": prediction}}})
+
+
+def test_anchors_with_odd_names():
+    rule = rule_of_anchor(
+        ODD, {"data": {"anchor": ["side = up and down", "size > 3.00"], "raw": {"prediction": [1]}}}
+    )
+    assert dict(rule.limits) == {0: (4, None), 1: frozenset({"up and down"})}
+    assert rule.label == 1
+
+
+def test_leaves_of_a_tree_that_nothing_reaches_are_left_out():
+    tree = pytest.importorskip("sklearn.tree")
+    network = Network(Encoder([integer(0, 9)]), [], Head([[1] * 9, [-1] * 9]))
+    fitted = tree.DecisionTreeClassifier(random_state=0).fit(
+        [[3.2], [3.4], [3.6], [20], [30]], [0, 1, 0, 1, 0]
+    )
+    rules = rules_of_tree(network, fitted)
+    assert rules
+    assert all(rule.limits[0][1][0] is None or rule.limits[0][1][0] <= 9 for rule in rules)
+    assert all(isinstance(found.holds, bool) for found in sg.check_rule(network, fitted))
+    with pytest.raises(QuestionError, match="must be a classifier"):
+        sg.check_rule(network, tree.DecisionTreeRegressor().fit([[1], [2]], [0.5, 1]))
