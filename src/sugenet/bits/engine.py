@@ -17,7 +17,16 @@ from sugenet.bits.conv import MapLayer
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
 
-__all__ = ["Counts", "CountingEngine", "EngineName", "MapProgram", "Neurons", "Program", "engine_named", "prepare"]
+__all__ = [
+    "CountingEngine",
+    "Counts",
+    "EngineName",
+    "MapProgram",
+    "Neurons",
+    "Program",
+    "engine_named",
+    "prepare",
+]
 
 EngineName = Literal["auto", "numba", "numpy"]
 Counts = npt.NDArray[np.int32]
