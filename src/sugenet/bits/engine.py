@@ -17,7 +17,16 @@ from sugenet.bits.conv import MapLayer
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
 
-__all__ = ["Counts", "Engine", "EngineName", "MapProgram", "Neurons", "Program", "engine_named", "prepare"]
+__all__ = [
+    "CountingEngine",
+    "Counts",
+    "EngineName",
+    "MapProgram",
+    "Neurons",
+    "Program",
+    "engine_named",
+    "prepare",
+]
 
 EngineName = Literal["auto", "numba", "numpy"]
 Counts = npt.NDArray[np.int32]
@@ -61,7 +70,7 @@ class MapProgram(Protocol):
         """
 
 
-class Engine(Protocol):
+class CountingEngine(Protocol):
     """One way of counting matches."""
 
     @property
@@ -78,7 +87,7 @@ class Engine(Protocol):
         """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""
 
 
-def engine_named(name: str = "auto") -> Engine:
+def engine_named(name: str = "auto") -> CountingEngine:
     """Return the engine called `name`; ``"auto"`` is decided here."""
     source = "engine"
     if name == "auto" and os.environ.get(_VARIABLE):
@@ -133,7 +142,7 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
     return cast(EngineName, chosen.name)
 
 
-def _numpy_engine() -> Engine:
+def _numpy_engine() -> CountingEngine:
     from sugenet.bits.numpy_engine import NumpyEngine
 
     return NumpyEngine()

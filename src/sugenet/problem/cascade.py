@@ -22,7 +22,7 @@ from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.problem.front import first_layer, move_gains
 from sugenet.problem.goal import Goal
-from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 
 __all__ = ["Cascade", "FeatureSteps", "Thresholds"]
 
@@ -44,7 +44,7 @@ class FeatureSteps:
     feature: int
     first: int
     """Variable number of its first step."""
-    options: tuple[Move | None, ...]
+    options: tuple[FeatureMove | None, ...]
     """In rising order of state; None is to stay as it is."""
 
     @property
@@ -122,7 +122,7 @@ class Cascade:
         """Number of input steps."""
         return sum(len(chain.options) - 1 for chain in self.chains)
 
-    def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[Move, ...]:
+    def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[FeatureMove, ...]:
         """The moves that an assignment of the steps stands for."""
         chosen = (chain.options[sum(bool(values[step]) for step in chain.steps)] for chain in self.chains)
         return tuple(move for move in chosen if move is not None)

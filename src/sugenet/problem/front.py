@@ -21,7 +21,7 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.sizes import features_that_fit
 
 __all__ = [
@@ -121,7 +121,7 @@ class Front:
         activity[:, self.fragile] = rows
         return self.tail.match_counts(activity)
 
-    def rows(self, moves: Sequence[Move]) -> Ints:
+    def rows(self, moves: Sequence[FeatureMove]) -> Ints:
         """What some moves of different features add, one row each in their order,
         one column a fragile neuron.
         """

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Columns", "Move", "Moves", "Way", "columns_of", "listed"]
+__all__ = ["Columns", "FeatureMove", "Moves", "Way", "columns_of", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class FeatureMove:
     """A feature taken to another state, at the nearest raw value that has it."""
 
     feature: int
@@ -58,7 +58,7 @@ _FEW = 1 << 14
 _Ways: TypeAlias = tuple[Way, ...]
 
 
-class Moves(Sequence[Move]):
+class Moves(Sequence[FeatureMove]):
     """The moves of many features, ordered by feature.
 
     Examples
@@ -79,19 +79,19 @@ class Moves(Sequence[Move]):
         return int(self._starts[-1])
 
     @overload
-    def __getitem__(self, place: int) -> Move: ...
+    def __getitem__(self, place: int) -> FeatureMove: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Move, ...]: ...
-    def __getitem__(self, place: int | slice) -> Move | tuple[Move, ...]:
+    def __getitem__(self, place: slice) -> tuple[FeatureMove, ...]: ...
+    def __getitem__(self, place: int | slice) -> FeatureMove | tuple[FeatureMove, ...]:
         if isinstance(place, slice):
             return tuple(self[k] for k in range(*place.indices(len(self))))
         number = range(len(self))[place]
         owner = bisect_right(self._starts, number) - 1
         feature = self._owners[owner]
-        return Move(feature, *self.ways[feature][number - self._starts[owner]])
+        return FeatureMove(feature, *self.ways[feature][number - self._starts[owner]])
 
-    def __iter__(self) -> Iterator[Move]:
-        return (Move(feature, *way) for feature, rows in self.ways.items() for way in rows)
+    def __iter__(self) -> Iterator[FeatureMove]:
+        return (FeatureMove(feature, *way) for feature, rows in self.ways.items() for way in rows)
 
     def where(self, keep: Callable[[int, Way], bool], *, by_feature: bool = False) -> Moves:
         """Some of the moves; features that share their ways share what is kept of them,
@@ -120,12 +120,12 @@ class Moves(Sequence[Move]):
         )
 
 
-def listed(moves: Moves) -> Sequence[Move]:
+def listed(moves: Moves) -> Sequence[FeatureMove]:
     """The moves one by one where they are few, else as they are."""
     return tuple(moves) if len(moves) <= _FEW else moves
 
 
-def columns_of(moves: Sequence[Move]) -> Columns:
+def columns_of(moves: Sequence[FeatureMove]) -> Columns:
     """Moves as arrays."""
     if isinstance(moves, Moves):
         return moves.columns()

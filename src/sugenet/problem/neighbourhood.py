@@ -22,9 +22,18 @@ import numpy as np
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError
-from sugenet.problem.moves import Columns, Move, Moves, Way, columns_of, listed
+from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
 
-__all__ = ["Move", "Neighbourhood", "Weigh", "build", "pairs_of", "place_of", "row_of", "whole_weights"]
+__all__ = [
+    "FeatureMove",
+    "Neighbourhood",
+    "Weigh",
+    "build",
+    "pairs_of",
+    "place_of",
+    "row_of",
+    "whole_weights",
+]
 
 _BITS = 60
 
@@ -38,7 +47,7 @@ class Neighbourhood:
     network: Network
     sample: tuple[Any, ...]
     states: tuple[int, ...]
-    moves: Sequence[Move]
+    moves: Sequence[FeatureMove]
     """Ordered by feature."""
     budget: int | None
     """None: any set of moves."""
@@ -47,7 +56,7 @@ class Neighbourhood:
     limit: Fraction | None = None
     """What prices may sum to exactly; None: anything."""
 
-    def admits(self, moves: Iterable[Move]) -> bool:
+    def admits(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether a set of moves is allowed, by exact prices."""
         chosen = list(moves)
         if len({move.feature for move in chosen}) < len(chosen):
@@ -59,7 +68,7 @@ class Neighbourhood:
         """The moves as arrays."""
         return columns_of(self.moves)
 
-    def only(self, keep: Callable[[Move | Way], bool]) -> Neighbourhood:
+    def only(self, keep: Callable[[FeatureMove | Way], bool]) -> Neighbourhood:
         """The same with some of the moves, chosen by anything but their feature."""
         moves = self.moves
         kept = (
@@ -81,7 +90,7 @@ class Neighbourhood:
             )
         return replace(self, moves=tuple(move for move in moves if move.feature not in features))
 
-    def move_to(self, feature: int, value: Any) -> Move | None:
+    def move_to(self, feature: int, value: Any) -> FeatureMove | None:
         """The move of a feature to a raw value."""
         return next(
             (move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None
@@ -116,7 +125,7 @@ class Neighbourhood:
         """What the first layer reads at the sample itself: one row of levels or bits."""
         return self.network.inputs(row_of(self.sample))
 
-    def moved(self, moves: Iterable[Move]) -> tuple[Any, ...]:
+    def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:
         """The raw sample after some moves."""
         values = list(self.sample)
         for move in moves:

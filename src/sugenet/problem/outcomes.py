@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sugenet.errors import SoundnessError
-from sugenet.problem.neighbourhood import Move
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
 
 __all__ = [
@@ -60,7 +60,7 @@ class Interrupted(KeyboardInterrupt):
 Outcome: TypeAlias = Holds | Fails | Open
 
 
-def replayed(problem: Problem, engine: str, moves: tuple[Move, ...]) -> Fails | Open:
+def replayed(problem: Problem, engine: str, moves: tuple[FeatureMove, ...]) -> Fails | Open:
     """The witness that moves lead to, once the definition agrees; open where only rounding allows them."""
     if not problem.near.admits(moves):
         return Open(
@@ -86,7 +86,7 @@ class Enumerated:
     """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of
     splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation.
     """
-    violation: tuple[Move, ...] | None
+    violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""
 
 

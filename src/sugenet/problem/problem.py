@@ -11,7 +11,7 @@ from functools import cached_property
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
-from sugenet.problem.neighbourhood import Move, Neighbourhood, row_of
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
 
 __all__ = ["Problem"]
 
@@ -33,7 +33,7 @@ class Problem:
         """The whole problem as thresholds over 0/1 variables."""
         return Cascade.of(self.near, self.goal)
 
-    def replays(self, moves: Iterable[Move]) -> bool:
+    def replays(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether moves are allowed and reach the goal, by the definition."""
         chosen = list(moves)
         near = self.near

@@ -15,7 +15,7 @@ from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, heaviest, sets_within
@@ -44,7 +44,7 @@ SEARCH = Engine("search", _search)
 
 def search(
     problem: Problem, clock: Clock, *, turn: int = 0, restarts: int = 16, light: bool = True
-) -> tuple[Move, ...] | None:
+) -> tuple[FeatureMove, ...] | None:
     """A set of moves inside the neighbourhood that reaches the goal,
     made as light as the search can; or None.
 

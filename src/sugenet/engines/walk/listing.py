@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import sets_within
 
@@ -25,7 +25,7 @@ MOST_SETS = 3e7
 _CHUNK = 1 << 16
 
 
-def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Move, ...]] | None:
+def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[FeatureMove, ...]] | None:
     """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when
     there are too many sets, or the time was up.
 
@@ -50,7 +50,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Mo
     chunk = max(1 << 8, _CHUNK // (1 + len(problem.front.fragile) // 1024))
     after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
     found: list[frozenset[int]] = []
-    listed: list[tuple[Move, ...]] = []
+    listed: list[tuple[FeatureMove, ...]] = []
     sets, sums = np.zeros((1, 0), np.int32), np.zeros(1, np.int64)
     while len(sets) and sets.shape[1] < len(np.unique(feature)):
         grown: list[npt.NDArray[np.int32]] = []

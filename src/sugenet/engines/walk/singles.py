@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.outcomes import Enumerated
 from sugenet.problem.problem import Problem
 
@@ -49,7 +49,7 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
     return walk.found(sets)
 
 
-def violating_singles(problem: Problem, clock: Clock) -> Iterator[Move]:
+def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
     """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they
     turn; until the time is up.
     """
@@ -91,7 +91,7 @@ class _Single:
         self.known: dict[bytes, int] = {b"": 0}
         """Neurons that turn together, and the part that they have in the digest."""
         self.waiting: list[int] = []
-        self.violation: Move | None = None
+        self.violation: FeatureMove | None = None
         self.block = rows_at_once(problem.near)
         self.marks = _splitmix(problem.front.fragile.astype(np.uint64) + np.uint64(1))
 

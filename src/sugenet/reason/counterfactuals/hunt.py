@@ -13,7 +13,7 @@ from sugenet.bnn import Network, Steps
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move, Neighbourhood, whole_weights
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, whole_weights
 from sugenet.problem.outcomes import Fails, Holds, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box, surroundings
@@ -33,7 +33,7 @@ class Hunt:
         movable = question.movable(network)
         self.whole = self._allowed(surroundings(network, self.values, question.cost, None, movable))
         """All moves that may be made."""
-        self.best: tuple[Move, ...] | None = None
+        self.best: tuple[FeatureMove, ...] | None = None
         self.proof: dict[str, Any] | None = None
         self.how = "flips"
         """Which engine gave the proof."""
@@ -54,7 +54,7 @@ class Hunt:
         moves = tuple(replace(move, weight=floor(move.price * scale)) for move in kept)
         return replace(near, moves=moves, unit=Fraction(1, scale))
 
-    def _inside(self, box: Box, near: Neighbourhood) -> list[Move]:
+    def _inside(self, box: Box, near: Neighbourhood) -> list[FeatureMove]:
         """Moves to values within limits; the sample must be there itself."""
         box.around(self.network, self.values)
         limits, codings = box.placed(self.network), self.network.encoder.codings
@@ -69,7 +69,7 @@ class Hunt:
         alone = {feature: Box({feature: limit}) for feature, limit in limits.items()}
         return [m for m in near.moves if m.feature in alone and self._stays(alone[m.feature], m)]
 
-    def _stays(self, box: Box, move: Move) -> bool:
+    def _stays(self, box: Box, move: FeatureMove) -> bool:
         changed = list(self.values)
         changed[move.feature] = move.value
         try:
@@ -87,13 +87,13 @@ class Hunt:
         """Keep a proof."""
         self.proof, self.how = outcome.proof, outcome.engine
 
-    def moves_to(self, witness: tuple[Any, ...]) -> tuple[Move, ...]:
+    def moves_to(self, witness: tuple[Any, ...]) -> tuple[FeatureMove, ...]:
         """What takes the sample to a witness."""
         changed = {f: b for f, (a, b) in enumerate(zip(self.values, witness, strict=True)) if a != b}
         found = (self.whole.move_to(feature, value) for feature, value in changed.items())
         return tuple(move for move in found if move is not None)
 
-    def found(self, moves: tuple[Move, ...], value: Fraction) -> Counterfactual:
+    def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
         """The answer that some moves of a cost are, evaluated by the definition."""
         replay = replayed(self.everything, self.how, moves)
         assert isinstance(replay, Fails), "without a limit no cost is beyond it"

@@ -13,7 +13,7 @@ from sugenet.engines.walk.listing import needed_changes
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
-from sugenet.problem.moves import Move
+from sugenet.problem.moves import FeatureMove
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region
 from sugenet.reason.counterfactuals.answers import (
     Answer,
@@ -117,13 +117,13 @@ def _searched(hunt: Hunt, way: ByLevels | ByRadius) -> str:
 
 
 def _several(
-    hunt: Hunt, way: ByLevels | ByRadius, best: tuple[Move, ...], n: int | Literal["all"]
+    hunt: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
 ) -> Counterfactual:
     """The best with others behind it, by going through all sets at rising budgets until there are enough."""
     first = hunt.found(best, way.value(best))
     if n == 1 or not best:
         return first
-    found: list[tuple[Move, ...]] = []
+    found: list[tuple[FeatureMove, ...]] = []
     complete = True
     for problem in way.rising(best, only=n == "all"):
         assert problem.near.budget is not None

@@ -13,7 +13,7 @@ from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
-from sugenet.problem.moves import Move
+from sugenet.problem.moves import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, walk_record
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import heaviest, sets_within
@@ -40,7 +40,7 @@ class ByLevels:
         """Whether the proof is about all that was asked."""
         return self.hunt.proof is not None and self.hunt.lower > self.top * self.unit
 
-    def value(self, moves: tuple[Move, ...]) -> Fraction:
+    def value(self, moves: tuple[FeatureMove, ...]) -> Fraction:
         """What moves cost together."""
         return sum((move.price for move in moves), Fraction(0))
 
@@ -119,7 +119,7 @@ class ByLevels:
             self.hunt.proved(outcome)
             self.hunt.lower = (level + 1) * self.unit
 
-    def _take(self, moves: tuple[Move, ...] | None) -> None:
+    def _take(self, moves: tuple[FeatureMove, ...] | None) -> None:
         """Keep what is cheaper than the best so far."""
         hunt = self.hunt
         if moves is None or (hunt.most is not None and self.value(moves) > hunt.most):
@@ -143,7 +143,7 @@ class ByLevels:
                 return [*steps, self.top]
         return sorted(totals - {0}) or [self.top]
 
-    def rising(self, best: tuple[Move, ...], *, only: bool) -> Iterator[Problem]:
+    def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those that cost no more than the best on; `only`
         these.
         """
@@ -152,10 +152,12 @@ class ByLevels:
             problem = self._within(budget)
             yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
 
-    def ordered(self, found: list[tuple[Move, ...]], *, only: Fraction | None) -> list[tuple[Move, ...]]:
+    def ordered(
+        self, found: list[tuple[FeatureMove, ...]], *, only: Fraction | None
+    ) -> list[tuple[FeatureMove, ...]]:
         """Sets of moves, cheapest first, as they are listed; `only` those of one cost."""
         return [moves for moves in found if only is None or self.value(moves) == only]
 
 
-def _weight(moves: tuple[Move, ...]) -> int:
+def _weight(moves: tuple[FeatureMove, ...]) -> int:
     return sum(move.weight for move in moves)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sugenet.engines.ladder import decide
-from sugenet.problem.moves import Move, Moves
+from sugenet.problem.moves import FeatureMove, Moves
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
 from sugenet.reason.counterfactuals.hunt import Hunt
@@ -27,7 +27,7 @@ class ByRadius:
         self.is_complete = False
         """Whether the proof is about all that was asked."""
 
-    def value(self, moves: tuple[Move, ...]) -> Fraction:
+    def value(self, moves: tuple[FeatureMove, ...]) -> Fraction:
         """The largest of some changes."""
         return max((move.price for move in moves), default=Fraction(0))
 
@@ -63,7 +63,7 @@ class ByRadius:
         self.is_complete = low == len(self.radii) - 1
         self.hunt.lower = Fraction(0) if self.is_complete else self.radii[low + 1]
 
-    def _thinned(self, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+    def _thinned(self, moves: tuple[FeatureMove, ...]) -> tuple[FeatureMove, ...]:
         """Leave out what is not needed, largest changes first."""
         for move in sorted(moves, key=lambda m: -m.price):
             fewer = tuple(m for m in moves if m is not move)
@@ -71,7 +71,7 @@ class ByRadius:
                 moves = fewer
         return moves
 
-    def rising(self, best: tuple[Move, ...], *, only: bool) -> Iterator[Problem]:
+    def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
         least = self.value(best)
         for radius in [least] if only else [radius for radius in self.radii if radius >= least]:
@@ -79,6 +79,11 @@ class ByRadius:
             total = int(problem.near.columns.weights.sum())
             yield Problem(replace(problem.near, budget=total, limit=None), problem.goal)
 
-    def ordered(self, found: list[tuple[Move, ...]], *, only: Fraction | None) -> list[tuple[Move, ...]]:  # noqa: ARG002
+    def ordered(
+        self,
+        found: list[tuple[FeatureMove, ...]],
+        *,
+        only: Fraction | None,  # noqa: ARG002
+    ) -> list[tuple[FeatureMove, ...]]:
         """Sets of moves, smallest first; where `only` one size is asked for, there are no others."""
         return sorted(found, key=lambda moves: (self.value(moves), len(moves)))

@@ -10,7 +10,7 @@ from typing import Any, Self
 from sugenet.bnn import Network, OneHot
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, plain
-from sugenet.problem.neighbourhood import Move, Neighbourhood, place_of
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, place_of
 from sugenet.problem.regions import (
     Region,
     region_data,
@@ -96,7 +96,7 @@ class HowMany(Limited):
         codings, budget = network.encoder.codings, data["region"]["budget"]
         states = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
         moves = tuple(
-            Move(
+            FeatureMove(
                 f,
                 state,
                 value if isinstance(codings[f], OneHot) else number_in(value),

@@ -18,7 +18,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
-from sugenet.problem.neighbourhood import Move
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
@@ -216,7 +216,7 @@ class _Search:
         listed = needed_changes(self.oracle.problem, budget, self.oracle.clock)
         if listed is None:
             return
-        found: dict[Features, tuple[Move, ...]] = {}
+        found: dict[Features, tuple[FeatureMove, ...]] = {}
         for moves in sorted(listed, key=len):
             features = frozenset(move.feature for move in moves)
             if features not in found and not any(
@@ -273,7 +273,7 @@ class _Search:
         self.order = "features are freed first that most of the counterexamples change"
         return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
 
-    def _needs(self, reason: Features) -> dict[int, tuple[Move, ...]] | None:
+    def _needs(self, reason: Features) -> dict[int, tuple[FeatureMove, ...]] | None:
         """For each feature of a reason a counterexample that changes it and nothing else of the reason; None
         when one is not known.
         """
@@ -354,7 +354,7 @@ class _Search:
         )
 
     def _reason(
-        self, features: Features, needs: dict[int, tuple[Move, ...]] | None, *, minimum: bool = False
+        self, features: Features, needs: dict[int, tuple[FeatureMove, ...]] | None, *, minimum: bool = False
     ) -> Reason:
         """A reason with its proof and what shows that nothing can be left out."""
         oracle = self.oracle

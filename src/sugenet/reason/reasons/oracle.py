@@ -21,7 +21,7 @@ from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Move
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, Open, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, sets_within
@@ -45,7 +45,7 @@ class Contrast:
     """Features that, changed together in some way, change the class; and one such way."""
 
     features: Features
-    moves: tuple[Move, ...] = ()
+    moves: tuple[FeatureMove, ...] = ()
     """Nothing where it was read from the data of an answer."""
 
 
@@ -135,7 +135,7 @@ class Oracle:
             return True
         return None
 
-    def learn(self, moves: tuple[Move, ...]) -> Contrast | None:
+    def learn(self, moves: tuple[FeatureMove, ...]) -> Contrast | None:
         """Keep a counterexample, with needless changes dropped; None where only rounding allows it."""
         if isinstance(replayed(self.problem, "a search for reasons", moves), Open):
             return None
@@ -145,7 +145,7 @@ class Oracle:
         self.contrasts.append(contrast)
         return contrast
 
-    def _thinned(self, moves: list[Move]) -> list[Move]:
+    def _thinned(self, moves: list[FeatureMove]) -> list[FeatureMove]:
         """Drop changes one after another as long as the rest still changes the class."""
         front, goal = self.problem.front, self.problem.goal
         kept, rows = list(moves), front.rows(moves)
