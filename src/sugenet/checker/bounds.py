@@ -7,7 +7,8 @@ cannot be met at all.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterable
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -15,20 +16,16 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.whole import Whole, over_inputs
 from sugenet.errors import CertificateError
 
-__all__ = ["check_bounds", "contradicts", "impossible", "swing"]
+__all__ = ["check_bounds", "contradicts", "impossible", "most_together", "swing"]
+
+
+def most_together(lightest: Iterable[int], budget: int | None) -> int:
+    """How many features can change together within the budget, from the lightest change of each."""
+    return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
 
 
 def _most_features(whole: Whole) -> int:
-    """How many features can change together within the budget."""
-    if whole.budget is None:
-        return len(whole.features)
-    total, count = 0, 0
-    for price in sorted(min(price for price, _ in options) for options in whole.features):
-        total += price
-        if total > whole.budget:
-            break
-        count += 1
-    return count
+    return most_together((min(price for price, _ in options) for options in whole.features), whole.budget)
 
 
 def _reachable(whole: Whole) -> tuple[Ints, Ints]:

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.bounds import contradicts, impossible, swing
+from sugenet.checker.bounds import contradicts, impossible, most_together, swing
 from sugenet.checker.later import states_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
-from sugenet.checker.whole import in_whole_numbers, priced
+from sugenet.checker.whole import in_whole_numbers, priced, violations
 from sugenet.errors import CertificateError
 
 __all__ = ["Large"]
@@ -99,13 +99,7 @@ class Large:
 
     def together(self) -> int:
         """How many features can change together within the budget."""
-        if self.budget is None:
-            return len(self.options)
-        return sum(
-            1
-            for used in accumulate(sorted(int(prices.min()) for _, prices in self.options.values()))
-            if used <= self.budget
-        )
+        return most_together((int(prices.min()) for _, prices in self.options.values()), self.budget)
 
     # -- bounds ----------------------------------------------------------------------------------------------
 
@@ -181,14 +175,7 @@ class Large:
 
     def violates(self, counts: Ints) -> bool:
         """Whether some match counts of the classes, one row each, are a violation."""
-        rows = counts.astype(object)
-        bad = np.zeros(len(rows), bool)
-        for case in self.cases:
-            good = np.ones(len(rows), bool)
-            for factors, least in case:
-                good &= np.asarray(rows @ np.array(factors, object) >= least, dtype=bool)
-            bad |= good
-        return bool(bad.any())
+        return bool(violations(self.cases, self.network.head.weights, counts).any())
 
 
 class _LargeWalk:

@@ -187,6 +187,7 @@ class States(list[Bits]):
 
 
 def states_of(network: Network, active: Bits) -> States:
+    """The layers of a network, from the activity of the first one."""
     found = States([active])
     found.counts, found.layers = [], network.layers[1:]
     for layer in found.layers:

@@ -27,7 +27,7 @@ from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
 
-__all__ = ["Whole", "in_whole_numbers", "over_inputs", "priced", "unit_of", "whole_of"]
+__all__ = ["Whole", "in_whole_numbers", "over_inputs", "priced", "unit_of", "violations", "whole_of"]
 
 _CELLS = 1 << 18
 """Values, bits and match counts that are worked out at a time."""
@@ -69,20 +69,27 @@ class Whole:
 
     def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Whether match counts of the classes, one row each, are a violation."""
-        bad = np.zeros(len(counts), bool)
-        sizes = [sum(map(abs, row)) for row in self.head.tolist()]  # no match count is larger
-        sums = (
-            abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True))
-            for case in self.cases
-            for row, least in case
-        )
-        rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
-        for case in self.cases:
-            good = np.ones(len(counts), bool)
-            for factors, least in case:
-                good &= np.asarray(rows @ np.array(factors, rows.dtype) >= least, dtype=bool)
-            bad |= good
-        return bad
+        return violations(self.cases, self.head, counts)
+
+
+def violations(
+    cases: list[list[tuple[list[int], int]]], head: Ints, counts: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Whether match counts of the classes, one row each, meet all inequalities of some case."""
+    bad = np.zeros(len(counts), bool)
+    sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
+    sums = (
+        abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True))
+        for case in cases
+        for row, least in case
+    )
+    rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
+    for case in cases:
+        good = np.ones(len(counts), bool)
+        for factors, least in case:
+            good &= np.asarray(rows @ np.array(factors, rows.dtype) >= least, dtype=bool)
+        bad |= good
+    return bad
 
 
 # -- prices --------------------------------------------------------------------------------------------------
