@@ -14,7 +14,7 @@ from sugenet.problem.clock import Clock
 
 __all__ = ["Alarm"]
 
-Found = TypeVar("Found")
+_Found = TypeVar("_Found")
 
 
 class Alarm:
@@ -53,7 +53,7 @@ class Alarm:
         finally:
             timer.cancel()
 
-    def run(self, work: Callable[[], Found]) -> Found:
+    def run(self, work: Callable[[], _Found]) -> _Found:
         """Work beside the main thread, which hears Ctrl-C while compiled code runs; what is found until the
         alarm rings is given.
         """

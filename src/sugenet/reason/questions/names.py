@@ -43,6 +43,7 @@ def class_of(network: Network, label: Any) -> int:
 
 
 def class_or_none(network: Network, label: Any) -> int | None:
+    """Number of a class, where one is given."""
     return None if label is None else class_of(network, label)
 
 
