@@ -30,6 +30,7 @@ class PackedNetwork:
 
     Examples
     --------
+    >>> from sugenet.bits import pack
     >>> hidden = PackedLayer.from_arrays([[1, 1, -1], [-1, 0, 1]], tau=[2, 1], engine="numpy")
     >>> head = PackedLayer.from_arrays([[1, -1], [-1, 1]], tau=[0, 0], engine="numpy")
     >>> network = PackedNetwork([hidden], head)
