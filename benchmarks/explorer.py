@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import sugenet as sg
 from benchmarks._measure import machine
 from sugenet.web import page_html, payload
-from sugenet.web.questions import precompute
+from sugenet.web.beforehand import precompute
 
 NAMES = ("chromium", "google-chrome", "chromium-browser")
 FLAGS = (
@@ -84,11 +84,13 @@ async (count) => {
     const end = performance.now();
     busy.push(handled - start + (end - begun));
     waited.push(end - start);
-    const shown = [...document.querySelectorAll('[data-test="race-row"] .votes')].map((votes) => parseInt(votes.textContent, 10));
+    const rows = [...document.querySelectorAll('[data-test="race-row"] .votes')];
+    const shown = rows.map((votes) => parseInt(votes.textContent, 10));
     const meters = document.querySelectorAll('[data-test="neuron"]').length;
     const label = document.querySelector('[data-test="verdict"]').textContent.split('.')[0];
-    if (shown.join() !== [...state.result.votes].join() || label !== payload.classes[state.result.label] || !meters)
-      throw new Error(`flip ${i}: the page shows ${label} with ${shown}, the model has ${state.label} with ${[...state.result.votes]}`);
+    const votes = [...state.result.votes];
+    if (shown.join() !== votes.join() || label !== payload.classes[state.result.label] || !meters)
+      throw new Error(`flip ${i}: page ${label} with ${shown}, model ${state.label} with ${votes}`);
   }
   return { busy, waited };
 }

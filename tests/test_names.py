@@ -13,7 +13,7 @@ from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thr
 from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, FileError, QuestionError
 from sugenet.reason.reasons.chain import chain_of
-from sugenet.web.questions import ask
+from sugenet.web.asking import ask
 
 NAMES = ("age", "dose", "side")
 ENCODER = Encoder([integer(0, 4), threshold(0.5, 0, 1), OneHot(("left", "right"))], NAMES)

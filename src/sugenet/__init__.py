@@ -150,6 +150,7 @@ __all__ = [
 
 _ROOMS = (
     "errors",
+    "files",
     "drawn",
     "capacity",
     "bits",

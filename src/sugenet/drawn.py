@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from importlib import import_module
 from typing import Any
+
+from markupsafe import Markup
 
 __all__ = ["Drawn"]
 
@@ -30,4 +31,4 @@ class Drawn:
         try:
             return str(import_module("sugenet.show.drawings").html(self))
         except Exception:
-            return f"<pre>{escape(str(self))}</pre>"
+            return str(Markup("<pre>{}</pre>").format(str(self)))

@@ -14,9 +14,11 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.drup import check_drup, clauses_of, followed, written
+from sugenet.checker.clauses import clauses_of, written
+from sugenet.checker.drup import check_drup, followed
 from sugenet.checker.limit import Limit
-from sugenet.checker.setting import parts_of, plain_of, setting_of
+from sugenet.checker.setting import parts_of, setting_of
+from sugenet.checker.whole import whole_of
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.outside.trim import flat, propagate_all
 from sugenet.errors import CertificateError, SugenetError
@@ -35,7 +37,7 @@ def both(network, question, other=None):
     problems, _ = problems_of(network, question)
     data, limit = question.data(network), Limit()
     plains = [
-        plain_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))
+        whole_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))
     ]
     return list(zip(problems, plains, strict=True))
 
@@ -136,8 +138,8 @@ def test_a_proof_with_anything_changed_is_refused(proved):
         check_drup({**proof, "clauses": proof["clauses"] - 1}, plain)
     with pytest.raises(CertificateError, match="other clauses"):
         check_drup(proof, replace(plain, budget=3))
-    for data in ("!", proof["data"][:-8], ""):
-        with pytest.raises(CertificateError):
+    for data, words in (("!", "Only base64 data"), (proof["data"][:-8], "is cut off"), ("", "is cut off")):
+        with pytest.raises(CertificateError, match=words):
             check_drup({**proof, "data": data}, plain)
     with pytest.raises(CertificateError, match="damaged"):
         check_drup({"kind": "drup"}, plain)

@@ -12,7 +12,8 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
 from sugenet.checker import sets as check_sets
 from sugenet.checker.limit import Limit
-from sugenet.checker.setting import plain_of, setting_of
+from sugenet.checker.setting import setting_of
+from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.plain.strict import strict_json
@@ -92,7 +93,7 @@ def test_another_number_of_inputs_is_refused_before_they_are_measured(monkeypatc
     network = bits(40, 64)
     certificate = json.loads(json.dumps(sg.count(network, [0] * 40, sg.Hamming(2)).certificate))
     certificate["question"]["region"]["radius"] = "30"
-    monkeypatch.setattr("sugenet.checker.count.plain_of", None)
+    monkeypatch.setattr("sugenet.checker.count.whole_of", None)
     with pytest.raises(CertificateError, match="the region has 1,099,138,042,172 inputs, not 821"):
         sg.check(certificate, network)
 
@@ -228,7 +229,7 @@ def test_verdicts_about_huge_heads_are_right(seed):
         counts = network.match_counts(rows, engine="definition")
         assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
     question = {"kind": "always", "label": 0, "where": []}
-    plain = plain_of(setting_of(question, network, None, Limit()), Limit())
+    plain = whole_of(setting_of(question, network, None, Limit()), Limit())
     assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [
         truth.label(x) != 0 for x in truth.inputs
     ]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-
 import numpy as np
 import pytest
 
@@ -122,10 +119,3 @@ def test_what_cannot_be_walked_is_said():
         walk(row, [[(-1, row)]], None, [], row[:, None], NEVER.violates)
     with pytest.raises(ValueError, match="empty set"):
         walk(row, [[(1, row)]], -1, [], row[:, None], NEVER.violates)
-
-
-def test_the_checker_shares_no_code_with_the_engines():
-    tree = ast.parse(inspect.getsource(check_walk))
-    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    ours = {name for name in names if name.startswith("sugenet")}
-    assert ours == {"sugenet.bnn.arrays", "sugenet.bnn.layers", "sugenet.errors", "sugenet.checker.limit"}

@@ -79,10 +79,10 @@ def test_a_report_names_the_file_that_checks_its_certificates(example):
 
 
 def test_seed_and_threads_reach_the_questions_of_an_interactive_page(example, monkeypatch):
-    import sugenet.web.questions
+    from sugenet.web import beforehand
 
     asked = {}
-    monkeypatch.setattr(sugenet.web.questions, "precompute", lambda *_, **how: asked.update(how) or [])
+    monkeypatch.setattr(beforehand, "precompute", lambda *_, **how: asked.update(how) or [])
     words = ["report", "example.sugenet", "input.csv", "--index", "1", "--interactive", "-o", "-"]
     assert in_process([*words, "--seed", "5", "--threads", "1", "--time-limit", "2"])[0] == 0
     assert (asked["seed"], asked["threads"], asked["time_limit"]) == (5, 1, 2.0)

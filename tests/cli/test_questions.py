@@ -9,7 +9,8 @@ import json
 import pytest
 
 import sugenet as sg
-from sugenet.cli import main
+from sugenet.cli import asking, main
+from sugenet.problem.regions import BALLS
 from sugenet.problem.sizes import sets_within
 
 
@@ -270,3 +271,10 @@ def test_a_check_that_does_not_end_in_time_is_undecided(capsys, tmp_path):
     code, _, err = run(capsys, "check", path, "digits")
     assert code == 2
     assert "the key 'answer' stands twice" in err
+
+
+def test_every_ball_is_a_region_and_a_cost(capsys):
+    for name in BALLS:
+        assert run(capsys, "verify", "digits", "--index", 7, f"--{name.lower()}", 0)[0] == 0
+        assert run(capsys, "whatif", "digits", "--index", 7, "--cost", name, "--within", 0)[0] == 0
+    assert {*BALLS, "Free", "Anything"} == {name.capitalize() for name in asking.REGIONS}

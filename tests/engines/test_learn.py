@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
-from sugenet.checker.rup import Plain, check_rup
+from sugenet.checker.rup import check_rup
+from sugenet.checker.thresholds import ThresholdSystem
 from sugenet.engines.learn.solver import CDCL, Core, Found, Solver, facts_of
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
@@ -26,7 +27,9 @@ def plain(cascade):
     """What a checker needs; certificates build it by the definition, here it is read off."""
     budget = None if cascade.budget is None else (tuple(cascade.budget[0]), cascade.budget[1])
     layers = tuple((layer.weights, layer.least) for layer in cascade.layers)
-    return Plain(tuple(tuple(chain.steps) for chain in cascade.chains), budget, layers, cascade.cases)
+    return ThresholdSystem(
+        tuple(tuple(chain.steps) for chain in cascade.chains), budget, layers, cascade.cases
+    )
 
 
 def rows_of(samples):

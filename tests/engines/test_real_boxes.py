@@ -11,8 +11,9 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network
-from sugenet.checker.patches import check_patches, check_patches_witness
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.patches import check_patches
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
+from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.engines.reals.front import BoxFront, finest_grid
 from sugenet.errors import CertificateError, QuestionError
@@ -35,7 +36,7 @@ def network(weights, theta, head, top=TOP):
 
 
 def asked(lower, upper, bound=0):
-    return Query(len(lower), 2, [Case(Box(lower, upper), [[Inequality({1: 1, 0: -1}, bound)]])])
+    return Query(len(lower), 2, [Case(QueryBox(lower, upper), [[Inequality({1: 1, 0: -1}, bound)]])])
 
 
 # -- the definition, by elimination in fractions -------------------------------------------------------------
@@ -88,7 +89,7 @@ def agrees(net, query):
     elif isinstance(outcome, Fails):
         assert truth(net, query)
         assert query.contains(outcome.witness)
-        check_patches_witness(outcome.witness, net, query)
+        check_real_witness(outcome.witness, net, query)
     else:  # ends and thresholds a hair apart: what fits on a grid is proved where it holds
         assert truth(net, query) or BoxFront.of(net, query.cases[0].box).grid >= 1 << 50
     return type(outcome)
@@ -210,7 +211,7 @@ def test_the_grid_is_the_finest_on_which_sums_fit():
 
 def test_a_box_grows_by_less_than_a_step():
     net = network([[1, -1]], [Fraction(1, 7)], [[1], [-1]])
-    box = Box([Fraction(1, 10**30), Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**30), TOP])
+    box = QueryBox([Fraction(1, 10**30), Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**30), TOP])
     front = BoxFront.of(net, box)
     for i in range(2):
         assert 0 <= box.lower[i] * front.grid - int(front.lower[i]) < 1
@@ -226,7 +227,7 @@ def test_fractions_too_long_to_add_up_are_left_open_or_proved_on_the_grid():
     near = network([[1] * 1400], [sum(far)], [[1], [-1]])
     assert isinstance(decide_query(near, query, Clock()), Open)
     with pytest.raises(CertificateError, match="common denominator"):
-        check_patches_witness(far, near, query)
+        check_real_witness(far, near, query)
 
 
 # -- time ----------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
     ticks = Ticks(0.1)
     outcome = decide_query(
         net,
-        Query(query.inputs, 2, [Case(Box(*pair), case.condition) for pair in ends]),
+        Query(query.inputs, 2, [Case(QueryBox(*pair), case.condition) for pair in ends]),
         Clock(20, now=ticks),
     )
     assert isinstance(outcome, Open)

@@ -24,8 +24,9 @@ from sugenet.bnn import (
     Window,
     threshold,
 )
-from sugenet.checker.patches import check_patches, check_patches_witness
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.patches import check_patches
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
+from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.engines.reals.front import BoxFront
 from sugenet.engines.reals.patterns import BoxPatches, conflicts
@@ -190,7 +191,7 @@ def test_decisions_are_true_and_checked(kind):
         assert wanted is None or wanted == isinstance(outcome, Fails)
         if isinstance(outcome, Fails):
             assert query.violated_by(outcome.witness, scores_at(net, outcome.witness))
-            assert "exact arithmetic" in check_patches_witness(outcome.witness, net, query)
+            assert "exact arithmetic" in check_real_witness(outcome.witness, net, query)
         else:
             assert check_patches(json.loads(json.dumps(outcome.proof)), net, query).startswith(
                 "none of 2 ways"
@@ -207,7 +208,7 @@ def test_several_boxes_and_conjunctions_of_several_inequalities():
         cases = []
         for part in range(2):
             low = [Fraction(int(v), 2) for v in rng.integers(0, 2 * TOP - 2, net.encoder.features)]
-            box = Box(low, [v + Fraction(2, 3) for v in low])
+            box = QueryBox(low, [v + Fraction(2, 3) for v in low])
             rows = [Inequality({0: 2, 1: -1, 2: -1}, part), Inequality({0: -1, 1: 2, 2: -1}, 1)]
             cases.append(Case(box, [rows, [Inequality({2: 1}, 9)]]))
         query = Query(net.encoder.features, 3, cases)
@@ -242,11 +243,16 @@ def test_a_proof_of_one_query_proves_no_other_that_fails():
             changed = copy.deepcopy(proof)
             for case in changed["cases"] if turn else ():
                 for closure in case["closures"]:
-                    closure["mix"] = [int(v) + int(rng.integers(0, 3)) for v in closure.get("mix", [1])]
-                    closure["shares"] = [
-                        [p, j, int(v) + int(rng.integers(-50, 50))] for p, j, v in closure.get("shares", [])
-                    ]
-            with pytest.raises(CertificateError):
+                    if "mix" in closure:
+                        closure["mix"] = [int(v) + int(rng.integers(0, 3)) for v in closure["mix"]]
+                    if closure["by"] == "multipliers":
+                        shares = closure["shares"]
+                        closure["shares"] = [
+                            [p, j, int(v) + int(rng.integers(-50, 50))] for p, j, v in shares
+                        ]
+            with pytest.raises(
+                CertificateError, match=r"must be below 0|names a neuron twice, or one that is not open"
+            ):
                 check_patches(changed, net, query)
 
 
@@ -321,7 +327,7 @@ def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
     """x >= 1/2 and x < 3/4 turns the class, and no whole number is there."""
     first = LevelLayer([[1], [1]], [1, 1], [TOP], theta=[Fraction(1, 2), Fraction(3, 4)])
     net = Network(Encoder.of_integers(1, 0, TOP), [first], Head([[1, -1], [-1, 1]], [Fraction(-1), 0]))
-    query = Query(1, 2, [Case(Box([0], [Fraction(9, 10)]), [[Inequality({0: 1, 1: -1}, 1)]])])
+    query = Query(1, 2, [Case(QueryBox([0], [Fraction(9, 10)]), [[Inequality({0: 1, 1: -1}, 1)]])])
     certificate = json.loads(json.dumps(sg.verify(net, query).certificate))
     assert certificate["answer"] == "refuted"
     sg.check(certificate, net)
@@ -420,17 +426,17 @@ def test_a_witness_inside_an_enclosure_shows_nothing():
     first = LevelLayer([[1]], tau=[1], tops=[1], theta=[(low, high)])
     net = Network(Encoder.of_integers(1, 0, 1), [first], Head([[1], [-1]]))
     query = Query.around([1], 1, 0, 2, low=0, high=1)
-    assert "violates" in check_patches_witness([Fraction(1, 4)], net, query)
-    assert "violates" in check_patches_witness([low - Fraction(1, 3**50)], net, query)
+    assert "violates" in check_real_witness([Fraction(1, 4)], net, query)
+    assert "violates" in check_real_witness([low - Fraction(1, 3**50)], net, query)
     with pytest.raises(CertificateError, match="near its threshold"):
-        check_patches_witness([low], net, query)
+        check_real_witness([low], net, query)
     with pytest.raises(CertificateError, match="does not violate"):
-        check_patches_witness([high], net, query)
+        check_real_witness([high], net, query)
     with pytest.raises(CertificateError, match="not in a box"):
-        check_patches_witness([2], net, query)
-    inside = Query(1, 2, [Case(Box([low], [(low + high) / 2]), [[Inequality({1: 1, 0: -1}, 0)]])])
+        check_real_witness([2], net, query)
+    inside = Query(1, 2, [Case(QueryBox([low], [(low + high) / 2]), [[Inequality({1: 1, 0: -1}, 0)]])])
     assert isinstance(decide_query(net, inside, Clock()), Open)
-    above = Query(1, 2, [Case(Box([high], [1]), [[Inequality({1: 1, 0: -1}, 0)]])])
+    above = Query(1, 2, [Case(QueryBox([high], [1]), [[Inequality({1: 1, 0: -1}, 0)]])])
     check_patches(decide_query(net, above, Clock()).proof, net, above)
 
 

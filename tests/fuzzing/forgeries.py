@@ -24,7 +24,7 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
@@ -227,7 +227,7 @@ def _query(network: Network, rng: np.random.Generator) -> Query:
             sorted(int(v) for v in rng.choice(raw_values(coding), 2)) for coding in network.encoder.codings
         ]
         terms = [(0, Fraction(int(rng.integers(1, 3)))), (1, Fraction(-1))]
-        box = Box([Fraction(a) for a, _ in ends], [Fraction(b) for _, b in ends])
+        box = QueryBox([Fraction(a) for a, _ in ends], [Fraction(b) for _, b in ends])
         boxes.append(Case(box, [[Inequality(terms, Fraction(int(rng.integers(-2, 5))))]]))
     return Query(network.encoder.features, network.head.outputs, boxes)
 

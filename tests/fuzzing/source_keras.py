@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from sugenet.io.exact.lower import lower
-from sugenet.io.larq.reader import read_larq
+from sugenet.io.larq.reader import read_model
 from tests.fuzzing.source_state_dicts import draw_inputs, dyadic
 
 __all__ = ["make", "write"]
@@ -94,7 +94,9 @@ def make(random: Random) -> tuple[Any, ...]:
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
         return lower(
-            read_larq(write(folder / "net.h5", layers, net.given, functional), apart=False), inputs, zero=zero
+            read_model(write(folder / "net.h5", layers, net.given, functional), apart=False)[0],
+            inputs,
+            zero=zero,
         )
 
     text = "; ".join(f"{kind} {config} {sorted(arrays)}" for kind, config, arrays in layers)

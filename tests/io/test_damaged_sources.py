@@ -11,7 +11,7 @@ import pytest
 
 from sugenet.errors import SugenetError
 from sugenet.io import BitInputs, from_state_dict, import_file
-from tests.io.test_arrays import bits, folder, msakai
+from tests.io.arrays.test_arrays import bits, folder, msakai
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")

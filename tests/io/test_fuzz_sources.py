@@ -16,7 +16,7 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.io import BitInputs, from_state_dict
 from sugenet.io.exact.lower import lower
-from sugenet.io.larq.reader import read_larq
+from sugenet.io.larq.reader import read_model
 from tests.fuzzing import exports, sources
 from tests.fuzzing.source_keras import write
 
@@ -70,7 +70,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
     ]  # fmt: skip
     network = lower(
-        read_larq(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False), BitInputs()
+        read_model(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False)[0], BitInputs()
     ).network
     assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [
         [2, -2],

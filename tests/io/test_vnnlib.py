@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network
-from sugenet.checker.query import BIT_LIMIT, Box, Case, Inequality, Query
+from sugenet.checker.query import BIT_LIMIT, Case, Inequality, Query, QueryBox
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
 
@@ -45,7 +45,7 @@ def queries(draw, inputs=4, outputs=4):
             sorted(pair) for pair in draw(st.lists(st.tuples(rationals, rationals), min_size=n, max_size=n))
         ]
         condition = draw(st.lists(st.lists(inequalities(m), max_size=3), max_size=3))
-        cases.append(Case(Box([low for low, _ in ends], [high for _, high in ends]), condition))
+        cases.append(Case(QueryBox([low for low, _ in ends], [high for _, high in ends]), condition))
     if cases and draw(st.booleans()):
         cases = [Case(case.box, cases[0].condition) for case in cases]
     return Query(n, m, cases)
@@ -110,7 +110,7 @@ def test_numbers_are_exact(spelling, value):
             parse_vnnlib(text)
         return
     query = parse_vnnlib(text)
-    assert query.cases[0].box == Box([value], [value])
+    assert query.cases[0].box == QueryBox([value], [value])
     assert parse_vnnlib(query.to_text()) == query
 
 
@@ -431,26 +431,26 @@ def test_bad_files(tmp_path):
 def test_what_cannot_be_written_is_refused():
     for value in (Fraction(1, 3**9000), Fraction(1, 2**9000), Fraction(2 ** (BIT_LIMIT + 1))):
         with pytest.raises(FileError, match="more than 4000 digits"):
-            Query(1, 1, [Case(Box([value], [value]), [[]])]).to_text()
-    fits = Query(1, 1, [Case(Box([Fraction(1, 2**5000)], [Fraction(7**4000, 3)]), [[]])])
+            Query(1, 1, [Case(QueryBox([value], [value]), [[]])]).to_text()
+    fits = Query(1, 1, [Case(QueryBox([Fraction(1, 2**5000)], [Fraction(7**4000, 3)]), [[]])])
     assert parse_vnnlib(fits.to_text()) == fits
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: Box([1], [0]), "X_0 has the lower bound 1 above its upper bound 0"),
-        (lambda: Box([2**100], [0]), r"about 2\^100"),
-        (lambda: Box([1, 2], [3]), "2 lower and 1 upper"),
-        (lambda: Box([float("nan")], [0]), "X_0 is nan, which is not a finite number"),
+        (lambda: QueryBox([1], [0]), "X_0 has the lower bound 1 above its upper bound 0"),
+        (lambda: QueryBox([2**100], [0]), r"about 2\^100"),
+        (lambda: QueryBox([1, 2], [3]), "2 lower and 1 upper"),
+        (lambda: QueryBox([float("nan")], [0]), "X_0 is nan, which is not a finite number"),
         (lambda: Inequality({}, 0), "without an output"),
         (lambda: Inequality({0: 0}, 0), "without an output"),
         (lambda: Inequality([(0, 1), (0, 1)], 0), "twice"),
         (lambda: Inequality({-1: 1}, 0), "an output is -1"),
         (lambda: Inequality({0: "1"}, 0), "coefficient of Y_0 is '1'"),
         (lambda: Query(0, 1, []), "needs inputs and outputs"),
-        (lambda: Query(2, 1, [Case(Box([0], [1]), [])]), "bounds 1 inputs, but the query has 2"),
-        (lambda: Query(1, 1, [Case(Box([0], [1]), [[Inequality({1: 1}, 0)]])]), "names Y_1"),
+        (lambda: Query(2, 1, [Case(QueryBox([0], [1]), [])]), "bounds 1 inputs, but the query has 2"),
+        (lambda: Query(1, 1, [Case(QueryBox([0], [1]), [[Inequality({1: 1}, 0)]])]), "names Y_1"),
         (lambda: Query.around([0], -1, 0, 2), "must not be negative"),
         (lambda: Query.around([0], 1, 2, 2), "label=2 is no class"),
         (lambda: Query.around([0, 1], [1], 0, 2), "eps has 1 values, but 2 are needed"),

@@ -13,9 +13,8 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
-from sugenet.checker import large as check_large
-from sugenet.checker.query import Box as QueryBox
-from sugenet.checker.query import Case, Inequality, Query
+from sugenet.checker import proof as check_proof
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.problem import neighbourhood
@@ -51,7 +50,7 @@ def written(monkeypatch):
     """Whether the checker writes networks out, switched by the test."""
 
     def switch(*, out: bool) -> None:
-        monkeypatch.setattr(check_large, "_CELLS", 1 << 60 if out else -1)
+        monkeypatch.setattr(check_proof, "_CELLS", 1 << 60 if out else -1)
 
     return switch
 
@@ -120,14 +119,19 @@ def test_forged_walks_over_large_networks_are_refused(written):
     x = [1] * 16
     answer = verify(network, Robust(x, L0(1)), engine="flips")
     assert "patterns" in check(answer.certificate, network)
-    for change in ({"sets": 16}, {"sets": 18}, {"patterns": 16}, {"digest": "0" * 16}):
+    for change, words in (
+        ({"sets": 16}, "there are 17 sets of changes, not 16"),
+        ({"sets": 18}, "there are 17 sets of changes, not 18"),
+        ({"patterns": 16}, "more than the 16 patterns"),
+        ({"digest": "0" * 16}, "17 patterns and digest 9617cbc90e9c2a36, but the certificate says"),
+    ):
         forged = answer.certificate | {"proof": answer.certificate["proof"] | change}
-        with pytest.raises(CertificateError):
+        with pytest.raises(CertificateError, match=words):
             check(forged, network)
     wider = answer.certificate | {
         "question": answer.certificate["question"] | {"region": {"kind": "L0", "radius": "4"}}
     }
-    with pytest.raises(CertificateError):
+    with pytest.raises(CertificateError, match="there are 2,517 sets of changes, not 17"):
         check(wider, network)
     with pytest.raises(CheckLimitError, match="limit"):
         check(answer.certificate, network, memory_limit=100)

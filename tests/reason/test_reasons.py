@@ -161,19 +161,22 @@ def test_forged_reasons_fail():
     network, x = neuron(6, 3), [1, 1, 1, 1, -1, -1]
     reason = why(network, x, minimal="size").reasons[0]
     assert reason.status == "minimum"
-    for change in (
-        lambda c: c["question"]["fixed"].pop(),
-        lambda c: c["question"]["fixed"].append(4),
-        lambda c: c["witness"].pop(),
-        lambda c: c["witness"][0].__setitem__(0, 5),
-        lambda c: c["contrasts"].clear(),
-        lambda c: c["contrasts"][0].__setitem__(0, [4, 1]),
-        lambda c: c.__setitem__("answer", "best"),
-        lambda c: c.__setitem__("proof", {"kind": "bounds"}) or c["question"]["fixed"].clear(),
+    for words, change in (
+        ("bounds do not exclude", lambda c: c["question"]["fixed"].pop()),
+        ("nothing shows that feature 4", lambda c: c["question"]["fixed"].append(4)),
+        ("nothing shows that feature 3", lambda c: c["witness"].pop()),
+        ("the counterexample for feature 5", lambda c: c["witness"][0].__setitem__(0, 5)),
+        ("leave room for a smaller reason", lambda c: c["contrasts"].clear()),
+        ("does not change the answer", lambda c: c["contrasts"][0].__setitem__(0, [4, 1])),
+        ("unknown answer 'best'", lambda c: c.__setitem__("answer", "best")),
+        (
+            "bounds do not exclude",
+            lambda c: c.__setitem__("proof", {"kind": "bounds"}) or c["question"]["fixed"].clear(),
+        ),
     ):
         forged = copy.deepcopy(reason.certificate)
         change(forged)
-        with pytest.raises(CertificateError):
+        with pytest.raises(CertificateError, match=words):
             check(forged, network)
 
 

@@ -285,13 +285,13 @@ def test_damage_is_found():
     with pytest.raises(CertificateError, match="not about the rule"):
         Rulebook.from_data(network, wide).check()
     wide["rules"][0]["certificate"]["question"]["where"] = []
-    with pytest.raises(CertificateError):
+    with pytest.raises(CertificateError, match="the words or the coverage of rule 1"):
         Rulebook.from_data(network, wide).check()
     fewer = copy.deepcopy(good)
     fewer["rules"].pop()
     with pytest.raises(CertificateError, match="do not cover exactly"):
         Rulebook.from_data(network, fewer).check()
-    with pytest.raises(CertificateError):
+    with pytest.raises(CertificateError, match="is for the network"):
         book.check(random_network(np.random.default_rng(1)))
 
 

@@ -14,8 +14,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
-from sugenet.checker.query import Box as QueryBox
-from sugenet.checker.query import Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
@@ -184,10 +183,10 @@ def test_two_networks_agree_or_not(seed):
         answer = verify(network, Agree(second))
         assert isinstance(answer, Proved if truth else Refuted)
         confirmed(answer, network, second)
-        with pytest.raises(CertificateError):
+        with pytest.raises(CertificateError, match="about two networks: give the other one too"):
             check(answer.certificate, network)
         if other.fingerprint != second.fingerprint:
-            with pytest.raises(CertificateError):
+            with pytest.raises(CertificateError, match="the other network is not the one"):
                 check(answer.certificate, network, other)
 
 

@@ -21,7 +21,7 @@ from sugenet.show import (
     votes_of,
 )
 from sugenet.show import plots as plots_file
-from sugenet.show.figures import Bar, Bars, Cell, Heat, Meter, Meters, Pixels, Strip, StripRow, Vote, Votes
+from sugenet.show.figures import Bar, Bars, Cell, Heat, Meter, Meters, Pixels, Race, Strip, StripRow, Vote
 from sugenet.show.palette import blues, grey
 from sugenet.show.prepare import changes_drawn, heat_map, kept_drawn, value_words
 
@@ -35,7 +35,7 @@ FIGURES = [
         2,
         "2 bits flipped",
     ),
-    Votes(
+    Race(
         "votes",
         (Vote("a", 8, 10, Fraction(3), 1.0, True, False), Vote("b", 4, 10, Fraction(1), 0.1353, False, True)),
         3,
@@ -264,7 +264,7 @@ def test_a_cactus_rises_with_the_number_settled():
 def test_hostile_words_stay_words():
     for figure in (
         Strip(HOSTILE, (StripRow(HOSTILE, HOSTILE, HOSTILE),), caption=HOSTILE),
-        Votes(HOSTILE, (Vote(HOSTILE, 1, 1, Fraction(1), 1.0),)),
+        Race(HOSTILE, (Vote(HOSTILE, 1, 1, Fraction(1), 1.0),)),
         Bars(HOSTILE, HOSTILE, (Bar(HOSTILE, Fraction(1), HOSTILE),), Fraction(1)),
         Pixels(HOSTILE, ((0.0,),), (Cell(0, 0, "kept", HOSTILE),), HOSTILE),
         cactus({HOSTILE: [1.0]}, 1, HOSTILE),

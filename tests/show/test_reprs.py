@@ -16,7 +16,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import SugenetError
 from sugenet.show import drawing, html, svg
 from sugenet.show.demonstration import questions
-from sugenet.show.figures import Bars, Heat, Meters, Pixels, Strip, Votes
+from sugenet.show.figures import Bars, Heat, Meters, Pixels, Race, Strip
 
 SVG = "{http://www.w3.org/2000/svg}svg"
 
@@ -95,7 +95,7 @@ def test_the_sentence_comes_first(digits):
         ("refuted", Pixels),
         ("counterfactual", Pixels),
         ("reasons", Pixels),
-        ("trace", Votes),
+        ("trace", Race),
         ("chain", Meters),
         ("counted", Bars),
         ("count open", Bars),

@@ -29,8 +29,8 @@ from sugenet.problem.neighbourhood import row_of
 from sugenet.web import payload
 from tests.bits.test_conv import draw_conv
 from tests.bnn.nets import networks, samples
-from tests.io.test_order import KINDS, twins
-from tests.io.test_order import rows as images
+from tests.io.exact.test_order import KINDS, twins
+from tests.io.exact.test_order import rows as images
 from tests.problem.small import random_network, random_sample
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65]

@@ -33,12 +33,17 @@ FOREVER = {
 on_linux = pytest.mark.skipif(not HAS_PROC, reason="looks at processes in /proc")
 
 
+def pids_of(desk):
+    """Process numbers of the workers."""
+    return [slot.worker.process.pid for slot in desk._slots if slot.worker is not None]
+
+
 @pytest.fixture(scope="module")
 def desk():
     made = Desk(NETWORK, workers=1, kept=3)
     made.open()
     yield made
-    pids = made.pids
+    pids = pids_of(made)
     made.close()
     made.close()  # a second time does nothing
     if HAS_PROC:
@@ -126,10 +131,10 @@ def test_a_body_without_a_certificate_is_found_by_the_worker(desk, body, status)
 @on_linux
 def test_a_worker_that_died_while_idle_is_replaced(desk):
     end_of(desk.submit(SOON))
-    before = desk.pids
+    before = pids_of(desk)
     os.kill(before[0], signal.SIGKILL)
     assert end_of(desk.submit(SOON))["state"] == "done"
-    assert desk.pids != before
+    assert pids_of(desk) != before
 
 
 @on_linux
@@ -137,7 +142,7 @@ def test_a_worker_that_does_not_stop_is_killed_and_replaced(desk, monkeypatch):
     monkeypatch.setattr(jobs, "_PATIENCE", 0.5)
     job = desk.submit(FOREVER)
     begun(job)
-    before = desk.pids
+    before = pids_of(desk)
     os.kill(before[0], signal.SIGSTOP)  # it hangs
     desk.cancel(job)
     data = end_of(job)
@@ -151,7 +156,7 @@ def test_a_time_limit_holds_even_where_the_worker_hangs(desk, monkeypatch):
     for name in ("_GRACE", "_AGAIN", "_PATIENCE"):
         monkeypatch.setattr(jobs, name, 0.5)
     end_of(desk.submit(SOON))
-    os.kill(desk.pids[0], signal.SIGSTOP)
+    os.kill(pids_of(desk)[0], signal.SIGSTOP)
     job = desk.submit(FOREVER | {"time_limit": 0.1})
     assert end_of(job)["state"] == "failed"
     assert "took longer than its time limit of 0.1 s" in job.error
@@ -175,7 +180,7 @@ def test_closing_ends_whatever_goes_on():
     working, waiting = [closing.submit(FOREVER) for _ in range(2)], closing.submit(SOON)
     for job in working:
         wait_until(lambda job=job: job.state == "working")
-    pids = closing.pids
+    pids = pids_of(closing)
     closing.close()
     assert not any(map(is_there, pids))
     assert {job.error for job in (*working, waiting)} == {"the server is being shut down."}
@@ -261,7 +266,7 @@ def test_a_worker_that_does_not_read_holds_nobody_up():
     stuck = Desk(NETWORK, workers=1)
     stuck.open()
     end_of(stuck.submit(SOON))
-    pid = stuck.pids[0]
+    pid = pids_of(stuck)[0]
     os.kill(pid, signal.SIGSTOP)
     job = stuck.submit_check(b"x" * 1_000_000)
     wait_until(lambda: job.begun is not None)
@@ -275,7 +280,7 @@ def test_a_worker_that_does_not_read_holds_nobody_up():
 @on_linux
 def test_the_memory_of_a_worker_is_limited(desk):
     end_of(desk.submit(SOON))
-    process = Path(f"/proc/{desk.pids[0]}")
+    process = Path(f"/proc/{pids_of(desk)[0]}")
     limit = next(
         line for line in (process / "limits").read_text().splitlines() if line.startswith("Max address space")
     )
@@ -302,7 +307,7 @@ def test_where_no_worker_can_be_started_the_next_question_tries_again(desk, monk
         patched.setattr(
             jobs, "_Worker", lambda *_: (_ for _ in ()).throw(RuntimeError("can't start new thread"))
         )
-        os.kill(desk.pids[0], signal.SIGKILL)
+        os.kill(pids_of(desk)[0], signal.SIGKILL)
         job = desk.submit(SOON)
         end_of(job)
         assert (job.state, job.error) == ("failed", "no worker could be started: can't start new thread.")
@@ -313,7 +318,7 @@ def test_where_no_worker_can_be_started_the_next_question_tries_again(desk, monk
 def test_a_closed_desk_leaves_no_file():
     made = Desk(NETWORK, workers=1)
     made.open()
-    folder = folder_of(made.pids[0])
+    folder = folder_of(pids_of(made)[0])
     assert folder.is_dir()
     made.close()
     assert not folder.exists()

@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 
 import sugenet as sg
-from sugenet.web.server import app
+from sugenet.web.api import app
 from tests.web.serving import JSON, serving
 
 SAMPLE = sg.models.samples("digits")[0][7].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.web import page_html, payload
-from sugenet.web.questions import precompute
+from sugenet.web.beforehand import precompute
 from tests.web.serving import LONG, serving
 
 NETWORK = sg.models.digits()

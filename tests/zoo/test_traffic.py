@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.patches import check_patches, check_patches_witness
+from sugenet.checker.patches import check_patches
+from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.io import read_onnx, read_vnnlib
 from sugenet.problem.clock import Clock
@@ -50,7 +51,7 @@ def test_counterexamples_of_whole_pixels(idx, eps, tmp_path):
     outcome = decide_query(network, query, Clock())
     assert isinstance(outcome, Fails)
     assert all(type(value) is int for value in outcome.witness)
-    check_patches_witness(outcome.witness, network, query)
+    check_real_witness(outcome.witness, network, query)
     onnxruntime = pytest.importorskip("onnxruntime")
     plain = tmp_path / "traffic.onnx"
     plain.write_bytes(gzip.decompress(next(FOLDER.glob("*.onnx.gz")).read_bytes()))

@@ -30,7 +30,7 @@ __all__ = [
 Literal: TypeAlias = int
 
 
-def bipolar(x: Iterable[Any], what: str = "x") -> tuple[int, ...]:
+def bipolar(x: Iterable[Any]) -> tuple[int, ...]:
     """Check a vector of -1 and +1."""
     values = []
     for place, value in enumerate(x, start=1):
@@ -39,7 +39,7 @@ def bipolar(x: Iterable[Any], what: str = "x") -> tuple[int, ...]:
         except (TypeError, ValueError, OverflowError):
             number = 0
         if number not in (-1, 1) or number != value:
-            raise NetworkError(f"{what}[{place}] is {value!r}, but bipolar vectors hold -1 and +1 only.")
+            raise NetworkError(f"x[{place}] is {value!r}, but bipolar vectors hold -1 and +1 only.")
         values.append(number)
     return tuple(values)
 

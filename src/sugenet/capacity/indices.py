@@ -12,7 +12,7 @@ carry over to all families: criteria that never matter can be left out, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import combinations, pairwise

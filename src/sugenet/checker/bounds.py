@@ -1,4 +1,9 @@
-"""For the checker: bounds on every layer, worked out again in plain integers."""
+"""Bounds on every layer, worked out again in plain integers.
+
+To be ensured: no change that the question allows turns a neuron that is said to be settled, and no more
+neurons turn together than is said; then an inequality of a violation that cannot be met for such neurons
+cannot be met at all.
+"""
 
 from __future__ import annotations
 
@@ -7,63 +12,63 @@ from itertools import combinations
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.checker.setting import Plain, over_inputs
+from sugenet.checker.whole import Whole, over_inputs
 from sugenet.errors import CertificateError
 
-__all__ = ["check_bounds", "contradicts", "most_features", "reachable"]
+__all__ = ["check_bounds", "contradicts", "impossible", "swing"]
 
 
-def most_features(plain: Plain) -> int:
+def _most_features(whole: Whole) -> int:
     """How many features can change together within the budget."""
-    if plain.budget is None:
-        return len(plain.features)
+    if whole.budget is None:
+        return len(whole.features)
     total, count = 0, 0
-    for price in sorted(min(price for price, _ in options) for options in plain.features):
+    for price in sorted(min(price for price, _ in options) for options in whole.features):
         total += price
-        if total > plain.budget:
+        if total > whole.budget:
             break
         count += 1
     return count
 
 
-def reachable(plain: Plain) -> tuple[Ints, Ints]:
+def _reachable(whole: Whole) -> tuple[Ints, Ints]:
     """Least and largest margin M - tau of each first-layer neuron: the best change of every feature, of as
     many as can change together.
     """
-    fits = most_features(plain)
-    ups = np.zeros((len(plain.features), len(plain.base)), np.int64)
+    fits = _most_features(whole)
+    ups = np.zeros((len(whole.features), len(whole.base)), np.int64)
     downs = ups.copy()
-    for row, options in enumerate(plain.features):
+    for row, options in enumerate(whole.features):
         for _, gain in options:
             ups[row] = np.maximum(ups[row], gain)
             downs[row] = np.minimum(downs[row], gain)
     largest = np.sort(ups, axis=0)[len(ups) - fits :].sum(axis=0)
     least = np.sort(downs, axis=0)[:fits].sum(axis=0)
-    return plain.base + least, plain.base + largest
+    return whole.base + least, whole.base + largest
 
 
-def check_bounds(plain: Plain) -> str:
+def check_bounds(whole: Whole) -> str:
     """See that bounds alone exclude every violation."""
-    plain.limit.fits(48 * len(plain.base) * len(plain.features), "the bounds of the first layer")
-    low, high = reachable(plain)
-    state = plain.base >= 0
+    whole.limit.fits(48 * len(whole.base) * len(whole.features), "the bounds of the first layer")
+    low, high = _reachable(whole)
+    state = whole.base >= 0
     loose = (low >= 0) != (high >= 0)
-    limit = _most_turned(plain, loose)
-    for weights, tau in plain.layers:
-        plain.limit.look()
-        plain.limit.fits(40 * weights.size, "the bounds of a layer")
+    limit = _most_turned(whole, loose)
+    for weights, tau in whole.layers:
+        whole.limit.look()
+        whole.limit.fits(40 * weights.size, "the bounds of a layer")
         counts = _count(weights, state)
-        least, most = _swing(weights, state, loose, limit)
+        least, most = swing(weights, state, loose, limit)
         loose = (counts + least >= tau) != (counts + most >= tau)
         state = counts >= tau
         limit = int(loose.sum())
-    counts = _count(plain.head, state)
-    for case in plain.cases:
-        plain.limit.look()
-        if contradicts(plain.head, case):
+    counts = _count(whole.head, state)
+    for case in whole.cases:
+        whole.limit.look()
+        if contradicts(whole.head, case):
             continue
         if not any(
-            _impossible(plain.head, factors, least, counts, state, loose, limit) for factors, least in case
+            impossible(whole.head, factors, least, counts, state, loose, limit) for factors, least in case
         ):
             raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
     return "bounds through all layers exclude every violation"
@@ -74,7 +79,7 @@ def _count(weights: Ints, state: Bits) -> Ints:
     return np.asarray((np.abs(weights) * np.where(weights > 0, state, ~state)).sum(axis=1))
 
 
-def _swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
+def swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
     """How much the sums can fall and rise when at most `limit` loose inputs turn."""
     part = weights[:, loose]
     turning = np.where(state[loose], -part, part)
@@ -85,7 +90,7 @@ def _swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, I
     return falls.sum(axis=1), rises.sum(axis=1)
 
 
-def _impossible(
+def impossible(
     head: Ints, factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int
 ) -> bool:
     """Whether an inequality over the classes' match counts cannot hold."""
@@ -118,23 +123,23 @@ def contradicts(head: Ints, case: list[tuple[list[int], int]]) -> bool:
     )
 
 
-def _most_turned(plain: Plain, loose: Bits) -> int:
+def _most_turned(whole: Whole, loose: Bits) -> int:
     """How many loose first-layer neurons can turn together: each needs its distance, and the features bring
     only so much in all.
     """
     count = int(loose.sum())
-    if plain.budget is None or not count:
+    if whole.budget is None or not count:
         return count
-    fits, state = most_features(plain), plain.base >= 0
-    need = np.where(state, plain.base + 1, -plain.base)[loose]
+    fits, state = _most_features(whole), whole.base >= 0
+    need = np.where(state, whole.base + 1, -whole.base)[loose]
     sign = np.where(state, -1, 1)[loose]
     if fits <= 1:
         return max(
-            (int((sign * gain[loose] >= need).sum()) for options in plain.features for _, gain in options),
+            (int((sign * gain[loose] >= need).sum()) for options in whole.features for _, gain in options),
             default=0,
         )
     brought = [
-        max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options) for options in plain.features
+        max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options) for options in whole.features
     ]
     total = sum(sorted(brought)[::-1][:fits])
     used, turned = 0, 0

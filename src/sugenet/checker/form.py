@@ -1,8 +1,8 @@
-"""For the checker: whether a certificate, its question and its proof have exactly the fields and kinds of
-values that they must have.
+"""Whether a certificate, its question and its proof have exactly the fields and kinds of values that they
+must have.
 
-A field that nobody expects could narrow what is checked without anybody noticing, so there must be none; and
-numbers must be spelled out, so that reading one takes no longer than its text.
+A field that nobody expects could narrow what is checked without anybody noticing, so there must be none;
+and numbers must be spelled out, so that reading one takes no longer than its text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import CertificateError
 
-__all__ = ["check_form", "check_outside", "check_proof_form", "exact"]
+__all__ = ["check_count_form", "check_form", "check_outside", "check_proof_form", "exact", "whole_number"]
 
 _LONGEST = 9000
 """Characters of a number."""
@@ -320,3 +320,36 @@ _QUESTIONS: dict[str, dict[str, _Judge]] = {
     "agree": {"other": _text, "where": _limits},
     "query": {"inputs": _inputs, "outputs": _outputs, "cases": _cases},
 }
+
+
+def check_count_form(question: dict[str, Any], network: Network) -> None:
+    """See that a question has the fields of a count and no others,
+    which could narrow the region without anybody noticing.
+    """
+    _fields(question, {"sample": _sample, "region": _region, "where": _limits}, "the question count")
+    _limits(question["where"], network)
+    region = question["region"]
+    if question["sample"] is None:
+        if region is not None:
+            raise CertificateError("there is a region, but no sample that it is around.")
+        return
+    _sample(question["sample"], network)
+    if region["kind"] != "Moves":
+        _region(region, network)
+        return
+    _fields(region, {"moves": _limits, "budget": _limits}, "the region Moves")
+    for row in _list(region["moves"], "moves"):
+        if len(_list(row, "a move")) != 4:
+            raise CertificateError("a move is a feature, a state, a value and a weight.")
+        _place(row[0], network.encoder.features, "a feature")
+        _place(row[1], network.encoder.codings[row[0]].states, "a state")
+        whole_number(row[3])
+    if region["budget"] is not None:
+        exact(whole_number(region["budget"]))
+
+
+def whole_number(value: Any) -> int:
+    """A count of a certificate."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise CertificateError(f"a count is {value!r}, but must be a whole number.")
+    return value

@@ -1,52 +1,34 @@
-"""For the checker: bounds and walks over networks that are too large to be written out,
-convolutions above all.
+"""Bounds and walks over networks that are too large to be written out, convolutions above all.
 
-What an input adds to the first layer is measured by the definition, for the neurons that read it alone.
-Behind it, sums of whole numbers are products of float matrices that hold them exactly, and a convolution is
-worked out again only where its input has changed.
+To be ensured: the same as in `bounds` and `walk`. What an input adds to the first layer is measured by the
+definition, for the neurons that read it alone. Behind it, sums of whole numbers are products of float
+matrices that hold them exactly, and a convolution is worked out again only where its input has changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
+from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.bounds import contradicts
+from sugenet.checker.bounds import contradicts, impossible, swing
+from sugenet.checker.later import states_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.setting import Option, Setting, rows_of, unit_of, whole_of
+from sugenet.checker.setting import Option, Setting
+from sugenet.checker.values import rows_of
+from sugenet.checker.whole import in_whole_numbers, priced
 from sugenet.errors import CertificateError
 
-__all__ = ["Large", "is_large"]
+__all__ = ["Large"]
 
-_CELLS = 1 << 24
-"""Changes times neurons or features, or weights of later layers that are not dense,
-up to which everything is written out.
-"""
 _BLOCK = 64
-
-
-def is_large(setting: Setting) -> bool:
-    """Whether a question about one network would take much room if its neurons were written out."""
-    layers = setting.networks[0].layers
-    if len(setting.networks) > 1 or not layers:
-        return False
-    changes = sum(map(len, setting.options.values()))
-    written_out = sum(
-        layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
-    )
-    return (
-        changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS
-        or written_out > _CELLS
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,32 +52,20 @@ class _Feature:
 class Large:
     """A question about one network, checked without writing out its neurons."""
 
-    def __init__(self, setting: Setting, limit: Limit, *, strict: bool = False) -> None:
+    def __init__(self, setting: Setting, limit: Limit) -> None:
         self.network, self.limit = setting.networks[0], limit
-        unit = unit_of(setting.options, limit)
-        self.budget = None
-        if setting.budget is not None:
-            self.budget = (
-                (setting.budget * unit).__ceil__() - 1 if strict else (setting.budget * unit).__floor__()
-            )
-        known: dict[Fraction, int] = {}
-        self.options: dict[int, tuple[list[Option], Ints]] = {}
-        for feature, row in sorted(setting.options.items()):
-            for price in {option.price for option in row} - known.keys():
-                known[price] = (price * unit).__floor__()
-            kept = [option for option in row if self.budget is None or known[option.price] <= self.budget]
-            if kept:
-                self.options[feature] = kept, np.array([known[option.price] for option in kept], np.int64)
+        options, self.budget = priced(setting, limit)
+        self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.first = self.network.layers[0]
         self.start = self.network.inputs(rows_of([setting.samples[0]]))[0]
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
-        self.cases = [[whole_of(*part) for part in case] for case in setting.cases]
+        self.cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
         limit.take(
             64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest,
             "the neurons of a large network",
         )
-        self.states = _states(self.network, self.base >= 0)
+        self.states = states_of(self.network, self.base >= 0)
 
     # -- the first layer -------------------------------------------------------------------------------------
 
@@ -127,7 +97,7 @@ class Large:
         self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")
         return _Feature(prices, change, neurons, columns[:, neurons])
 
-    def _together(self) -> int:
+    def together(self) -> int:
         """How many features can change together within the budget."""
         if self.budget is None:
             return len(self.options)
@@ -145,7 +115,7 @@ class Large:
         for number, layer in enumerate(self.network.layers[1:]):
             self.limit.look()
             state, counts = self.states[number], self.states.counts[number]
-            falls, rises = _swing(layer, state, loose, limit)
+            falls, rises = _layer_swing(layer, state, loose, limit)
             loose = (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
             limit = int(loose.sum())
         head, state = self.network.head.weights, self.states[-1]
@@ -153,10 +123,7 @@ class Large:
         for case in self.cases:
             if contradicts(head, case):
                 continue
-            sums = [(_combined(head, factors), factors, least) for factors, least in case]
-            if not any(
-                _impossible(row, factors, least, counts, state, loose, limit) for row, factors, least in sums
-            ):
+            if not any(impossible(head, *part, counts, state, loose, limit) for part in case):
                 raise CertificateError(
                     "bounds do not exclude a violation, against what the certificate claims."
                 )
@@ -164,7 +131,7 @@ class Large:
 
     def _loose(self) -> tuple[Bits, int]:
         """First-layer neurons that may turn, and how many of them together."""
-        fits, many = self._together(), len(self.base)
+        fits, many = self.together(), len(self.base)
         entries = []
         for part in self.features():
             gains = part.gains
@@ -198,7 +165,7 @@ class Large:
             or not 0 < proof["patterns"] <= proof["sets"]
         ):
             raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
-        walk = _Walk(self, proof["sets"], proof["patterns"])
+        walk = _LargeWalk(self, proof["sets"], proof["patterns"])
         walk.run()
         claimed = (proof["sets"], proof["patterns"], proof["digest"])
         found = (walk.sets, len(walk.known), walk.digest())
@@ -224,7 +191,9 @@ class Large:
         return bool(bad.any())
 
 
-class _Walk:
+class _LargeWalk:
+    """A walk on its way: what was met so far, and what still waits to be judged."""
+
     def __init__(self, question: Large, most: int, patterns: int) -> None:
         self.question, self.most, self.patterns = question, most, patterns
         self.known: dict[bytes, int] = {b"": 0}
@@ -239,7 +208,7 @@ class _Walk:
         question = self.question
         if question.violates(question.states.counts[-1][None]):
             raise CertificateError("the sample itself is a violation.")
-        if question._together() <= 1:
+        if question.together() <= 1:
             for feature in question.features():
                 self._last(feature, 0, np.zeros(0, np.int64))
         else:
@@ -314,90 +283,11 @@ class _Walk:
         return f"{int(values.sum(dtype=np.uint64)):016x}"
 
 
-# -- the layers behind the first -----------------------------------------------------------------------------
-
-
-class _States(list[Bits]):
-    """Activity of every layer at the sample, with the match counts behind each, those of the classes last."""
-
-    counts: list[Ints]
-    layers: tuple[Layer, ...]
-    head: DenseLayer
-
-    def changed(self, bits: Bits) -> Ints:
-        """Match counts of the classes for other activities of the first layer, one row each."""
-        for number, layer in enumerate(self.layers):
-            bits = _again(layer, bits, self[number], self[number + 1])
-        return _dense(self.head.weights, bits)
-
-
-def _states(network: Network, active: Bits) -> _States:
-    found = _States([active])
-    found.counts, found.layers = [], network.layers[1:]
-    for layer in found.layers:
-        found.counts.append(layer.match_counts(found[-1][None])[0])
-        found.append(found.counts[-1] >= layer.tau)
-    found.head = DenseLayer(network.head.weights, np.zeros(network.head.outputs, np.int64))
-    found.counts.append(found.head.match_counts(found[-1][None])[0])
-    return found
-
-
-def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
-    """Activity of a layer for rows of bits, where it gives `after` for the bits `before`: worked out where
-    something is different.
-    """
-    if isinstance(layer, DenseLayer):
-        return np.asarray(_dense(layer.weights, bits) >= layer.tau)
-    assert isinstance(layer, ConvLayer | PoolLayer)
-    channels, height, width = layer.window.shape
-    maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last one is padding
-    maps[:, :, :-1] = bits.reshape(len(bits), channels, -1)
-    differ = np.append((bits != before).any(axis=0).reshape(channels, -1).any(axis=0), False)
-    where = np.flatnonzero(differ[layer.window.taps].any(axis=1))
-    if not len(where):
-        return np.repeat(after[None], len(bits), axis=0)
-    taps = layer.window.taps[where]
-    out = np.repeat(after[None], len(bits), axis=0).reshape(len(bits), -1, len(layer.window.taps))
-    tau = layer.tau.reshape(out.shape[1:])[:, where]
-    if isinstance(layer, PoolLayer):
-        out[:, :, where] = maps[:, :, taps].sum(axis=3) >= tau
-        return out.reshape(len(bits), -1)
-    inside, least = taps >= 0, np.minimum(layer.weights, 0)
-    for group in range(layer.groups):
-        into = slice(group * channels // layer.groups, (group + 1) * channels // layer.groups)
-        outs = slice(
-            group * len(layer.weights) // layer.groups, (group + 1) * len(layer.weights) // layer.groups
-        )
-        kernel = layer.weights[outs].reshape(outs.stop - outs.start, -1)
-        patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
-        held = (
-            least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
-        )  # what idle inputs of negative weight count
-        sums = _product(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
-        out[:, outs, where] = sums >= tau[outs]
-    return out.reshape(len(bits), -1)
-
-
-def _dense(weights: Ints, bits: Bits) -> Ints:
-    return np.asarray(_product(bits, weights) - np.minimum(weights, 0).sum(axis=1))
-
-
-def _product(bits: Bits, weights: Ints) -> Ints:
-    """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
-    exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
-    return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)
-
-
-def _swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
+def _layer_swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
     """By how much match counts can fall and rise when at most `limit` loose inputs turn."""
     if isinstance(layer, DenseLayer):
-        part = layer.weights[:, loose]
-        turning = np.where(state[loose], -part, part)
-        falls, rises = (
-            np.sort(np.minimum(turning, 0), axis=1)[:, :limit],
-            np.sort(np.maximum(turning, 0), axis=1)[:, ::-1][:, :limit],
-        )
-        return -falls.sum(axis=1), rises.sum(axis=1)
+        falls, rises = swing(layer.weights, state, loose, limit)
+        return -falls, rises
     if isinstance(layer, PoolLayer):
         on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
         return np.minimum(on, limit), np.minimum(off, limit)
@@ -428,23 +318,6 @@ def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, many: i
     out = np.zeros(many, np.int64)
     np.add.at(out, neurons[rank < fits], values[rank < fits])
     return out
-
-
-def _combined(head: Ints, factors: list[int]) -> list[int]:
-    row = sum((f * head[k].astype(object) for k, f in enumerate(factors)), np.zeros(head.shape[1], object))
-    return [int(value) for value in row]
-
-
-def _impossible(
-    row: list[int], factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int
-) -> bool:
-    """Whether an inequality over the classes' match counts cannot hold."""
-    here = sum(f * int(m) for f, m in zip(factors, counts, strict=True))
-    gains = sorted(
-        (max(0, -w if s else w) for w, s, u in zip(row, state.tolist(), loose.tolist(), strict=True) if u),
-        reverse=True,
-    )
-    return bool(here + sum(gains[:limit]) < least)
 
 
 def _splitmix64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""For the checker: how long it may take and how much memory it may use, whatever a certificate claims.
+"""How long a check may take and how much memory it may use, whatever a certificate claims.
 
 Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between
 pieces of work that are short.
@@ -25,9 +25,9 @@ class Limit:
     --------
     >>> limit = Limit(None, 1000)
     >>> limit.take(800, "a table")
-    >>> limit.take(800, "another table")
+    >>> limit.take(800, "another one")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    sugenet.errors.CheckLimitError: not checked within the limit: another table needs more than 1,000 bytes. Allow more: memory_limit=.
+    sugenet.errors.CheckLimitError: not checked within the limit: another one needs more than 1,000 bytes. ...
     """
 
     def __init__(self, seconds: float | None = SECONDS, memory: int | None = MEMORY) -> None:

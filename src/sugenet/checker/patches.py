@@ -1,14 +1,14 @@
-"""Checking a proof or a witness of the patch engine again, from the definition: nothing here is shared with
-the engine but `sugenet.bnn`.
+"""Checking a proof by patches: neurons of the last layer in groups, the sign patterns that each group can
+have, and bounds that they add up to.
 
-A proof names, for each case of the query, patches of last-layer neurons and how every conjunction is closed.
-The bounds of all neurons, the sign patterns of every patch and what they add up to are worked out here anew,
-in whole numbers and fractions.
+To be ensured: a neuron is settled only if its sum is on one side for the whole box; no sign pattern that
+some input has is left out; and every conjunction of the query is closed by a sum that stays below what it
+needs, in whole numbers and fractions. Nothing here is shared with the engine but `sugenet.bnn`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, lcm
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
+from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layers import Theta
 from sugenet.checker.limit import Limit
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
+from sugenet.checker.reals import first_layer, lows_of, reads, sums_of, thetas_of, unit_of_all
 from sugenet.errors import CertificateError
 
-__all__ = ["check_patches", "check_patches_witness"]
+__all__ = ["check_patches"]
 
 _CLOSURES = {
     "bounds": ("mix",),
@@ -34,7 +34,6 @@ _CLOSURES = {
 }
 _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
-_LONGEST = 1 << 14
 
 
 def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: Limit | None = None) -> str:
@@ -69,131 +68,6 @@ def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: 
     return f"none of {ways} ways to violate the property can occur: {said}"
 
 
-def check_patches_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
-    """Check in exact arithmetic that an input violates the property; say what was checked.
-
-    Raises `CertificateError` where not.
-    """
-    raw = [Fraction(value) for value in witness]
-    if len(raw) != network.encoder.features or not query.contains(raw):
-        raise CertificateError("the witness is not in a box of the query.")
-    layer = _first(network)
-    levels = [
-        value - low for value, low in zip(raw, _lows(network, [(value, value) for value in raw]), strict=True)
-    ]
-    unit = _unit(levels)
-    if unit is None:
-        raise CertificateError(
-            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
-        )
-    whole = [int(value * unit) for value in levels]
-    if unit * (int(layer.sizes.max(initial=0)) + 1) < 1 << 62:
-        sums = _sums(layer, layer.weights, np.array(whole, np.int64)).tolist()
-    else:  # beyond 64 bits, one by one
-        parts = (_reads(layer, j) for j in range(layer.outputs))
-        sums = [
-            sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True))
-            for inputs, weights in parts
-        ]
-    thetas = {id(ends): ends for ends in _theta(layer)}  # neurons of a kernel share the same pair
-    on = {
-        key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()
-    }  # a whole sum reaches an end iff its ceiling
-    bits = np.zeros((1, layer.outputs), bool)
-    for j, (total, ends) in enumerate(zip(sums, _theta(layer), strict=True)):
-        low, high = on[id(ends)]
-        bits[0, j] = total >= high
-        if low <= total < high:
-            raise CertificateError(
-                f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
-            )
-    for later in network.layers[1:]:
-        bits = later.activity(bits)
-    scores = network.head.scores(network.head.match_counts(bits))[0]
-    if not query.violated_by(raw, list(scores)):
-        raise CertificateError("the witness does not violate the property.")
-    return "the witness lies in the box and violates the property, in exact arithmetic"
-
-
-# -- the definition, asked again -----------------------------------------------------------------------------
-
-
-def _first(network: Network) -> LevelLayer | ConvLayer:
-    layer = network.layers[0] if network.layers else None
-    if not isinstance(layer, LevelLayer | ConvLayer) or layer.theta is None:
-        raise CertificateError("the first layer of the network keeps no thresholds on real values.")
-    return layer
-
-
-def _theta(layer: LevelLayer | ConvLayer) -> Theta:
-    assert layer.theta is not None
-    return layer.theta
-
-
-def _lows(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[Fraction]:
-    """The raw value of level 0 of every feature; every raw value between `ends` must have a level."""
-    found: dict[int, Fraction] = {}
-    lows = []
-    for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
-        if id(coding) not in found:
-            steps = isinstance(coding, Steps) and coding.whole and not coding.bipolar
-            if (
-                not isinstance(coding, Steps)
-                or not steps
-                or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1)
-            ):
-                raise CertificateError(
-                    "a feature is not a whole number with a step of its own for each, "
-                    "so real values have no level."
-                )
-            found[id(coding)] = Fraction(coding.low)
-        assert isinstance(coding, Steps)
-        if low < coding.low or high > coding.high:
-            raise CertificateError("the box leaves the values that a feature can have.")
-        lows.append(found[id(coding)])
-    return lows
-
-
-def _unit(values: Iterable[Fraction]) -> int | None:
-    """The least common denominator; None where it is so long that no honest question needs it,
-    and sums would take for ever.
-    """
-    unit = 1
-    for denominator in {value.denominator for value in values}:
-        unit = lcm(unit, denominator)
-        if unit.bit_length() > _LONGEST:
-            return None
-    return unit
-
-
-def _reads(layer: Layer, j: int) -> tuple[npt.NDArray[np.intp], Ints]:
-    """Inputs and weights of neuron j, from 0."""
-    if not isinstance(layer, ConvLayer | PoolLayer):
-        inputs = np.flatnonzero(layer.weights[j])
-        return inputs, layer.weights[j][inputs]
-    channels, height, width = layer.window.shape
-    out, position = divmod(j, len(layer.window.taps))
-    pixels = layer.window.taps[position]
-    inside = pixels >= 0
-    if isinstance(layer, PoolLayer):
-        return out * height * width + pixels[inside], np.ones(int(inside.sum()), np.int64)
-    per = channels // layer.groups
-    start = out // (len(layer.weights) // layer.groups) * per
-    places = (start + np.arange(per))[:, None] * height * width + pixels[inside]
-    return places.reshape(-1), layer.weights[out].reshape(per, -1)[:, inside].reshape(-1)
-
-
-def _sums(layer: Layer, weights: Ints, values: Ints) -> Ints:
-    """Weighted sums of all neurons with other weights of the same shape."""
-    if isinstance(layer, ConvLayer):
-        return (
-            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups)
-            .sums(values[None])
-            .reshape(-1)
-        )
-    return np.asarray(weights @ values)
-
-
 def _only(data: Any, names: Sequence[str], what: str) -> None:
     if not isinstance(data, dict) or set(data) != set(names):
         raise CertificateError(f"{what} must have the fields {', '.join(names)} and no others.")
@@ -205,7 +79,7 @@ class _Case:
     def __init__(self, network: Network, case: Case, part: dict[str, Any], limit: Limit) -> None:
         self.network, self.case, self.part, self.limit = network, case, part, limit
         _only(part, ("grid", "patches", "closures"), "a case of the proof")
-        self.layer, self.grid = _first(network), part["grid"]
+        self.layer, self.grid = first_layer(network), part["grid"]
         if (
             type(self.grid) is not int
             or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58
@@ -223,8 +97,8 @@ class _Case:
         self.enumerated: dict[int, tuple[list[int], Bits, npt.NDArray[np.int64]]] = {}
         self.by_bounds = self.by_patterns = self.seen = 0
 
-    def _levels(self, box: Box) -> tuple[list[Fraction], list[Fraction]]:
-        lows = _lows(self.network, list(zip(box.lower, box.upper, strict=True)))
+    def _levels(self, box: QueryBox) -> tuple[list[Fraction], list[Fraction]]:
+        lows = lows_of(self.network, list(zip(box.lower, box.upper, strict=True)))
         return tuple(
             [value - low for value, low in zip(ends, lows, strict=True)] for ends in (box.lower, box.upper)
         )  # type: ignore[return-value]
@@ -238,18 +112,19 @@ class _Case:
     @cached_property
     def _ends(self) -> tuple[int, list[int], list[int]]:
         """A unit and the box in it: exact, or on the grid where exact numbers are too long."""
-        unit = _unit([*self.lower, *self.upper])
+        unit = unit_of_all([*self.lower, *self.upper])
         if unit is None:
             return self.grid, self.box[0].tolist(), self.box[1].tolist()
         return unit, [int(value * unit) for value in self.lower], [int(value * unit) for value in self.upper]
 
     def _edges(self) -> tuple[Ints, Ints]:
-        """Thresholds on the grid, rounded apart; those beyond every sum are brought just beyond."""
+        """ThresholdSystem on the grid, rounded apart; those beyond every sum are brought just beyond."""
         most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
-        pairs = {id(ends): ends for ends in _theta(self.layer)}
+        pairs = {id(ends): ends for ends in thetas_of(self.layer)}
         known = {key: (floor(low * self.grid), ceil(high * self.grid)) for key, (low, high) in pairs.items()}
         low, high = (
-            [min(max(known[id(ends)][side], -most), most) for ends in _theta(self.layer)] for side in (0, 1)
+            [min(max(known[id(ends)][side], -most), most) for ends in thetas_of(self.layer)]
+            for side in (0, 1)
         )
         return np.array(low, np.int64), np.array(high, np.int64)
 
@@ -257,8 +132,8 @@ class _Case:
         """+1, -1 or 0 (open) for all neurons of all layers."""
         weights, (lower, upper) = self.layer.weights, self.box
         up, down = np.maximum(weights, 0), np.minimum(weights, 0)
-        least = _sums(self.layer, up, lower) + _sums(self.layer, down, upper)
-        most = _sums(self.layer, up, upper) + _sums(self.layer, down, lower)
+        least = sums_of(self.layer, up, lower) + sums_of(self.layer, down, upper)
+        most = sums_of(self.layer, up, upper) + sums_of(self.layer, down, lower)
         states = [np.where(least >= self.high, 1, np.where(most < self.low, -1, 0))]
         for layer in self.network.layers[1:]:
             before = states[-1]
@@ -267,8 +142,8 @@ class _Case:
                 states.append(np.where(surely, 1, np.where(maybe, 0, -1)))
                 continue
             middle, reach = (
-                _sums(layer, layer.weights, before),
-                _sums(layer, np.abs(layer.weights), (before == 0).astype(np.int64)),
+                sums_of(layer, layer.weights, before),
+                sums_of(layer, np.abs(layer.weights), (before == 0).astype(np.int64)),
             )
             twice = layer.sizes - 2 * np.clip(
                 layer.tau, 0, layer.sizes + 1
@@ -320,9 +195,9 @@ class _Case:
                     f"neuron {neuron} has the weight {share} in a case where its sign is not given."
                 )
             sign = share if fixed[neuron] else -share
-            for i, w in zip(*(part.tolist() for part in _reads(self.layer, neuron)), strict=True):
+            for i, w in zip(*(part.tolist() for part in reads(self.layer, neuron)), strict=True):
                 total[i] += sign * w
-            low, high = _theta(self.layer)[neuron]
+            low, high = thetas_of(self.layer)[neuron]
             needed += sign * (low if fixed[neuron] else high)
             strict |= sign < 0
         unit, lower, upper = self._ends
@@ -437,7 +312,7 @@ class _Case:
         if layer == 0:
             return frozenset({j})
         if (layer, j) not in self._known:
-            inputs, _ = _reads(self.network.layers[layer], j)
+            inputs, _ = reads(self.network.layers[layer], j)
             still = inputs[self.states[layer - 1][inputs] == 0].tolist()
             self._known[layer, j] = frozenset().union(*(self._behind(layer - 1, i) for i in still))
         return self._known[layer, j]
@@ -454,7 +329,7 @@ class _Case:
             return np.full(count, self.states[layer][j])
         if (layer, j) not in memo:
             part = self.network.layers[layer]
-            inputs, weights = _reads(part, j)
+            inputs, weights = reads(part, j)
             before = self.states[layer - 1][inputs]
             total = np.full(count, int(weights @ before) + int(np.abs(weights).sum()) - 2 * int(part.tau[j]))
             for i, w in zip(inputs[before == 0].tolist(), weights[before == 0].tolist(), strict=True):
@@ -498,7 +373,7 @@ class _Case:
         self.limit.fits(64 * count * len(self.lower) + 32 * count**2, "the neurons of a patch")
         rows = np.zeros((count, len(self.lower)), np.int64)
         for row, neuron in zip(rows, cone, strict=True):
-            inputs, weights = _reads(self.layer, neuron)
+            inputs, weights = reads(self.layer, neuron)
             row[inputs] = weights
         used = np.flatnonzero(rows.any(axis=0))
         rows, lower, upper = rows[:, used], self.box[0][used], self.box[1][used]

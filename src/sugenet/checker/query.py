@@ -1,5 +1,5 @@
-"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that
-violate the property.
+"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that violate the
+property.
 
 A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that
 box. All numbers are rationals: a decimal text is the rational it spells, a float the rational it holds.
@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import CapacityError, FileError, SugenetError
+from sugenet.errors import FileError, SugenetError
 
-__all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Box", "Case", "Condition", "Inequality", "Query"]
+__all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "query_of"]
 
 BIT_LIMIT = 13288
 """The most bits of a numerator or denominator in a file: room for every number of 4000 digits."""
 SIZE_LIMIT = 1 << 26
 """The most characters that a query may take."""
+_POWERS = 10_000
+"""Powers of ten beyond which a decimal would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -95,14 +97,14 @@ Condition: TypeAlias = tuple[tuple[Inequality, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Box:
+class QueryBox:
     """Inputs between bounds, both included.
 
     Examples
     --------
-    >>> box = Box([0, 0.5], [1, 2.25])
+    >>> box = QueryBox([0, 0.5], [1, 2.25])
     >>> box.contains([1, 0.5]), box.contains([1, 0.4]), box.whole_numbers()
-    (True, False, Box(lower=(Fraction(0, 1), Fraction(1, 1)), upper=(Fraction(1, 1), Fraction(2, 1))))
+    (True, False, QueryBox(lower=(Fraction(0, 1), Fraction(1, 1)), upper=(Fraction(1, 1), Fraction(2, 1))))
     """
 
     lower: tuple[Fraction, ...]
@@ -128,10 +130,14 @@ class Box:
         row = _row(x, "X", len(self.lower))
         return all(low <= value <= high for low, value, high in zip(self.lower, row, self.upper, strict=True))
 
-    def whole_numbers(self) -> Box | None:
+    def whole_numbers(self) -> QueryBox | None:
         """The box with its bounds rounded inwards to whole numbers; None when no whole numbers are inside."""
         lower, upper = [ceil(low) for low in self.lower], [floor(high) for high in self.upper]
-        return Box(lower, upper) if all(low <= high for low, high in zip(lower, upper, strict=True)) else None
+        return (
+            QueryBox(lower, upper)
+            if all(low <= high for low, high in zip(lower, upper, strict=True))
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -141,10 +147,10 @@ class Case:
     A conjunction that stands twice is kept once.
     """
 
-    box: Box
+    box: QueryBox
     condition: Condition
 
-    def __init__(self, box: Box, condition: Iterable[Iterable[Inequality]]) -> None:
+    def __init__(self, box: QueryBox, condition: Iterable[Iterable[Inequality]]) -> None:
         kept = tuple(dict.fromkeys(tuple(dict.fromkeys(conjunction)) for conjunction in condition))
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "condition", ((),) if () in kept else kept)
@@ -170,7 +176,7 @@ class Query:
     inputs, outputs
         How many there are.
     cases
-        Boxes and their conditions.
+        QueryBoxes and their conditions.
 
     Examples
     --------
@@ -190,7 +196,7 @@ class Query:
     def __init__(self, inputs: int, outputs: int, cases: Iterable[Case]) -> None:
         if _number(inputs, "inputs") < 1 or _number(outputs, "outputs") < 1:
             raise SugenetError(f"a query needs inputs and outputs, but has {inputs} and {outputs}.")
-        joined: dict[Box, Condition] = {}
+        joined: dict[QueryBox, Condition] = {}
         for case in cases:
             if len(case.box.lower) != inputs:
                 raise SugenetError(f"a box bounds {len(case.box.lower)} inputs, but the query has {inputs}.")
@@ -240,7 +246,7 @@ class Query:
             lower = [max(value, _exact(low, "low")) for value in lower]
         if high is not None:
             upper = [min(value, _exact(high, "high")) for value in upper]
-        return cls(len(x), outputs, [Case(Box(lower, upper), _misclassified(label, outputs))])
+        return cls(len(x), outputs, [Case(QueryBox(lower, upper), _misclassified(label, outputs))])
 
     @property
     def label(self) -> int | None:
@@ -325,6 +331,19 @@ class Query:
         )
 
 
+def query_of(question: dict[str, Any]) -> Query:
+    """The query that a certificate holds as JSON, whose form was seen before."""
+    cases = []
+    for case in question["cases"]:
+        box = QueryBox([Fraction(v) for v in case["lower"]], [Fraction(v) for v in case["upper"]])
+        parts = [
+            [Inequality([(int(k), Fraction(v)) for k, v in terms], Fraction(b)) for terms, b in row]
+            for row in case["condition"]
+        ]
+        cases.append(Case(box, parts))
+    return Query(int(question["inputs"]), int(question["outputs"]), cases)
+
+
 # -- numbers -------------------------------------------------------------------------------------------------
 
 
@@ -333,10 +352,16 @@ def _misclassified(label: int, outputs: int) -> Condition:
 
 
 def _exact(value: Any, what: str) -> Fraction:
+    """An int, Fraction, Decimal or float as the exact number it is."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _POWERS:
+        raise SugenetError(f"{what} is {value}, a larger or finer number than can be meant.")
     try:
-        return Fraction(exact_number(value, what))
-    except CapacityError as error:
-        raise SugenetError(str(error)) from None
+        if isinstance(value, str):
+            raise ValueError
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError):
+        raise SugenetError(f"{what} is {value!r}, which is not a finite number.") from None
 
 
 def _number(value: Any, what: str) -> int:
@@ -362,7 +387,7 @@ def _either(conjunctions: Iterable[Iterable[str]]) -> list[str]:
     return ["(assert (or", *(f"  (and {' '.join(conjunction)})" for conjunction in conjunctions), "))"]
 
 
-def _bounds(box: Box) -> list[str]:
+def _bounds(box: QueryBox) -> list[str]:
     pairs = enumerate(zip(box.lower, box.upper, strict=True))
     return [
         f"({sign} {_against(f'X_{i}', value)})"

@@ -1,4 +1,9 @@
-"""For the checker: that no feature of a reason can be left out, and that no smaller reason exists."""
+"""Checking that no feature of a reason can be left out, and that no smaller reason exists.
+
+To be ensured: each counterexample is replayed; one that changes a single feature of the reason shows that
+it is needed, and a reason must meet all of them, so that a smaller one would be a smaller set that meets
+them all.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import Limit
-from sugenet.checker.setting import raw, scores
+from sugenet.checker.values import raw, scores
+from sugenet.checker.witness import changed_as_claimed, lies_inside
 from sugenet.errors import CertificateError
 
 __all__ = ["check_reason", "hitting_set_within"]
@@ -19,8 +25,6 @@ _MANY = 3000
 
 def check_reason(certificate: dict[str, Any], network: Network, proved: str, limit: Limit) -> str:
     """Check the claims of a reason beyond its being sufficient; say what was checked."""
-    from sugenet.checker.certificate import changed_as_claimed, lies_inside
-
     question, status = certificate["question"], certificate["answer"]
     fixed, sample = {int(f) for f in question["fixed"]}, raw(network, question["sample"])
     said = [f"these {len(fixed)} features suffice: {proved}"]

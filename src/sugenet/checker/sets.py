@@ -1,4 +1,4 @@
-"""For the checker: how many sets of changes a question has, counted without walking through them."""
+"""How many sets of changes a question has, counted without walking through them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def sets_of(
 
     Examples
     --------
-    >>> sets_of([[1], [1], [1, 2]], 2, Limit(), sums=100), sets_of([[1], [1], [1, 2]], None, Limit(), sums=100)
+    >>> rows = [[1], [1], [1, 2]]
+    >>> sets_of(rows, 2, Limit(), sums=100), sets_of(rows, None, Limit(), sums=100)
     (8, 12)
     """
     if budget is None:

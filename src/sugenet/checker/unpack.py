@@ -1,6 +1,4 @@
-"""For the checker: compressed proofs, unpacked piece by piece,
-so that a small text cannot fill the memory.
-"""
+"""Compressed proofs, unpacked piece by piece, so that a small text cannot fill the memory."""
 
 from __future__ import annotations
 

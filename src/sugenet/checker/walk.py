@@ -1,7 +1,9 @@
-"""Walking all changes once more, for the checker: nothing here is shared with the engines.
+"""Walking through all changes once more: every set of options is visited one by one, in plain loops
+(`plain` has the same with ``itertools``).
 
-Every set of options is visited one by one, in plain loops; each different pattern of the first layer is then
-taken through the later layers by counting the literals that hold, as the definition says.
+To be ensured: no set within the budget is left out, and each different pattern of the first layer is
+judged, with all its layers behind (`later`). What was seen must have the numbers and the digest of the
+certificate. Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -10,46 +12,69 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import match_counts
+from sugenet.checker.later import Patterns, judge_of
 from sugenet.checker.limit import Limit
-from sugenet.errors import TooLargeError
+from sugenet.checker.plain import WalkSeen, plain_walk
+from sugenet.checker.whole import Whole
+from sugenet.errors import CertificateError, TooLargeError
 
-__all__ = ["MOST_SETS", "Walked", "walk"]
+__all__ = ["MOST_SETS", "check_walk", "walk"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
 _STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
-_BATCH = 1 << 14  # patterns that are judged at a time, at most
-_WORK = 1 << 27  # words of literals for all of them
 _TOO_HEAVY = 1 << 60
 MOST_SETS = 10**13
 _RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
+_WRITTEN = 1 << 22
+"""Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
 
-_Patterns = npt.NDArray[np.uint64]
+
+def check_walk(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
+    """Walk through all changes once more, and compare the numbers with what the certificate says."""
+    sets, patterns = proof["sets"], proof["patterns"]
+    if type(sets) is not int or not 0 < sets <= MOST_SETS:
+        raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
+    if type(patterns) is not int or not 0 < patterns <= sets:
+        raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
+    form, layers = (plain_walk, whole.layers) if plain else (walk, _behind(whole))
+    problem = whole.base, whole.features, whole.budget, layers, whole.head, whole.violates
+    found = form(*problem, most=sets, patterns=patterns, limit=whole.limit)
+    if found.bad:
+        raise CertificateError("a change that the certificate excludes is a violation.")
+    claimed = (sets, patterns, proof["digest"])
+    if found.sets > sets:
+        raise CertificateError(f"there are more than the {sets:,} sets of changes that the certificate says.")
+    if found.patterns > patterns:
+        raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
+    if (found.sets, found.patterns, found.digest) != claimed:
+        raise CertificateError(
+            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
+            f"but the certificate says {str(claimed)[:120]}."
+        )
+    return (
+        f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, "
+        f"digest {found.digest})"
+    )
 
 
-@dataclass(frozen=True)
-class Walked:
-    """What a walk over all sets of options saw."""
-
-    sets: int
-    """Sets, the empty one included."""
-    patterns: int
-    """Different sets of first-layer neurons that they turn, the empty one included."""
-    digest: str
-    """Sum over the patterns of splitmix64(z) modulo 2^64, z the XOR over the turned neurons j (from 0) of
-    splitmix64(j + 1).
-    """
-    bad: bool
-    """Whether some pattern is a violation."""
+def _behind(whole: Whole) -> list[Any]:
+    """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
+    sizes = [
+        layer.outputs * layer.inputs for layer in whole.behind if not isinstance(layer, tuple | DenseLayer)
+    ]
+    empty = not len(whole.base) or any(
+        (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in whole.behind
+    )
+    return list(whole.behind) if empty or sum(sizes) > _WRITTEN else list(whole.layers)
 
 
 def walk(
@@ -63,7 +88,7 @@ def walk(
     most: int = MOST_SETS,
     patterns: int = MOST_SETS,
     limit: Limit | None = None,
-) -> Walked:
+) -> WalkSeen:
     """Walk every set with at most one option a feature, weights summing to at most the budget,
     and judge every pattern.
 
@@ -119,7 +144,7 @@ def walk(
         np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
     )  # first option of the next feature
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
-    judged = _judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
+    judged = judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
     tally = _Tally(most, patterns, count, words, limit)
     with ThreadPoolExecutor(count) as pool, tally:
         step = (start, rows, weight, behind, lightest, heaviest, together)
@@ -129,7 +154,7 @@ def walk(
             if not tally.over:
                 known, size = tally.put(0, known, size, _listed(others, many))
         if tally.over:
-            return Walked(tally.sets, max(tally.sizes), "", False)
+            return WalkSeen(tally.sets, max(tally.sizes), "", False)
         tables.clear()
         limit.fits(16 * words * (size + 1), "all patterns of a walk")
         found = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
@@ -141,7 +166,7 @@ def walk(
             return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, loose))
 
         seen = list(pool.map(judge, range(0, len(found), judged.batch)))
-    return Walked(
+    return WalkSeen(
         tally.sets,
         len(found),
         f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}",
@@ -176,7 +201,7 @@ class _Tally:
         """Whether there are more sets or patterns than was claimed: a thread's patterns are all different."""
         return self.sets > self.most or max(self.sizes) > self.patterns
 
-    def put(self, turn: int, known: _Patterns, size: int, more: _Patterns) -> tuple[_Patterns, int]:
+    def put(self, turn: int, known: Patterns, size: int, more: Patterns) -> tuple[Patterns, int]:
         """Put patterns into a thread's table, a larger one where it gets too full and there
         is memory for that.
         """
@@ -222,7 +247,7 @@ def _loose(
     return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64), fit
 
 
-def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[_Patterns, int]:
+def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, int]:
     """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a
     free place), and its size.
     """
@@ -399,141 +424,3 @@ def _splitmix64(value):  # type: ignore[no-untyped-def]
     z = nb.uint64((z ^ (z >> nb.uint64(30))) * nb.uint64(0xBF58476D1CE4E5B9))
     z = nb.uint64((z ^ (z >> nb.uint64(27))) * nb.uint64(0x94D049BB133111EB))
     return z ^ (z >> nb.uint64(31))
-
-
-def _judge_of(
-    active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints, limit: Limit
-) -> _Later | _Defined:
-    written = all(isinstance(layer, tuple) and len(layer[1]) for layer in layers) and len(active) > 0
-    return _Later(active, loose, layers, head, limit) if written else _Defined(active, loose, layers, head)
-
-
-class _Defined:
-    """The layers behind the first as the definition has them, for those that would be large as bits
-    of their literals.
-    """
-
-    batch = 1 << 6
-
-    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints) -> None:
-        self.active, self.loose, self.layers, self.head = active, loose, layers, head
-
-    def counts(self, patterns: _Patterns) -> Ints:
-        """Match counts of the classes, one row a pattern."""
-        bits = np.repeat(self.active[None], len(patterns), axis=0)
-        turned = np.unpackbits(patterns.astype("<u8").view(np.uint8), axis=1, bitorder="little")[
-            :, : len(self.loose)
-        ]
-        bits[:, self.loose] ^= turned.astype(bool)
-        for layer in self.layers:
-            bits = (
-                match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
-            )
-        return match_counts(self.head, bits)
-
-
-class _Later:
-    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds
-    2^b where it holds.
-    """
-
-    def __init__(
-        self,
-        active: npt.NDArray[np.bool_],
-        loose: Any,
-        layers: list[tuple[Ints, Ints]],
-        head: Ints,
-        limit: Limit,
-    ) -> None:
-        layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
-        every = [weights for weights, _ in layers] + [head]
-        self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
-        widest = int(self.sizes.max()) + 63
-        digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
-        inside = sum(
-            max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True)
-        )
-        self.batch = max(16, min(_BATCH, _WORK // (widest * inside)))
-        limit.take(
-            64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits"
-        )
-        self.tau = np.full((len(self.sizes), widest), _TOO_HEAVY)
-        for number, (_, tau) in enumerate(layers):
-            self.tau[number, : len(tau)] = tau
-        rows, places = [], []
-        self.start = np.zeros((len(every), widest), np.uint64)
-        held = np.where(
-            active, np.maximum(every[0], 0), np.maximum(-every[0], 0)
-        )  # literals that hold whatever the loose neurons do
-        held[:, loose] = 0
-        self.start[0, : len(held)] = held.sum(axis=1)
-        every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
-        for number, weights in enumerate(every):
-            for digit in range(max(1, int(np.abs(weights).max(initial=0)).bit_length())):
-                has = (np.abs(weights) >> digit & 1).astype(bool)
-                both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
-                places += [(number, word, digit) for word in range(both.shape[2])]
-                rows += [
-                    np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights))))
-                    for word in range(both.shape[2])
-                ]
-        self.places = np.array(places, np.int64).reshape(-1, 3)
-        self.positive, self.negative = (
-            np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
-        )
-
-    def counts(self, patterns: _Patterns) -> Ints:
-        """Match counts of the classes, one row a pattern."""
-        out = np.empty((len(patterns), self.sizes[-1]), np.int64)
-        _run(patterns, self.start, self.places, self.positive, self.negative, self.tau, self.sizes, out)
-        return out
-
-
-def _bits(truths: npt.NDArray[np.bool_]) -> _Patterns:
-    """Rows of truth values as words, the first in the lowest bit."""
-    padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
-    words: _Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(
-        axis=2, dtype=np.uint64
-    )
-    return words
-
-
-@nb.njit(nogil=True, cache=True)
-def _ones(x):  # type: ignore[no-untyped-def]
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
-
-
-@nb.njit(nogil=True, cache=True)
-def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
-    """Match counts of the last layer.
-
-    Row r of `places`: the layer, input word and binary digit that row r of the weights is for.
-    """
-    words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
-    count = np.zeros(sizes.max() + 63, np.uint64)
-    for row in range(len(patterns)):
-        for w in range(patterns.shape[1]):
-            words[w] = patterns[row, w]
-        r = 0
-        for layer in range(len(sizes)):
-            size = sizes[layer]
-            for i in range(len(count)):
-                count[i] = start[layer, i]
-            while r < len(places) and places[r, 0] == layer:
-                word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
-                for i in range(size):
-                    count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
-                r += 1
-            if layer < len(sizes) - 1:
-                for w in range((size + 63) // 64):
-                    word = nb.uint64(0)
-                    for i in range(64):  # tau is beyond reach behind the last neuron
-                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(
-                            i
-                        )
-                    words[w] = word
-        for k in range(sizes[-1]):
-            out[row, k] = count[k]

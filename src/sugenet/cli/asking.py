@@ -37,7 +37,14 @@ __all__ = [
     "target_of",
 ]
 
-REGIONS = ("hamming", "l0", "l1", "l2", "linf", "free", "anything")
+_BALLS = {
+    "hamming": "up to R bits flipped",
+    "l0": "up to R features changed",
+    "l1": "raw changes of up to R in all",
+    "l2": "a raw distance of up to R",
+    "linf": "every feature changed by up to R",
+}
+REGIONS = (*_BALLS, "free", "anything")
 LIMITS = "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"
 
 
@@ -52,13 +59,7 @@ def on_sample(parser: Parser) -> None:
 def on_regions(parser: Parser, title: str, default: str = "") -> None:
     """Where the sample may go."""
     group = parser.add_argument_group(title)
-    for name, words in (
-        ("hamming", "up to R bits flipped"),
-        ("l0", "up to R features changed"),
-        ("l1", "raw changes of up to R in all"),
-        ("l2", "a raw distance of up to R"),
-        ("linf", "every feature changed by up to R"),
-    ):
+    for name, words in _BALLS.items():
         group.add_argument(f"--{name}", type=typed(number), metavar="R", help=words)
     group.add_argument("--free", metavar="FEATURES", help="these features free, commas between them")
     group.add_argument("--anything", action="store_true", help=f"any input{default}")
@@ -210,18 +211,11 @@ def check_region(options: Namespace) -> None:
 
 def region_of(options: Namespace, network: Network) -> Any:
     """The region that the options name; any input where they name none."""
-    from sugenet import reason
+    from sugenet.problem.regions import BALLS, Anything, Box, Free
 
     if options.where:
-        return reason.Box(limits_in(options.where, network))
+        return Box(limits_in(options.where, network))
     kind = next(iter(asked_among(options, REGIONS)), "anything")
-    regions: dict[str, Any] = {
-        "hamming": reason.Hamming,
-        "l0": reason.L0,
-        "l1": reason.L1,
-        "l2": reason.L2,
-        "linf": reason.Linf,
-    }
-    if kind in regions:
-        return regions[kind](getattr(options, kind))
-    return reason.Free(names_in(options.free, network)) if kind == "free" else reason.Anything()
+    if kind in _BALLS:
+        return BALLS[kind.capitalize()](getattr(options, kind))
+    return Free(names_in(options.free, network)) if kind == "free" else Anything()

@@ -60,8 +60,8 @@ def _choices(action: argparse.Action) -> str:
 _BASH = """\
 # bash completion of sugenet. Once: eval "$(sugenet completion bash)"; always: put that line into ~/.bashrc.
 _sugenet() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}"
-    local IFS=$' \\t\\n' words="" kind=""
+    local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+    local command="${{COMP_WORDS[1]}}" IFS=$' \\t\\n' words="" kind=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "{commands} --help --version" -- "$current"))
@@ -83,7 +83,9 @@ _sugenet() {{
     fi
     case "$kind" in
         words) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
-        models) IFS=$'\\n'; COMPREPLY=($(compgen -W "${{words// /$'\\n'}}" -- "$current") $(compgen -f -- "$current")) ;;
+        models)
+            IFS=$'\\n'
+            COMPREPLY=($(compgen -W "${{words// /$'\\n'}}" -- "$current") $(compgen -f -- "$current")) ;;
         files) IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")) ;;
     esac
 }}
@@ -119,7 +121,8 @@ def _bash(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
 
 _ZSH = """\
 #compdef sugenet
-# zsh completion of sugenet. Once: eval "$(sugenet completion zsh)"; always: put that line into ~/.zshrc, after compinit.
+# zsh completion of sugenet. Once: eval "$(sugenet completion zsh)"; always: put that line into ~/.zshrc,
+# after compinit.
 _sugenet_models() {{
     compadd -- {models}
     _files

@@ -66,7 +66,7 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
 
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.web import page_html, payload
-    from sugenet.web.questions import precompute
+    from sugenet.web.beforehand import precompute
 
     index = chosen_sample(options, X)
     answers = precompute(network, X[index], **how(options, screen))

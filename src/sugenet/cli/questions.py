@@ -137,6 +137,7 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
         raise UsageError("name the cost once: --cost, or a --price for each feature that may change.")
     network = network_of(options.model)
     from sugenet import reason
+    from sugenet.problem.regions import BALLS
 
     x = one_sample(options, network)
     ask: dict[str, Any] = {
@@ -148,7 +149,7 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
         "n": options.n,
         "engine": options.engine,
     }
-    cost: Any = reason.Prices(options.price) if options.price else getattr(reason, options.cost or "L0")
+    cost: Any = reason.Prices(options.price) if options.price else BALLS[options.cost or "L0"]
     answer = announced(
         screen, lambda: reason.whatif(network, x.tolist(), cost, **ask, **how(options, screen))
     )

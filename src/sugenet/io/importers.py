@@ -18,7 +18,7 @@ from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
@@ -57,9 +57,9 @@ class ImportOptions(TypedDict, total=False):
 
 
 def _imported(
-    chain: Chain, options: ImportOptions, judges: Callable[[Chain], Sequence[SourceJudge]] | None = None
+    chain: OpChain, options: ImportOptions, judges: Callable[[OpChain], Sequence[SourceJudge]]
 ) -> Imported:
-    """Make a chain exact and compare it with its source; without judges of its own,
+    """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
     unknown = set(options) - set(ImportOptions.__annotations__)
@@ -69,16 +69,12 @@ def _imported(
         )
     chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
-    if options.get("strict", True):
-        found = lower(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
-    else:
-        found = split(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
+    made_exact = lower if options.get("strict", True) else split
+    found = made_exact(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     if not options.get("prove", True):
         return found
-    found_judges = [] if judges is None else judges(chain)
-    return prove_import(
-        found, chain, found_judges or [judge_of_chain(chain)], inputs, declared=zero is not None
-    )
+    known = judges(chain) or [judge_of_chain(chain)]
+    return prove_import(found, chain, known, inputs, declared=zero is not None)
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:

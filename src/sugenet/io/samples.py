@@ -143,7 +143,9 @@ def _csv(
     for number, row in rows:
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
-        samples.append(_sample([row[place] for place in places], network, f"{name}, line {number}", kind))
+        samples.append(
+            _sample([row[place] for place in places], network, f"{name}, line {number}, column", kind)
+        )
         if column is not None:
             labels.append(row[column])
     X = np.stack(samples) if samples else np.empty((0, len(features)), kind)
@@ -161,7 +163,7 @@ def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.ND
         try:
             values[j] = _cell(text, coding)
         except FileError as error:
-            raise FileError(f"{where}, column {network.encoder.names[j]}: {error}") from None
+            raise FileError(f"{where} {network.encoder.names[j]}: {error}") from None
     return values
 
 
@@ -241,11 +243,8 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
         return X
     read = np.empty(X.shape, dtype=object)
     for i, row in enumerate(X.tolist()):
-        for j, (text, coding) in enumerate(zip(row, network.encoder.codings, strict=True)):
-            try:
-                read[i, j] = _cell(text.strip(), coding)
-            except FileError as error:
-                raise FileError(f"{name}, sample {i}, feature {network.encoder.names[j]}: {error}") from None
+        cells = [text.strip() for text in row]
+        read[i] = _sample(cells, network, f"{name}, sample {i}, feature", object)
     return read
 
 

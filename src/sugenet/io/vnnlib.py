@@ -17,9 +17,9 @@ import zlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Box, Case, Condition, Inequality, Query
+from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 
@@ -118,7 +118,7 @@ def parse_vnnlib(text: str) -> Query:
     ... (assert (or (and (<= Y_0 Y_1)) (and (>= (+ Y_0 (* 2.0 Y_1)) 5))))
     ... ''')
     >>> query.cases[0].box, len(query.cases[0].condition)
-    (Box(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
+    (QueryBox(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
     sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i
@@ -404,26 +404,23 @@ class _QueryReader:
                 raise _UnsupportedError(
                     end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
                 )
-            cases.append(Case(Box(lower, upper), part.condition))
+            cases.append(Case(QueryBox(lower, upper), part.condition))
         return Query(counts["X"], counts["Y"], cases)
 
 
 def _formulas(name: str, items: _Items) -> list[_Formula]:
-    for place, item in items:
-        if not isinstance(item, list):
-            raise _UnsupportedError(
-                place, f"{name} takes conditions, made of <=, >=, and, or, but this is a number."
-            )
-    return [item for _, item in items if isinstance(item, list)]
+    return _each(items, list, f"{name} takes conditions, made of <=, >=, and, or, but this is a number.")
 
 
 def _linears(name: str, items: _Items) -> list[_Linear]:
+    return _each(items, _Linear, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition.")
+
+
+def _each(items: _Items, kind: type[Any], wrong: str) -> list[Any]:
     for place, item in items:
-        if not isinstance(item, _Linear):
-            raise _UnsupportedError(
-                place, f"{name} takes numbers, made of X_i, Y_k, +, -, *, but this is a condition."
-            )
-    return [item for _, item in items if isinstance(item, _Linear)]
+        if not isinstance(item, kind):
+            raise _UnsupportedError(place, wrong)
+    return [item for _, item in items]
 
 
 def _at_least(place: int, number: _Linear) -> _Formula:

@@ -5,7 +5,7 @@ numbers, or refused.
 from __future__ import annotations
 
 from sugenet.bnn import Network
-from sugenet.checker.query import Box, Case, Query
+from sugenet.checker.query import Case, Query, QueryBox
 from sugenet.errors import QuestionError
 
 __all__ = ["of_network"]
@@ -41,5 +41,5 @@ def of_network(network: Network, query: Query) -> Query:
             [(value - source.start) / source.step for value in row]
             for row in (case.box.lower, case.box.upper)
         ]
-        cases.append(Case(Box(*(ends if source.step > 0 else reversed(ends))), case.condition))
+        cases.append(Case(QueryBox(*(ends if source.step > 0 else reversed(ends))), case.condition))
     return Query(query.inputs, query.outputs, cases)

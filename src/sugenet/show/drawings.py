@@ -4,25 +4,27 @@ main figure as a plot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
+from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
-from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf, Region
+from sugenet.problem.neighbourhood import place_of, row_of
+from sugenet.problem.regions import Box
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.questions import Fair, Monotone, Question, Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import engine_words, show_cost
+from sugenet.reason.words import show_cost
 from sugenet.show.figures import (
     Bar,
     Bars,
@@ -33,12 +35,12 @@ from sugenet.show.figures import (
     Meter,
     Meters,
     Pixels,
+    Race,
     Strip,
     StripRow,
-    Votes,
     plural,
 )
-from sugenet.show.markup import safe, short
+from sugenet.show.markup import Html, element, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
@@ -51,9 +53,9 @@ from sugenet.show.prepare import (
     sample_drawn,
     votes_of,
 )
-from sugenet.show.svg_writer import svg
+from sugenet.show.svg_writer import draw
 
-__all__ = ["Drawing", "Table", "drawing", "html", "plot", "summary_table", "table_html"]
+__all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
 _SHOWN = 10
 """Rows of a table in a notebook."""
@@ -61,8 +63,8 @@ _BANDS = 8
 
 
 @dataclass(frozen=True)
-class Table:
-    """A small table: words only."""
+class Cells:
+    """The cells of a small table: words only."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -74,7 +76,7 @@ class Drawing:
 
     sentence: str
     figures: tuple[Figure, ...]
-    table: Table | None = None
+    table: Cells | None = None
     text: str = ""
     """Plain text below, with its own lines."""
 
@@ -84,30 +86,25 @@ def html(value: Any) -> str:
     nothing that runs or loads.
     """
     drawn = drawing(value)
-    words = (
-        f"<p>{'<br>'.join(safe(line) for line in drawn.sentence.splitlines())}</p>" if drawn.sentence else ""
-    )
-    pictures = " ".join(svg(figure) for figure in drawn.figures)
+    words = element("p", Html("<br>").join(drawn.sentence.splitlines())) if drawn.sentence else ""
+    pictures = element("div", Html(" ").join(map(draw, drawn.figures)))
     table = "" if drawn.table is None else table_html(drawn.table)
-    text = f"<pre>{safe(drawn.text)}</pre>" if drawn.text else ""
-    return f'<div class="sugenet">{words}<div>{pictures}</div>{table}{text}</div>'
+    text = element("pre", drawn.text) if drawn.text else ""
+    return str(Html('<div class="sugenet">{}{}{}{}</div>').format(words, pictures, table, text))
 
 
-def table_html(table: Table) -> str:
+def table_html(table: Cells) -> Html:
     """A table as HTML; columns of numbers are marked as such."""
     numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
-    marks = [' class="number"' if number and table.rows else "" for number in numeric]
-    head = "".join(
-        f'<th scope="col"{mark}>{safe(word)}</th>' for word, mark in zip(table.head, marks, strict=True)
+    marks = ["number" if number and table.rows else None for number in numeric]
+    head = (
+        element("th", word, scope="col", class_=mark) for word, mark in zip(table.head, marks, strict=True)
     )
     rows = (
-        "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True))
+        element("tr", *(element("td", cell, class_=mark) for cell, mark in zip(row, marks, strict=True)))
         for row in table.rows
     )
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>"
-        f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
-    )
+    return element("table", element("thead", element("tr", *head)), element("tbody", "", *rows))
 
 
 def _is_number(cell: str) -> bool:
@@ -134,7 +131,7 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
     return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
 
 
-@drawing.register(Meters | Votes | Pixels | Heat | Strip | Bars | Histogram | Cactus)
+@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus)
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
@@ -142,114 +139,75 @@ def _(figure: Figure) -> Drawing:
 # -- can it fail ---------------------------------------------------------------------------------------------
 
 
-def _exact(network: Network, feature: int, value: Any) -> Any:
-    """A raw value of a certificate: fractions are written there as text."""
-    return (
-        Fraction(value)
-        if isinstance(value, str) and isinstance(network.encoder.codings[feature], Steps)
-        else value
-    )
-
-
-def _raw(network: Network, row: Iterable[Any]) -> list[Any]:
-    return [_exact(network, feature, value) for feature, value in enumerate(row)]
-
-
-def _region(network: Network, data: dict[str, Any]) -> Region | None:
-    """A region from a certificate, where bands can be worked out for it."""
-    kinds: dict[str, Any] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
-    if data["kind"] in kinds:
-        return kinds[data["kind"]](Fraction(data["radius"]))  # type: ignore[no-any-return]
-    if data["kind"] == "Free":
-        return Free([network.encoder.names[feature] for feature in data["features"]])
-    return Anything() if data["kind"] == "Anything" else None
-
-
-def _bands(network: Network, sample: list[Any], data: dict[str, Any]) -> tuple[Meters, ...]:
-    region = _region(network, data)
-    if region is None or not network.layers:
+def _bands(network: Network, question: Robust) -> tuple[Meters, ...]:
+    if isinstance(question.region, Box) or not network.layers:
         return ()
     try:
-        return (match_meters(network, sample, region=region, limit=_BANDS),)
+        return (match_meters(network, question.sample, region=question.region, limit=_BANDS),)
     except (NetworkError, TooLargeError):  # too large: the picture is left out, the sentence says it all
         return ()
 
 
 def _limit_words(name: str, limit: Any) -> str:
-    if isinstance(limit, dict):
-        return f"{name} = {' or '.join(map(str, limit['one of']))}"
+    if not isinstance(limit, tuple):
+        values = limit if isinstance(limit, frozenset) else (limit,)
+        return f"{name} = {' or '.join(sorted(map(str, values)))}"
     low, high = limit
+    if low == high:
+        return f"{name} is anything" if low is None else f"{name} = {low}"
     if low is None or high is None:
-        return (
-            f"{name} is anything"
-            if low == high
-            else f"{name} <= {high}"
-            if low is None
-            else f"{name} >= {low}"
-        )
-    return f"{name} = {low}" if low == high else f"{low} <= {name} <= {high}"
+        return f"{name} <= {high}" if low is None else f"{name} >= {low}"
+    return f"{low} <= {name} <= {high}"
 
 
-def _limits(network: Network, question: dict[str, Any], title: str) -> Strip:
+def _limits(network: Network, question: Question) -> Strip:
     """What a question without a sample is about: its limits, and the features it names."""
     names = network.encoder.names
-    named: list[tuple[int, str]] = []
-    if question["kind"] == "monotone":
-        named = [(question["feature"], "raised" if question["rising"] else "lowered")]
-    elif question["kind"] == "fair":
-        named = [(feature, "takes any two values") for feature in question["protected"]]
-    marks = {"raised": "up", "lowered": "down"}
-    rows = [StripRow(names[feature], "", words, marks.get(words, "other")) for feature, words in named]
-    rows += [
-        StripRow(names[f], "", _limit_words(names[f], limit), "kept")
-        for f, limit in question.get("where", [])
-    ]
-    rest = "all inputs of the query's boxes" if question["kind"] == "query" else "all other features are free"
-    return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
+    rows, rest = [], "all other features are free"
+    match question:
+        case Monotone():
+            words, mark = ("raised", "up") if question.rising else ("lowered", "down")
+            rows = [StripRow(names[place_of(network, question.feature)], "", words, mark)]
+        case Fair():
+            rows = [
+                StripRow(names[f], "", "takes any two values", "other") for f in question.features(network)
+            ]
+        case Query():
+            rest = "all inputs of the query's boxes"
+    if not isinstance(question, Query | Robust):
+        limits = question.box.placed(network).items()
+        rows += [StripRow(names[f], "", _limit_words(names[f], limit), "kept") for f, limit in limits]
+    return Strip("what it is about", tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
 
 
-def _outcome(answer: Any, proof: dict[str, Any] | None) -> Table:
-    by = engine_words(answer.engine, proof) or "nothing so far"
-    certificate = answer.certificate
-    kind = (
-        "the input above, replayed"
-        if certificate["answer"] == "refuted"
-        else "none"
-        if not proof
-        else proof["kind"]
-    )
-    return Table(("outcome", "by", "certificate"), ((certificate["answer"], by, kind),))
+def _outcome(answer: Proved | Refuted | Undecided) -> Cells:
+    shown = "the input above, replayed" if isinstance(answer, Refuted) else answer.proof_kind or "none"
+    row = (answer.outcome, answer.settled_by or "nothing so far", shown)
+    return Cells(("outcome", "by", "certificate"), (row,))
 
 
 @drawing.register
-def _(answer: Proved) -> Drawing:
-    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
-
-
-@drawing.register
-def _(answer: Undecided) -> Drawing:
-    return Drawing(str(answer), _claimed(answer), _outcome(answer, answer.certificate["proof"]))
-
-
-def _claimed(answer: Proved | Undecided) -> tuple[Figure, ...]:
-    network, question = answer.network, answer.certificate["question"]
-    if question["kind"] != "robust":
-        return (_limits(network, question, "what it is about"),)
-    sample = _raw(network, question["sample"])
-    return sample_drawn(network, sample), *_bands(network, sample, question["region"])
+def _(answer: Proved | Undecided) -> Drawing:
+    network, question = answer.network, answer.question
+    figures: tuple[Figure, ...]
+    if isinstance(question, Robust):
+        figures = sample_drawn(network, question.sample), *_bands(network, question)
+    else:
+        figures = (_limits(network, question),)
+    return Drawing(str(answer), figures, _outcome(answer))
 
 
 @drawing.register
 def _(answer: Refuted) -> Drawing:
-    network, question = answer.network, answer.certificate["question"]
-    table = _outcome(answer, None)
+    network, question = answer.network, answer.question
+    table = _outcome(answer)
     found = " and ".join(answer.labels)
-    if question["kind"] == "robust":
-        sample = _raw(network, question["sample"])
+    if isinstance(question, Robust):
+        sample = question.values(network)
         label = network.trace(row_of(sample)).label
         changed = changes_drawn(network, sample, answer.witness, f"{label} becomes {found}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
-    if len(answer.labels) == 2 and question["kind"] != "agree":
+    if answer.is_pair:
         one, other = answer.witness
         return Drawing(
             str(answer),
@@ -282,7 +240,7 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
 
 @drawing.register
 def _(answer: Counterfactual) -> Drawing:
-    network = answer.prop.network
+    network = answer.network
     before, after = network.classes[answer.prop.label], network.classes[answer.label]
     main = changes_drawn(network, answer.sample, answer.changed, f"{before} becomes {after}")
     others = tuple(
@@ -294,22 +252,23 @@ def _(answer: Counterfactual) -> Drawing:
         )
         for one in answer.others[:3]
     )
-    rows = []
-    for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
-        if old != new:
-            rows.append((network.encoder.names[feature], *change_words(network, feature, old, new)))
+    rows = [
+        (network.encoder.names[feature], *change_words(network, feature, old, new))
+        for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True))
+        if old != new
+    ]
     return Drawing(
         str(answer),
         (main, *_before(network, answer.sample), *others),
-        Table(("feature", "now", "would be"), _more(rows, 3)),
+        Cells(("feature", "now", "would be"), _more(rows, 3)),
     )
 
 
 @drawing.register(NoCounterfactual)
 @drawing.register(OpenCounterfactual)
 def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
-    network, question = answer.prop.network, answer.certificate["question"]
-    movable, sample = set(question["movable"]), _raw(network, question["sample"])
+    network, sample = answer.network, answer.sample
+    movable = set(answer.question.movable(network))
     figures: tuple[Figure, ...] = (sample_drawn(network, sample),)
     if len(movable) < len(sample):
         fixed = [feature for feature in range(len(sample)) if feature not in movable]
@@ -363,9 +322,9 @@ def _(answer: Reasons) -> Drawing:
     return Drawing(sentence, tuple(figures), _conditions(answer.reasons))
 
 
-def _conditions(reasons: Sequence[Reason]) -> Table:
+def _conditions(reasons: Sequence[Reason]) -> Cells:
     rows = [(str(len(reason.features)), reason.status, short(str(reason), 400)) for reason in reasons]
-    return Table(("features", "status", "reason"), _more(rows, 3))
+    return Cells(("features", "status", "reason"), _more(rows, 3))
 
 
 @drawing.register
@@ -484,22 +443,15 @@ def _(answer: CheckedRule) -> Drawing:
 @drawing.register
 def _(answer: Rulebook) -> Drawing:
     names, bars = answer.network.classes, []
-    for label in answer.classes:
-        share = answer.covered(label)
-        bars.append(
-            (
-                label,
-                Bar(
-                    names[label], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
-                ),
-            )
-        )
+    for label, share in ((label, answer.covered(label)) for label in answer.classes):
+        words = f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
+        bars.append((label, Bar(names[label], share.value, words)))
     title = "share of all inputs that a rule speaks of"
     rows = [
         (f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened")
         for rule in answer.rules
     ]
-    table = Table(("coverage", "rule", "proved, and"), _more(rows, 3))
+    table = Cells(("coverage", "rule", "proved, and"), _more(rows, 3))
     return Drawing(
         answer.text().splitlines()[0],
         (_class_bars(title, "each combination of feature states counts once", bars),),
@@ -517,7 +469,7 @@ def _(value: Trace) -> Drawing:
         near = int((abs(2 * seen.slack + 1) <= 5).sum())
         rows.append((str(number), f"{int(seen.active.sum()):,}", f"{len(seen.active):,}", f"{near:,}"))
     table = (
-        Table(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
+        Cells(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
     )
     figures: list[Figure] = [votes_of(value)]
     figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
@@ -525,7 +477,7 @@ def _(value: Trace) -> Drawing:
     return Drawing(f"class {value.label}, with {votes} of {size} votes", tuple(figures), table)
 
 
-def summary_table(value: Summary) -> Table:
+def summary_table(value: Summary) -> Cells:
     """One row a layer."""
     head = (
         "layer",
@@ -544,7 +496,7 @@ def summary_table(value: Summary) -> Table:
         counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))
         numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, row.one_bit, row.zeros, row.thresholds))
         rows.append((row.name, *numbers, f"{row.bytes / 1000:.2f}", *counts))
-    return Table(head, tuple(rows))
+    return Cells(head, tuple(rows))
 
 
 @drawing.register

@@ -1,6 +1,6 @@
 """What is to be drawn, as frozen values with exact numbers: nothing here draws.
 
-`svg` and `plots` are the two ways to draw them.
+`svg_writer` and `plots` are the two ways to draw them.
 
 In a notebook a figure shows itself, and `plot` draws it on axes, as answers do.
 """
@@ -24,10 +24,10 @@ __all__ = [
     "Meter",
     "Meters",
     "Pixels",
+    "Race",
     "Strip",
     "StripRow",
     "Vote",
-    "Votes",
     "percent",
     "plural",
 ]
@@ -43,8 +43,8 @@ def percent(share: Fraction) -> str:
 
     Examples
     --------
-    >>> percent(Fraction(0)), percent(Fraction(1, 300)), percent(Fraction(2, 3)), percent(Fraction(299, 300)), percent(Fraction(1))
-    ('0', '<1', '67', '>99', '100')
+    >>> [percent(Fraction(part, 300)) for part in (0, 1, 200, 299, 300)]
+    ['0', '<1', '67', '>99', '100']
     """
     if 0 < share < Fraction(1, 200):
         return "<1"
@@ -111,7 +111,7 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Votes(Drawn):
+class Race(Drawn):
     """The race of the classes, best score first: votes, and the possibility distribution."""
 
     title: str
@@ -225,4 +225,4 @@ class Cactus(Drawn):
     """Name and seconds of those that were settled."""
 
 
-Figure: TypeAlias = Meters | Votes | Pixels | Heat | Strip | Bars | Histogram | Cactus
+Figure: TypeAlias = Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus

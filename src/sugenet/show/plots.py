@@ -16,8 +16,8 @@ from sugenet.show.figures import (
     Histogram,
     Meters,
     Pixels,
+    Race,
     Strip,
-    Votes,
     percent,
     plural,
 )
@@ -53,7 +53,7 @@ def _size(figure: Figure) -> tuple[float, float]:
             return 3.2, 3.6
         case Histogram() | Cactus():
             return 6.4, 3.6
-        case Votes(votes=rows):
+        case Race(votes=rows):
             return 6.8, 1.7 + 0.28 * max(1, len(rows))
         case Meters(meters=rows) | Strip(rows=rows) | Bars(bars=rows):
             return 6.4, 1.2 + 0.28 * max(1, len(rows))
@@ -219,7 +219,7 @@ def _(figure: Meters, ax: Any) -> None:
 
 
 @_draw.register
-def _(figure: Votes, ax: Any) -> None:
+def _(figure: Race, ax: Any) -> None:
     for y, v in enumerate(figure.votes):
         ax.barh(y, v.size, height=0.6, color=TRACK)
         ax.barh(

@@ -27,10 +27,10 @@ from sugenet.show.figures import (
     Meter,
     Meters,
     Pixels,
+    Race,
     Strip,
     StripRow,
     Vote,
-    Votes,
     percent,
 )
 from sugenet.show.pictures import grid_of, shades
@@ -203,7 +203,7 @@ def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, 
 
 def votes_of(
     trace: Trace, truth: int | None = None, title: str = "votes of the classes", limit: int = ROWS
-) -> Votes:
+) -> Race:
     """The race of the classes on one sample, best first;
     the predicted and the true class are always shown.
     """
@@ -225,7 +225,7 @@ def votes_of(
         )
         for k in shown
     )
-    return Votes(title, votes, len(order) - len(shown))
+    return Race(title, votes, len(order) - len(shown))
 
 
 def meters_of(

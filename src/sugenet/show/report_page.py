@@ -11,16 +11,22 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn.describing import summary
-from sugenet.problem.regions import L0, Hamming, Linf
-from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.problem.regions import Prices
+from sugenet.reason.counterfactuals.answers import (
+    Answer,
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+)
+from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import engine_words, show_cost
+from sugenet.reason.words import show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import Figure, Heat, Pixels, plural
 from sugenet.show.findings import Findings
-from sugenet.show.markup import safe, short
+from sugenet.show.markup import Html, element, short
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import (
     changes_drawn,
@@ -31,7 +37,7 @@ from sugenet.show.prepare import (
     value_words,
     votes_of,
 )
-from sugenet.show.svg_writer import svg
+from sugenet.show.svg_writer import draw
 
 __all__ = ["Page", "section"]
 
@@ -52,49 +58,43 @@ _WHOLE = 60_000
 # -- pieces --------------------------------------------------------------------------------------------------
 
 
-def _status(word: str) -> str:
+def _status(word: str) -> Html:
     mark = {"proved": "✓", "refuted": "✗"}.get(word, "?")
-    return (
-        f'<span class="status {word if word in ("proved", "refuted") else "undecided"}">{mark} '
-        f"{safe(word)}</span>"
-    )
+    kind = word if word in ("proved", "refuted") else "undecided"
+    return Html('<span class="status {}">{} {}</span>').format(kind, mark, word)
 
 
-def _figure(figure: Figure, caption: str = "") -> str:
-    """A figure with a caption, which is HTML already."""
-    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+def _paragraph(*inside: object, kind: str | None = None) -> Html:
+    return element("p", *inside, class_=kind)
+
+
+def _figure(figure: Figure, caption: str = "") -> Html:
+    """A figure with a caption."""
+    below = element("figcaption", caption) if caption else ""
     shape = "image" if isinstance(figure, Pixels | Heat) else "wide"
-    return f'<figure class="{shape}">{svg(figure)}{below}</figure>'
+    return element("figure", draw(figure), below, class_=shape)
 
 
-def _figures(figures: Iterable[str], kind: str = "") -> str:
-    return f'<div class="figures{f" {kind}" if kind else ""}">{"".join(figures)}</div>'
+def _figures(figures: Iterable[Html], kind: str = "") -> Html:
+    return element("div", *figures, class_=f"figures {kind}".rstrip())
 
 
-def section(name: str, title: str, body: str) -> str:
-    """One section; the body is HTML already."""
-    return f'<section id="{name}">\n<h2>{safe(title)}</h2>\n{body}\n</section>\n'
+def section(name: str, title: str, body: Html) -> Html:
+    """One section."""
+    return Html('<section id="{}">\n<h2>{}</h2>\n{}\n</section>\n').format(name, title, body)
 
 
-def _table(head: tuple[str, ...], rows: Iterable[str]) -> str:
-    """A table whose rows are HTML already."""
-    return (
-        f"<table><thead><tr>{''.join(f'<th>{word}</th>' for word in head)}</tr></thead><tbody>"
-        f"{''.join(rows)}</tbody></table>"
-    )
+def _table(head: tuple[str, ...], rows: Iterable[Html]) -> Html:
+    heads = element("thead", element("tr", *(element("th", word) for word in head)))
+    return element("table", heads, element("tbody", "", *rows))
 
 
-def _row(*cells: str) -> str:
-    """A row of cells that are HTML already."""
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+def _row(*cells: str) -> Html:
+    return element("tr", *(element("td", cell) for cell in cells))
 
 
 def _whole(value: Fraction) -> str:
     return str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
-
-
-def _votes(count: Any) -> str:
-    return f"{int(count)} vote{'' if int(count) == 1 else 's'}"
 
 
 def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
@@ -104,19 +104,10 @@ def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
     )
 
 
-def _region_words(kind: str, radius: Fraction) -> str:
-    number = int(radius) if radius.denominator == 1 else float(radius)
-    return str({"L0": L0, "Hamming": Hamming, "Linf": Linf}[kind](number))
-
-
-def _canonical(certificate: dict[str, Any]) -> str:
-    """A certificate as the one text that its digest is of."""
-    return json.dumps(certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _trusted(certificate: dict[str, Any]) -> bool:
-    proof = certificate.get("proof")
-    return isinstance(proof, dict) and proof.get("kind") == "trust"
+def _region_of(answer: Proved | Refuted | Undecided) -> Any:
+    """The region that a claim of robustness is about."""
+    assert isinstance(answer.question, Robust)
+    return answer.question.region
 
 
 class Page:
@@ -128,14 +119,14 @@ class Page:
         self.label = self.network.classes[findings.trace.predicted]
         self.noun = "pixel" if grid_of(self.network) is not None else "feature"
         self.cited: dict[str, tuple[str, str]] = {}
-        """By the canonical text of each certificate: the claim and its status."""
+        """By the one text of each certificate that its digest is of: the claim and its status."""
 
-    def cite(self, certificate: dict[str, Any], claim: str, status: str) -> str:
-        """A mark that names a certificate; each is listed once."""
-        text = _canonical(certificate)
+    def marked(self, answer: Any, claim: str, status: str) -> Html:
+        """How a claim stands, and a mark that names the certificate behind it; each is listed once."""
+        text = json.dumps(answer.certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         self.cited.setdefault(text, (claim, status))
         number = list(self.cited).index(text) + 1
-        return f'<a href="#c{number}">C{number}</a>'
+        return Html('{0} <a href="#c{1}">C{1}</a>').format(_status(status), number)
 
     def plain(self, words: str) -> str:
         """Words about features, as words about pixels where they are;
@@ -144,42 +135,47 @@ class Page:
         return words.replace("feature", self.noun)
 
     def many(self, count: Any) -> str:
-        return f"{count} {self.noun}{'' if count == 1 else 's'}"
+        return f"{count} {plural(count, self.noun)}"
 
     # -- the answer ------------------------------------------------------------------------------------------
 
-    def head(self, index: int | None, time_limit: float, seed: int) -> str:
+    def head(self, index: int | None, time_limit: float, seed: int) -> Html:
         from sugenet import __version__
 
         which = "one sample" if index is None else f"sample {index}"
-        return (
-            f"<header>\n"
-            f"<h1>{safe(self.title)}: report on one decision</h1>\n"
-            f"<p>{safe(which)} · {safe(short(str(self.network), 120))}</p>\n"
-            f'<p>fingerprint <span class="mono">{self.network.fingerprint}</span></p>\n'
-            f"<p>sugenet {safe(__version__)} · seed {seed} · at most {time_limit:g} s for all questions</p>\n"
-            f"</header>\n"
+        return Html(
+            "<header>\n"
+            "<h1>{title}: report on one decision</h1>\n"
+            "<p>{which} · {network}</p>\n"
+            '<p>fingerprint <span class="mono">{fingerprint}</span></p>\n'
+            "<p>sugenet {version} · seed {seed} · at most {time_limit:g} s for all questions</p>\n"
+            "</header>\n"
+        ).format(
+            title=self.title,
+            which=which,
+            network=short(str(self.network), 120),
+            fingerprint=self.network.fingerprint,
+            version=__version__,
+            seed=seed,
+            time_limit=time_limit,
         )
 
-    def verdict(self) -> str:
+    def verdict(self) -> Html:
         found, network = self.found, self.network
         trace = found.trace
-        body = [f'<p class="verdict">{safe(self.headline())}</p>']
+        body = [_paragraph(self.headline(), kind="verdict")]
         if self.truth is not None:
             right = self.truth == trace.predicted
             said = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
-            mark = "lead" if right else "lead wrong"
-            body.append(
-                f'<p class="{mark}">{"" if right else "✗ "}The network answers '
-                f"{safe(self.label)}, {safe(said)}.</p>"
-            )
-        body.append(f'<p class="lead">{self.lead_words()}</p>')
+            words = f"{'' if right else '✗ '}The network answers {self.label}, {said}."
+            body.append(_paragraph(words, kind="lead" if right else "lead wrong"))
+        body.append(_paragraph(self.lead_words(), kind="lead"))
         votes = _figure(votes_of(trace, self.truth, "votes and possibility of the classes"))
         if self.noun == "pixel":
             pictures = _figures([_figure(sample_drawn(network, found.sample)), votes], "pair")
         else:
             pictures = _figures([votes]) + self.values()
-        return f'<section id="verdict">\n{"".join(body)}\n{pictures}\n</section>\n'
+        return Html('<section id="verdict">\n{}\n{}\n</section>\n').format(Html().join(body), pictures)
 
     def headline(self) -> str:
         """The decision and what is proved about small changes, in one sentence."""
@@ -189,8 +185,8 @@ class Page:
         match nearest:
             case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.value > 1:
                 return f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it: proved."
-            case Counterfactual() | OpenCounterfactual() if nearest.lower > 1 and not _trusted(
-                nearest.certificate
+            case Counterfactual() | OpenCounterfactual() if (
+                nearest.lower > 1 and nearest.proof_kind != "trust"
             ):
                 return (
                     f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it: proved. "
@@ -221,66 +217,55 @@ class Page:
                 if not margin
                 else (
                     f"; {float(margin):.6g} more than the next class, {next_best}, "
-                    f"with {_votes(trace.matches[second])}"
+                    f"with {trace.matches[second]} {plural(trace.matches[second], 'vote')}"
                 )
             )
-        return safe(words + ".")
+        return words + "."
 
-    def values(self) -> str:
+    def values(self) -> Html:
         """All values of a sample of a table."""
         encoder = self.network.encoder
         rows = [
-            f"<li><span>{safe(name)}</span><span>{safe(value_words(coding, value))}</span></li>"
+            Html("<li><span>{}</span><span>{}</span></li>").format(name, value_words(coding, value))
             for name, coding, value in zip(encoder.names, encoder.codings, self.found.sample, strict=True)
         ]
-        more = (
-            f'<p class="note">... and {len(rows) - _FEATURES:,} more features</p>'
-            if len(rows) > _FEATURES
-            else ""
-        )
-        return f'<h3>The sample</h3><ul class="columns">{"".join(rows[:_FEATURES])}</ul>{more}'
+        left = len(rows) - _FEATURES
+        more = _paragraph(f"... and {left:,} more features", kind="note") if left > 0 else ""
+        listed = element("ul", *rows[:_FEATURES], class_="columns")
+        return Html("<h3>The sample</h3>{}{}").format(listed, more)
 
     # -- why -------------------------------------------------------------------------------------------------
 
-    def rests(self) -> str:
-        found = self.found
-        if found.near is None and found.everywhere is None:
-            return section("rests", "What it rests on", self._not_asked())
-        body = []
-        if found.near is not None:
-            body.append(self._near(found.near))
-        if found.everywhere is not None:
-            body.append(self._everywhere(found.everywhere))
-        return section("rests", "What it rests on", "\n".join(body))
+    def rests(self) -> Html:
+        asked = ((self._near, self.found.near), (self._everywhere, self.found.everywhere))
+        body = [told(reasons) for told, reasons in asked if reasons is not None]
+        return section("rests", "What it rests on", Html("\n").join(body) if body else self._not_asked())
 
-    def _reason_mark(self, reason: Reason, where: str) -> str:
-        trusted = _trusted(reason.certificate)
-        status = "undecided" if reason.status == "unknown" or trusted else "proved"
+    def _reason_mark(self, reason: Reason, where: str) -> Html:
+        is_open = reason.status == "unknown" or reason.proof_kind == "trust"
         size = len(reason.features)
         claim = f"{where}, {self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
-        return f"{_status(status)} {self.cite(reason.certificate, claim, status)}"
+        return self.marked(reason, claim, "undecided" if is_open else "proved")
 
-    def _near(self, near: Reasons) -> str:
+    def _near(self, near: Reasons) -> Html:
         network, region = self.network, self.plain(str(near.question.region))
         if not near.reasons:
-            return f"<p>With {safe(region)}, no reason was found in the time. {_status('undecided')}</p>"
+            return _paragraph(f"With {region}, no reason was found in the time. ", _status("undecided"))
         first = near.reasons[0]
         size, mark = len(first.features), self._reason_mark(first, f"with {region}")
         if not size:
-            return (
-                f"<p>With {safe(region)}, nothing needs to stay: the class stays whatever changes. {mark}</p>"
+            return _paragraph(
+                f"With {region}, nothing needs to stay: the class stays whatever changes. ", mark
             )
         if first.status == "unknown":
-            return (
-                f"<p>With {safe(region)}, no set of {self.noun}s was proved to suffice in the "
-                f"time. {mark}</p>"
-            )
+            words = f"With {region}, no set of {self.noun}s was proved to suffice in the time. "
+            return _paragraph(words, mark)
         keep = (
             f"this {self.noun} keeps its range" if size == 1 else f"these {self.many(size)} keep their range"
         )
         words = (
             f"With {region}, wherever that is, the class stays {self.label} as long as "
-            f"{keep}. {_LEAST[first.status]}"
+            f"{keep}. {_LEAST[first.status]} "
         )
         figures = [
             _figure(
@@ -306,12 +291,12 @@ class Page:
             )
             said.append(self._around(near))
         if self.noun == "pixel":
-            beside = f'<div class="words">{"".join(said)}</div>'
-            return f"<p>{safe(words)} {mark}</p>{_figures([*figures, beside], 'pair')}"
+            beside = element("div", *said, class_="words")
+            return _paragraph(words, mark) + _figures([*figures, beside], "pair")
         # the figure lists up to so many
-        return f"<p>{safe(words)} {mark}</p>{_figures(figures)}{''.join(said[size <= _LISTED :])}"
+        return Html().join([_paragraph(words, mark), _figures(figures), *said[size <= _LISTED :]])
 
-    def _around(self, near: Reasons) -> str:
+    def _around(self, near: Reasons) -> Html:
         """What all reasons together say of the features."""
         whole = "and no others" if near.all_reasons else "and there may be more"
         core = sorted(set.intersection(*(set(reason.features) for reason in near.reasons)))
@@ -320,14 +305,13 @@ class Page:
         matter = len(near.relevant)
         some = f"{self.many(matter)} matter{'s' if matter == 1 else ''} in some set"
         some += f", {len(near.irrelevant)} in none." if near.all_contrasts or near.all_reasons else "."
-        return (
-            f'<p class="note">There are {len(near.reasons):,} minimal sets, {whole}. '
-            f"{safe(every)} {safe(some)}</p>"
+        return _paragraph(
+            f"There are {len(near.reasons):,} minimal sets, {whole}. {every} {some}", kind="note"
         )
 
-    def _everywhere(self, everywhere: Reasons) -> str:
+    def _everywhere(self, everywhere: Reasons) -> Html:
         if not everywhere.reasons:
-            return f"<p>For any input, no reason was found in the time. {_status('undecided')}</p>"
+            return _paragraph("For any input, no reason was found in the time. ", _status("undecided"))
         first = everywhere.reasons[0]
         size, total, mark = (
             len(first.features),
@@ -335,12 +319,14 @@ class Page:
             self._reason_mark(first, "for any input"),
         )
         if first.status == "unknown":
-            return f"<p>For any input, whatever the rest may be, no reason was proved in the time. {mark}</p>"
+            return _paragraph(
+                "For any input, whatever the rest may be, no reason was proved in the time. ", mark
+            )
         if not size:
             words = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
             words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
-            return f"<p>For any input, {safe(words)} {_status('undecided')}</p>"
+            return _paragraph(f"For any input, {words} ", _status("undecided"))
         elif size == total:
             words = (
                 f"all {total} {self.noun}s are needed: none of them can be left out."
@@ -348,31 +334,30 @@ class Page:
                 else f"the only {self.noun} decides."
             )
         else:
-            one, many = (
-                "this one of {} suffices: while it keeps its range",
-                "these {} of {} suffice: while they keep their range",
+            these = (
+                f"this one of {self.many(total)} suffices: while it keeps its range"
+                if size == 1
+                else f"these {size} of {self.many(total)} suffice: while they keep their range"
             )
-            these = one.format(self.many(total)) if size == 1 else many.format(size, self.many(total))
             words = f"{these}, all others may take any value at all. {_LEAST[first.status]}"
-        return f"<p>For any input, {safe(words)} {mark}</p>{self._listed(first)}"
+        return _paragraph(f"For any input, {words} ", mark) + self._listed(first)
 
-    def _listed(self, reason: Reason) -> str:
+    def _listed(self, reason: Reason) -> Html:
         """The conditions of a reason; those of a long one folded away."""
         conditions = reason.conditions()
         if not conditions:
-            return ""
-        text = safe("; ".join(conditions))
+            return Html()
+        text = "; ".join(conditions)
         if len(conditions) <= _LISTED:
-            return f'<p class="note">{text}.</p>'
-        start = (
-            f"{safe('; '.join(conditions[:4]))}; and {len(conditions) - 4} more <span "
-            f'class="screen">(show all)</span>'
+            return _paragraph(f"{text}.", kind="note")
+        start = Html('{}; and {} more <span class="screen">(show all)</span>').format(
+            "; ".join(conditions[:4]), len(conditions) - 4
         )
-        return f'<details class="note"><summary>{start}</summary>{text}.</details>'
+        return element("details", element("summary", start), f"{text}.", class_="note")
 
     # -- what would change it --------------------------------------------------------------------------------
 
-    def changes(self) -> str:
+    def changes(self) -> Html:
         found = self.found
         if found.nearest is None:
             return section("changes", "What would change it", self._not_asked())
@@ -380,14 +365,9 @@ class Page:
         open_yet = isinstance(found.nearest, Counterfactual) and found.nearest is not best
         rows = [self._change_row("any other class", found.nearest, at_most=best if open_yet else None)]
         rows += [self._change_row(self.network.classes[target], answer) for target, answer in found.targets]
-        answers = (
-            [answer for _, answer in found.targets]
-            if open_yet
-            else [found.nearest, *(answer for _, answer in found.targets)]
-        )
-        first = {
-            one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)
-        }  # one picture a class
+        answers = [*([] if open_yet else [found.nearest]), *(answer for _, answer in found.targets)]
+        # one picture a class
+        first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
             _figure(
                 changes_drawn(
@@ -403,10 +383,10 @@ class Page:
         return section(
             "changes",
             "What would change it",
-            (_figures(shown, "small" if image else "") if shown else "") + table,
+            (_figures(shown, "small" if image else "") if shown else Html()) + table,
         )
 
-    def _change_row(self, goal: str, answer: Any, at_most: Counterfactual | None = None) -> str:
+    def _change_row(self, goal: str, answer: Any, at_most: Counterfactual | None = None) -> Html:
         """One row; `at_most` is a cheaper change that a narrower question found."""
         match answer:
             case Counterfactual() if at_most is not None:
@@ -415,7 +395,7 @@ class Page:
                     f"the least needs at least {_whole(answer.lower)}"
                 )
                 what, status = f"as for {self.network.classes[at_most.label]}", "undecided"
-                mark, claim = _status(status), f"to {goal}: the least needs at least {_whole(answer.lower)}"
+                claim = f"to {goal}: the least needs at least {_whole(answer.lower)}"
             case Counterfactual():
                 least = answer.is_minimum and answer.is_certified
                 cost = self.plain(show_cost(answer.cost, answer.value))
@@ -429,28 +409,21 @@ class Page:
                         parts.append(f"{words} (now {value_words(coding, old)})")
                 what = _some(parts, "; ", 6)
                 status = "proved" if least else "undecided"
-                mark = _status(status)
                 claim = f"to {goal}: {cost}"
             case NoCounterfactual():
                 cost, what = "none exists", "nothing that may change leads there"
                 status = "proved" if answer.is_certified else "undecided"
-                mark, claim = _status(status), f"to {goal}: no change leads there"
+                claim = f"to {goal}: no change leads there"
             case _:
-                cost, what = (
-                    f"none found; at least {self.plain(show_cost(answer.cost, answer.lower))}",
-                    answer.reason,
-                )
-                status, mark, claim = (
-                    "undecided",
-                    _status("undecided"),
-                    f"to {goal}: at least {show_cost(answer.cost, answer.lower)}",
-                )
-        middle = [safe(what)] if self.noun == "pixel" else []  # in a table the figure says it
-        return _row(safe(goal), safe(cost), *middle, f"{mark} {self.cite(answer.certificate, claim, status)}")
+                least_words = show_cost(answer.cost, answer.lower)
+                cost, what = f"none found; at least {self.plain(least_words)}", answer.reason
+                status, claim = "undecided", f"to {goal}: at least {least_words}"
+        middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
+        return _row(goal, cost, *middle, self.marked(answer, claim, status))
 
     # -- how robust ------------------------------------------------------------------------------------------
 
-    def robust(self) -> str:
+    def robust(self) -> Html:
         found = self.found
         claims = [answer for answer in (found.stays, found.shifts_stay) if answer is not None]
         if not claims:
@@ -458,58 +431,46 @@ class Page:
         rows = []
         for answer in claims:
             status, by = self._decided(answer)
-            region = answer.certificate["question"]["region"]
-            claim = (
-                f"the class stays {self.label}, with "
-                f"{self.plain(_region_words(region['kind'], Fraction(region['radius'])))}"
-            )
-            mark = self.cite(answer.certificate, claim, status)
-            rows.append(_row(safe(claim), f"{_status(status)} {mark}", safe(by)))
+            claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
+            rows.append(_row(claim, self.marked(answer, claim, status), by))
         for asked, least in ((found.stays, found.best), (found.shifts_stay, found.shifts)):
-            rows += (
-                [] if isinstance(asked, Refuted) else self._beyond(least)
-            )  # what refutes it is in its own row
+            if not isinstance(asked, Refuted):  # what refutes it is in its own row
+                rows += self._beyond(least)
         table = _table(("claim", "status", "by"), rows)
         return section("robust", "How robust it is", table + self._meters())
 
     def _decided(self, answer: Proved | Refuted | Undecided) -> tuple[str, str]:
         match answer:
             case Proved():
-                return ("proved" if answer.is_certified else "undecided"), engine_words(
-                    answer.engine, answer.certificate["proof"]
-                )
+                return "proved" if answer.is_certified else "undecided", answer.settled_by
             case Refuted():
                 changes = [f"{name} from {a} to {b}" for name, (a, b) in answer.changes.items()]
-                return (
-                    "refuted",
-                    (
-                        f"{engine_words(answer.engine)}: class {' and '.join(answer.labels)} "
-                        f"with {_some(changes, '; ', 4)}"
-                    ),
-                )
+                labels = " and ".join(answer.labels)
+                return "refuted", f"{answer.settled_by}: class {labels} with {_some(changes, '; ', 4)}"
         known = answer.facts.get("proved_up_to")
         return "undecided", answer.reason + (f"; holds up to {known}, proved" if known is not None else "")
 
-    def _beyond(self, nearest: Any) -> list[str]:
+    def _beyond(self, nearest: Answer | None) -> list[Html]:
         """Where robustness ends: the least change that was found refutes any larger region."""
         if not isinstance(nearest, Counterfactual):
             return []
-        claim = f"the class stays {self.label}, with {self.plain(_region_words(nearest.cost, nearest.value))}"
-        mark = self.cite(
-            nearest.certificate, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted"
-        )
+        cost, value = nearest.question.cost, nearest.value
+        assert not isinstance(cost, Prices)
+        region = cost(int(value) if value.denominator == 1 else float(value))
+        claim = f"the class stays {self.label}, with {self.plain(str(region))}"
+        mark = self.marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
         by = f"a changed sample of class {self.network.classes[nearest.label]}"
-        return [_row(safe(claim), f"{_status('refuted')} {mark}", safe(by))]
+        return [_row(claim, mark, by)]
 
-    def _meters(self) -> str:
+    def _meters(self) -> Html:
         """First-layer neurons within the proved region: which of them can turn at all."""
         answer = self.found.stays
         if not isinstance(answer, Proved) or not self.network.layers:
-            return ""
-        radius = int(answer.certificate["question"]["region"]["radius"])
-        if radius >= self.network.encoder.features:
-            return ""
-        meters = match_meters(self.network, self.found.sample, region=L0(radius), limit=6)
+            return Html()
+        region = _region_of(answer)
+        if region.radius >= self.network.encoder.features:
+            return Html()
+        meters = match_meters(self.network, self.found.sample, region=region, limit=6)
         words = (
             "Match counts of the neurons nearest to their threshold, "
             "and how far they can move in that region."
@@ -518,13 +479,17 @@ class Page:
 
     # -- how it came to it -----------------------------------------------------------------------------------
 
-    def chain(self) -> str:
+    def chain(self) -> Html:
         chain = self.found.chain
         if chain is None:
             return section("chain", "How the network came to it", self._not_asked())
-        words, last, count = safe(self._chain_words(chain)), len(self.network.layers), len(chain.decisive)
+        words, last, count = (
+            _paragraph(self._chain_words(chain)),
+            len(self.network.layers),
+            len(chain.decisive),
+        )
         if not chain.links:
-            return section("chain", "How the network came to it", f"<p>{words}</p>")
+            return section("chain", "How the network came to it", words)
         rows = []
         for literal in chain.decisive[:_NEURONS]:
             link = chain.links[last, abs(literal)]
@@ -533,14 +498,12 @@ class Page:
                 f"tau = {link.tau}"
             )
             because = self._because(last, link.literals)
-            rows.append(_row(str(link.neuron), f'<span class="whole">{safe(state)}</span>', safe(because)))
-        left = (
-            f"... and {count - _NEURONS} more {plural(count - _NEURONS, 'neuron')}; <code>sugenet why "
-            f"--chain</code> shows all."
-        )
-        more = f'<p class="note">{left}</p>' if count > _NEURONS else ""
-        table = _table(("neuron", "match count", "because"), rows)
-        return section("chain", "How the network came to it", f"<p>{words}</p>{table}{more}")
+            rows.append(_row(str(link.neuron), element("span", state, class_="whole"), because))
+        left = count - _NEURONS
+        more = Html('<p class="note">... and {} more {}; <code>sugenet why --chain</code> shows all.</p>')
+        parts = [words, _table(("neuron", "match count", "because"), rows)]
+        parts += [more.format(left, plural(left, "neuron"))] if left > 0 else []
+        return section("chain", "How the network came to it", Html().join(parts))
 
     def _chain_words(self, chain: Chain) -> str:
         """What a chain says as a whole."""
@@ -575,55 +538,48 @@ class Page:
 
     # -- the model and its papers ----------------------------------------------------------------------------
 
-    def model(self) -> str:
+    def model(self) -> Html:
         drawn = summary(self.network)
-        notes = "".join(
-            f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in self.network.notes.items()
+        notes = [element("dt", name) + element("dd", text) for name, text in self.network.notes.items()]
+        totals = Html("<br>").join(" ".join(line.split()) for line in str(drawn).splitlines()[-3:])
+        table = element(
+            "div", _paragraph(short(drawn.title, 400)), table_html(summary_table(drawn)), class_="keep"
         )
-        totals = "<br>".join(safe(" ".join(line.split())) for line in str(drawn).splitlines()[-3:])
-        words = f'<p class="note">{totals}</p>' + (f"<dl>{notes}</dl>" if notes else "")
-        table = (
-            f"<div "
-            f'class="keep"><p>{safe(short(drawn.title, 400))}</p>{table_html(summary_table(drawn))}</div>'
-        )
-        return section("model", "The model", f"{table}{words}")
+        parts = [table, _paragraph(totals, kind="note"), *([element("dl", *notes)] if notes else [])]
+        return section("model", "The model", Html().join(parts))
 
-    def certificates(self) -> str:
+    def certificates(self) -> Html:
         if not self.cited:
-            return section(
-                "certificates", "Certificates", "<p>Nothing was claimed, so there is nothing to check.</p>"
-            )
+            words = _paragraph("Nothing was claimed, so there is nothing to check.")
+            return section("certificates", "Certificates", words)
         name = self.title if all(c.isalnum() or c in "._-/" for c in self.title) else "MODEL"
-        words = (
+        words = Html(
             "<p>Each claim above names its certificate. To check one again, by the definition alone: copy "
             "its text to <code>certificate.json</code>, then run <code>sugenet check certificate.json "
-            f"{safe(name)}</code>. The digest is the SHA-256 of that text.</p>"
-        )
+            "{}</code>. The digest is the SHA-256 of that text.</p>"
+        ).format(name)
         items = []
         for number, (text, (claim, status)) in enumerate(self.cited.items(), start=1):
             digest = hashlib.sha256(text.encode()).hexdigest()
-            line = (
-                f"<strong>C{number}</strong> {_status(status)} {safe(short(claim, 120))} <span "
-                f'class="muted">· {len(text):,} characters · <span class="mono long">{digest}</span><span '
-                f'class="mono short">{digest[:16]}…</span></span>'
-            )
+            line = Html(
+                "<strong>C{}</strong> {} {} "
+                '<span class="muted">· {:,} characters · <span class="mono long">{}</span>'
+                '<span class="mono short">{}…</span></span>'
+            ).format(number, _status(status), short(claim, 120), len(text), digest, digest[:16])
+            mark = {"class_": "certificate", "id": f"c{number}"}
             if len(text) > _WHOLE:
-                note = '<p class="note">Too long to keep here; the same question gives it again.</p>'
-                items.append(f'<div class="certificate" id="c{number}">{line}{note}</div>')
+                note = _paragraph("Too long to keep here; the same question gives it again.", kind="note")
+                items.append(element("div", line, note, **mark))
                 continue
-            kept = f'<pre data-sha256="{digest}">{safe(text)}</pre>'
-            items.append(
-                f'<details class="certificate" id="c{number}"><summary>{line}</summary>{kept}</details>'
-            )
-        return section("certificates", "Certificates", words + "\n".join(items))
+            kept = element("pre", text, data_sha256=digest)
+            items.append(element("details", element("summary", line), kept, **mark))
+        return section("certificates", "Certificates", words + Html("\n").join(items))
 
-    def _not_asked(self) -> str:
-        return f"<p>{_status('not asked')} The foot of this report says why.</p>"
+    def _not_asked(self) -> Html:
+        return _paragraph(_status("not asked"), " The foot of this report says why.")
 
-    def foot(self) -> str:
-        skipped = "".join(f"<li>{safe(words)}</li>" for words in self.found.skipped)
-        left = f"<p>Not asked, or not answered:</p><ul>{skipped}</ul>" if skipped else ""
-        return (
-            f"<footer>{left}<p>Made by sugenet. This file holds everything it shows; it loads nothing and "
-            f"runs nothing.</p></footer>\n"
-        )
+    def foot(self) -> Html:
+        skipped = [element("li", words) for words in self.found.skipped]
+        left = _paragraph("Not asked, or not answered:") + element("ul", *skipped) if skipped else ""
+        made = "Made by sugenet. This file holds everything it shows; it loads nothing and runs nothing."
+        return Html("<footer>{}<p>{}</p></footer>\n").format(left, made)

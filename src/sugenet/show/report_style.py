@@ -1,8 +1,10 @@
 """How a report looks, on a screen and on paper."""
 
+from sugenet.show.markup import Html
+
 __all__ = ["STYLE"]
 
-STYLE = """
+STYLE = Html("""
 :root { color-scheme: light; --ink: #1b1f24; --muted: #57606a; --rule: #d0d7de; --soft: #f6f8fa; }
 * { box-sizing: border-box; }
 html { background: #eceff2; }
@@ -14,12 +16,15 @@ h1 { font-size: 1.15rem; margin: 0 0 .2rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; padding-top: .6rem; border-top: 1px solid var(--rule); }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 p { margin: .5rem 0; }
-.verdict { font-size: 1.85rem; line-height: 1.25; margin: 1.4rem 0 .4rem; font-weight: 650; letter-spacing: -.01em; }
+.verdict { font-size: 1.85rem; line-height: 1.25; margin: 1.4rem 0 .4rem; font-weight: 650;
+  letter-spacing: -.01em; }
 .lead { font-size: 1.05rem; }
 .muted, figcaption, .note { color: var(--muted); }
 .note { font-size: .9rem; }
-code, pre, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .86em; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; background: var(--soft); border: 1px solid var(--rule); border-radius: 4px; padding: .6rem .8rem; }
+code, pre, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .86em;
+  overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; background: var(--soft); border: 1px solid var(--rule); border-radius: 4px;
+  padding: .6rem .8rem; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; margin: .6rem 0; }
 figure { margin: 0; max-width: 100%; }
 .figures.pair { flex-wrap: nowrap; }
@@ -32,7 +37,8 @@ figure { margin: 0; max-width: 100%; }
 figcaption { font-size: .9rem; margin-top: .2rem; }
 svg { display: block; max-width: 100%; height: auto; border: 1px solid var(--rule); border-radius: 6px; }
 table { border-collapse: collapse; margin: .6rem 0; width: 100%; font-size: .92rem; }
-th, td { text-align: left; vertical-align: top; padding: .28rem .8rem .28rem 0; border-bottom: 1px solid var(--rule); }
+th, td { text-align: left; vertical-align: top; padding: .28rem .8rem .28rem 0;
+  border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; color: var(--muted); }
 td:first-child { min-width: 4.5rem; }
 .short { display: none; }
@@ -46,13 +52,15 @@ th.number { text-align: right; }
 .undecided { color: #57606a; background: #fff; border-style: dashed; }
 ul { margin: .4rem 0; padding-left: 1.2rem; }
 .columns { columns: 3 14rem; column-gap: 2rem; font-size: .92rem; list-style: none; padding: 0; }
-.columns li { break-inside: avoid; border-bottom: 1px solid var(--rule); display: flex; justify-content: space-between; gap: .6rem; }
+.columns li { break-inside: avoid; border-bottom: 1px solid var(--rule); display: flex;
+  justify-content: space-between; gap: .6rem; }
 details { margin: .4rem 0; }
 summary { cursor: pointer; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.2rem; margin: .5rem 0; }
 dt { font-weight: 600; }
 dd { margin: 0; }
-footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem; color: var(--muted); font-size: .9rem; }
+footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem; color: var(--muted);
+  font-size: .9rem; }
 @media screen and (max-width: 44rem) {
   body { margin: 0; padding: 1.2rem; }
   .verdict { font-size: 1.4rem; }
@@ -85,4 +93,4 @@ footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem;
   #words dl { font-size: .9rem; gap: .1rem 1.2rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
-"""
+""")

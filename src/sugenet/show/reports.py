@@ -13,7 +13,7 @@ from sugenet.bnn import Network
 from sugenet.errors import QuestionError
 from sugenet.reason.questions import class_of
 from sugenet.show.findings import find
-from sugenet.show.markup import safe
+from sugenet.show.markup import Html, element
 from sugenet.show.report_page import Page, section
 from sugenet.show.report_style import STYLE
 
@@ -105,7 +105,8 @@ def report(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
+    >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> page = report(net, [+1, +1, +1, +1], title="example", time_limit=5)
     >>> "on. No change of 1 feature alters it: proved." in page
     True
@@ -126,20 +127,24 @@ def report(
         page.certificates(),
         _glossary(),
     ]
-    return _document(f"{title}: report on one decision", head + "".join(parts) + page.foot())
+    return str(_document(f"{title}: report on one decision", Html().join([head, *parts, page.foot()])))
 
 
-def _document(title: str, body: str) -> str:
+def _document(title: str, body: Html) -> Html:
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return (
+    return Html(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{safe(policy)}">\n'
+        '<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+        "<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    ).format(
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        title=title,
+        style=STYLE,
+        body=body,
     )
 
 
-def _glossary() -> str:
-    items = "".join(f"<dt>{safe(word)}</dt><dd>{safe(text)}</dd>" for word, text in _GLOSSARY)
-    return section("words", "What the words mean", f"<dl>{items}</dl>")
+def _glossary() -> Html:
+    items = (element("dt", word) + element("dd", text) for word, text in _GLOSSARY)
+    return section("words", "What the words mean", element("dl", *items))

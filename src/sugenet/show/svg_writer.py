@@ -8,6 +8,8 @@ Only attributes are used, no styles, scripts or ids.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import singledispatch
 from textwrap import wrap
 from typing import Any
@@ -20,12 +22,12 @@ from sugenet.show.figures import (
     Histogram,
     Meters,
     Pixels,
+    Race,
     Strip,
-    Votes,
     percent,
     plural,
 )
-from sugenet.show.markup import safe
+from sugenet.show.markup import Html, decimal, element
 from sugenet.show.palette import (
     BLUE,
     INK,
@@ -41,7 +43,7 @@ from sugenet.show.palette import (
     grey,
 )
 
-__all__ = ["nice_ticks", "svg"]
+__all__ = ["draw", "nice_ticks", "svg"]
 
 _ROW = 22
 _LETTER = 0.63
@@ -59,19 +61,16 @@ def svg(figure: Figure) -> str:
     >>> svg(Pixels("a < b", ((0.0, 1.0), (1.0, 0.0)))).startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     True
     """
-    return _draw(figure)
+    return str(draw(figure))
 
 
 @singledispatch
-def _draw(figure: Any) -> str:
+def draw(figure: Any) -> Html:
+    """A figure as SVG that may be put into HTML."""
     raise TypeError(f"{type(figure).__name__} is no figure.")
 
 
 # -- paper and pencil ----------------------------------------------------------------------------------------
-
-
-def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _width(text: str, size: float) -> float:
@@ -89,12 +88,24 @@ class _Sheet:
 
     def __init__(self, width: float, title: str, words: str = "") -> None:
         self.width, self.title, self.words = width, title, words
-        self.parts: list[str] = []
+        self.parts: list[Html] = []
         self.y = 10.0
         for line in wrap(title, max(8, int((width - 24) / (0.65 * 13)))):
             self.y += 16
-            self.text(12, self.y - 3, line, size=13, weight="bold")
+            self.text(12, self.y - 3, line, size=13, bold=True)
         self.y += 6
+
+    def add(self, name: str, **attributes: object) -> None:
+        """Draw an element that has nothing inside."""
+        self.parts.append(element(name, **attributes))
+
+    @contextmanager
+    def group(self, title: str = "", **attributes: object) -> Iterator[None]:
+        """What is drawn meanwhile belongs together."""
+        outside, self.parts = self.parts, [element("title", title)] if title else []
+        yield
+        outside.append(element("g", *self.parts, **attributes))
+        self.parts = outside
 
     def text(
         self,
@@ -103,21 +114,15 @@ class _Sheet:
         words: str,
         *,
         size: float = 12,
-        anchor: str = "start",
+        anchor: str | None = None,
         fill: str = INK,
-        weight: str = "normal",
+        bold: bool = False,
     ) -> None:
-        extra = (f' text-anchor="{anchor}"' if anchor != "start" else "") + (
-            f' font-weight="{weight}"' if weight != "normal" else ""
-        )
-        self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" fill="{fill}"{extra}>{safe(words)}</text>'
-        )
+        look = {"fill": fill, "text_anchor": anchor, "font_weight": "bold" if bold else None}
+        self.parts.append(element("text", words, x=x, y=y, font_size=size, **look))
 
-    def rect(self, x: float, y: float, width: float, height: float, fill: str, extra: str = "") -> None:
-        self.parts.append(
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{fill}"{extra}/>'
-        )
+    def rect(self, x: float, y: float, width: float, height: float, fill: str, **more: object) -> None:
+        self.add("rect", x=x, y=y, width=width, height=height, fill=fill, **more)
 
     def line(
         self,
@@ -127,12 +132,19 @@ class _Sheet:
         y2: float,
         stroke: str = RULE,
         width: float = 1,
-        extra: str = "",
+        **more: object,
     ) -> None:
-        self.parts.append(
-            f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" '
-            f'stroke="{stroke}" stroke-width="{_n(width)}"{extra}/>'
-        )
+        self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, stroke_width=width, **more)
+
+    def mark(self, shape: str, x: float, y: float, r: float, fill: str, stroke: str = PAPER) -> None:
+        """A small shape around a point."""
+        if shape == "circle":
+            self.add("circle", cx=x, cy=y, r=r, fill=fill, stroke=stroke)
+        elif shape == "square":
+            self.rect(x - r, y - r, 2 * r, 2 * r, fill, stroke=stroke)
+        else:
+            points = " ".join(f"{decimal(x + r * a)},{decimal(y + r * b)}" for a, b in _CORNERS[shape])
+            self.add("polygon", points=points, fill=fill, stroke=stroke)
 
     def hatch(self, x: float, y: float, width: float, height: float, stroke: str) -> None:
         """Diagonal lines over a rectangle: a mark that needs no colour."""
@@ -141,12 +153,10 @@ class _Sheet:
         while start < width + height:
             x1, y1 = (x + start, y) if start <= width else (x + width, y + start - width)
             x2, y2 = (x, y + start) if start <= height else (x + start - height, y + height)
-            steps.append(f"M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}")
+            steps.append(f"M{decimal(x1)} {decimal(y1)}L{decimal(x2)} {decimal(y2)}")
             start += d
         if steps:
-            self.parts.append(
-                f'<path d="{"".join(steps)}" stroke="{stroke}" stroke-width="0.8" fill="none"/>'
-            )
+            self.add("path", d="".join(steps), stroke=stroke, stroke_width=0.8, fill="none")
 
     def caption(self, words: str) -> None:
         if words:
@@ -154,31 +164,28 @@ class _Sheet:
                 self.y += 15
                 self.text(12, self.y - 3, line, size=11, fill=MUTED)
 
-    def done(self) -> str:
-        height = self.y + 10
-        words = f"<desc>{safe(self.words)}</desc>" if self.words else ""
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{_n(self.width)}" '
-            f'height="{_n(height)}" viewBox="0 0 {_n(self.width)} {_n(height)}" font-family="system-ui, '
-            f'sans-serif"><title>{safe(self.title)}</title>{words}<rect width="{_n(self.width)}" '
-            f'height="{_n(height)}" rx="6" fill="{PAPER}"/>{"".join(self.parts)}</svg>'
+    def done(self) -> Html:
+        size = {"width": self.width, "height": self.y + 10}
+        words = [element("desc", self.words)] if self.words else []
+        return element(
+            "svg",
+            element("title", self.title),
+            *words,
+            element("rect", **size, rx=6, fill=PAPER),
+            *self.parts,
+            xmlns="http://www.w3.org/2000/svg",
+            role="img",
+            **size,
+            viewBox=f"0 0 {decimal(size['width'])} {decimal(size['height'])}",
+            font_family="system-ui, sans-serif",
         )
 
 
-def _shape(shape: str, x: float, y: float, r: float, fill: str, stroke: str = PAPER) -> str:
-    paint = f'fill="{fill}" stroke="{stroke}"'
-    if shape == "circle":
-        return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {paint}/>'
-    if shape == "square":
-        return f'<rect x="{_n(x - r)}" y="{_n(y - r)}" width="{_n(2 * r)}" height="{_n(2 * r)}" {paint}/>'
-    corners = {
-        "triangle": ((0, -1.1), (1.1, 0.9), (-1.1, 0.9)),
-        "down": ((0, 1.1), (1.1, -0.9), (-1.1, -0.9)),
-        "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
-    }[shape]
-    return f'<polygon points="{" ".join(f"{_n(x + r * a)},{_n(y + r * b)}" for a, b in corners)}" {paint}/>'
-
-
+_CORNERS = {
+    "triangle": ((0, -1.1), (1.1, 0.9), (-1.1, 0.9)),
+    "down": ((0, 1.1), (1.1, -0.9), (-1.1, -0.9)),
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+}
 _MARKS = {"up": ("triangle", VERMILLION), "down": ("down", BLUE), "other": ("diamond", VERMILLION)}
 
 
@@ -188,8 +195,8 @@ _IMAGE = 208.0
 _MANY = 100
 
 
-@_draw.register
-def _(figure: Pixels) -> str:
+@draw.register
+def _(figure: Pixels) -> Html:
     columns = len(figure.shades[0])
     cell = _IMAGE / max(columns, len(figure.shades))
     sheet = _Sheet(_IMAGE + 24, figure.title, "; ".join(c.words for c in figure.cells[:_MANY]))
@@ -200,45 +207,38 @@ def _(figure: Pixels) -> str:
         for c, share in enumerate(row):
             faint = kept and (r, c) not in kept  # what may change steps back
             colour = grey(round(share * 32) / 32 * (0.45 if faint else 1))
-            squares.setdefault(colour, []).append(
-                f"M{_n(left + c * cell)} {_n(top + r * cell)}h{_n(cell)}v{_n(cell)}h{_n(-cell)}z"
-            )
+            squares.setdefault(colour, []).append(_square(left + c * cell, top + r * cell, cell))
     sheet.rect(left, top, cell * columns, cell * len(figure.shades), PAPER)
     for colour, paths in sorted(squares.items()):
         if colour != PAPER:
-            sheet.parts.append(f'<path fill="{colour}" d="{"".join(paths)}" shape-rendering="crispEdges"/>')
-    sheet.rect(left, top, cell * columns, cell * len(figure.shades), "none", f' stroke="{RULE}"')
+            sheet.add("path", fill=colour, d="".join(paths), shape_rendering="crispEdges")
+    sheet.rect(left, top, cell * columns, cell * len(figure.shades), "none", stroke=RULE)
     inset, wide = max(1.0, cell / 14), max(1.4, min(2.4, cell / 9))
     if len(kept) > _MANY:  # so many frames say where, not what: one path, without a word for each
-        side = cell - 2 * inset
         path = (
-            f"M{_n(left + c * cell + inset)} {_n(top + r * cell + inset)}h{_n(side)}v{_n(side)}h{_n(-side)}z"
+            _square(left + c * cell + inset, top + r * cell + inset, cell - 2 * inset)
             for r, c in sorted(kept)
         )
-        sheet.parts.append(
-            f'<path data-mark="kept" d="{"".join(path)}" fill="none" '
-            f'stroke="{BLUE}" stroke-width="{_n(wide / 2)}"/>'
-        )
+        sheet.add("path", data_mark="kept", d="".join(path), fill="none", stroke=BLUE, stroke_width=wide / 2)
     for mark in figure.cells if len(kept) <= _MANY else ():
-        x, y = left + mark.column * cell, top + mark.row * cell
-        frame = (
-            f'x="{_n(x + inset)}" y="{_n(y + inset)}" width="{_n(cell - 2 * inset)}" '
-            f'height="{_n(cell - 2 * inset)}" fill="none"'
-        )
+        x, y, side = left + mark.column * cell, top + mark.row * cell, cell - 2 * inset
         shape, colour = _MARKS.get(mark.kind, ("", BLUE))
-        inner = _shape(shape, x + cell / 2, y + cell / 2, cell / 5, colour) if shape else ""
-        sheet.parts.append(
-            f'<g data-mark="{mark.kind}"><title>{safe(mark.words)}</title><rect {frame} stroke="{PAPER}" '
-            f'stroke-width="{_n(2 * wide)}"/><rect {frame} stroke="{colour}" '
-            f'stroke-width="{_n(wide)}"/>{inner}</g>'
-        )
+        with sheet.group(mark.words, data_mark=mark.kind):
+            sheet.rect(x + inset, y + inset, side, side, "none", stroke=PAPER, stroke_width=2 * wide)
+            sheet.rect(x + inset, y + inset, side, side, "none", stroke=colour, stroke_width=wide)
+            if shape:
+                sheet.mark(shape, x + cell / 2, y + cell / 2, cell / 5, colour)
     sheet.y = top + cell * len(figure.shades) + 4
     sheet.caption(figure.caption)
     return sheet.done()
 
 
-@_draw.register
-def _(figure: Heat) -> str:
+def _square(x: float, y: float, side: float) -> str:
+    return f"M{decimal(x)} {decimal(y)}h{decimal(side)}v{decimal(side)}h{decimal(-side)}z"
+
+
+@draw.register
+def _(figure: Heat) -> Html:
     columns = len(figure.shares[0])
     cell = _IMAGE / max(columns, len(figure.shares))
     sheet = _Sheet(_IMAGE + 24, figure.title)
@@ -248,28 +248,20 @@ def _(figure: Heat) -> str:
             if not share:
                 continue
             x, y = left + c * cell, top + r * cell
-            sheet.parts.append(
-                f'<g data-share="{share}"><rect x="{_n(x)}" y="{_n(y)}" width="{_n(cell)}" '
-                f'height="{_n(cell)}" fill="{blues(share)}"/>'
-            )
-            if cell >= 20:
-                sheet.text(
-                    x + cell / 2,
-                    y + cell / 2 + 4,
-                    percent(share),
-                    size=10,
-                    anchor="middle",
-                    fill=_over(share),
-                )
-            sheet.parts.append("</g>")
+            with sheet.group(data_share=share):
+                sheet.rect(x, y, cell, cell, blues(share))
+                if cell >= 20:
+                    colour = PAPER if share > 0.45 else INK
+                    sheet.text(
+                        x + cell / 2, y + cell / 2 + 4, percent(share), size=10, anchor="middle", fill=colour
+                    )
     for k in range(len(figure.shares) + 1):
         sheet.line(left, top + k * cell, left + columns * cell, top + k * cell, RULE, 0.6)
     for k in range(columns + 1):
         sheet.line(left + k * cell, top, left + k * cell, top + len(figure.shares) * cell, RULE, 0.6)
     sheet.y = top + cell * len(figure.shares) + 8
     for k in range(5):
-        x = left + 30 + k * 30
-        sheet.rect(x, sheet.y, 30, 9, blues(k / 4), f' stroke="{RULE}" stroke-width="0.6"')
+        sheet.rect(left + 30 + k * 30, sheet.y, 30, 9, blues(k / 4), stroke=RULE, stroke_width=0.6)
     sheet.text(left, sheet.y + 9, "0 %", size=11, fill=MUTED)
     sheet.text(left + 186, sheet.y + 9, "100 %", size=11, fill=MUTED)
     sheet.y += 13
@@ -277,15 +269,11 @@ def _(figure: Heat) -> str:
     return sheet.done()
 
 
-def _over(share: Any) -> str:
-    return PAPER if share > 0.45 else INK
-
-
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-@_draw.register
-def _(figure: Strip) -> str:
+@draw.register
+def _(figure: Strip) -> Html:
     names = max([_width(row.name, 12) for row in figure.rows] + [60.0])
     values = max([_width(row.value, 12) for row in figure.rows] + [30.0])
     names, values = min(names, 190.0), min(values, 150.0)
@@ -294,16 +282,15 @@ def _(figure: Strip) -> str:
     sheet = _Sheet(width, figure.title)
     for row in figure.rows:
         middle = sheet.y + _ROW / 2
-        sheet.parts.append(f'<g data-mark="{row.kind}">')
-        if row.kind == "kept":
-            sheet.rect(14, middle - 5, 10, 10, "none", f' stroke="{BLUE}" stroke-width="2"')
-        elif row.kind in _MARKS:
-            shape, colour = _MARKS[row.kind]
-            sheet.parts.append(_shape(shape, 19, middle, 5.5, colour))
-        sheet.text(32, middle + 4, _cut(row.name, names), weight="bold" if row.kind != "plain" else "normal")
-        sheet.text(32 + names + 14 + values, middle + 4, _cut(row.value, values), anchor="end")
-        sheet.text(32 + names + values + 32, middle + 4, _cut(row.words, words), fill=MUTED)
-        sheet.parts.append("</g>")
+        with sheet.group(data_mark=row.kind):
+            if row.kind == "kept":
+                sheet.rect(14, middle - 5, 10, 10, "none", stroke=BLUE, stroke_width=2)
+            elif row.kind in _MARKS:
+                shape, colour = _MARKS[row.kind]
+                sheet.mark(shape, 19, middle, 5.5, colour)
+            sheet.text(32, middle + 4, _cut(row.name, names), bold=row.kind != "plain")
+            sheet.text(32 + names + 14 + values, middle + 4, _cut(row.value, values), anchor="end")
+            sheet.text(32 + names + values + 32, middle + 4, _cut(row.words, words), fill=MUTED)
         sheet.y += _ROW
         sheet.line(12, sheet.y, width - 12, sheet.y)
     _left_out(sheet, figure.left_out, "feature")
@@ -319,8 +306,8 @@ def _left_out(sheet: _Sheet, count: int, what: str) -> None:
 # -- neurons and classes -------------------------------------------------------------------------------------
 
 
-@_draw.register
-def _(figure: Meters) -> str:
+@draw.register
+def _(figure: Meters) -> Html:
     meters, left, right = figure.meters, 96.0, 400.0
     ends = [m.slack for m in meters] + [e - m.tau for m in meters for e in (m.low, m.high) if e is not None]
     far = max([abs(e + 0.5) for e in ends] + [3.0]) + 0.6
@@ -333,37 +320,28 @@ def _(figure: Meters) -> str:
 
     sheet.text(x(-0.5) - 20, sheet.y + 12, "off", size=11, anchor="end", fill=MUTED)
     sheet.text(x(-0.5) + 20, sheet.y + 12, "on", size=11, fill=MUTED)
-    sheet.text(x(-0.5), sheet.y + 12, "tau", size=11, anchor="middle", weight="bold")
-    sheet.text(right + 14, sheet.y + 12, "M", size=11, fill=MUTED)
-    sheet.text(right + 54, sheet.y + 12, "tau", size=11, fill=MUTED)
-    sheet.text(right + 94, sheet.y + 12, "state", size=11, fill=MUTED)
+    sheet.text(x(-0.5), sheet.y + 12, "tau", size=11, anchor="middle", bold=True)
+    for column, word in ((14, "M"), (54, "tau"), (94, "state")):
+        sheet.text(right + column, sheet.y + 12, word, size=11, fill=MUTED)
     sheet.y += 18
     top = sheet.y
     for m in meters:
         middle = sheet.y + _ROW / 2
         sheet.text(left - 10, middle + 4, _cut(m.name, 84), anchor="end")
-        sheet.rect(left, middle - 6, right - left, 12, TRACK, ' rx="6"')
+        sheet.rect(left, middle - 6, right - left, 12, TRACK, rx=6)
         if m.low is not None and m.high is not None:
             a, b = x(m.low - m.tau - 0.4), x(m.high - m.tau + 0.4)
-            sheet.rect(
-                a,
-                middle - 6,
-                b - a,
-                12,
-                "#cfe3f1",
-                f' stroke="{BLUE}" stroke-width="0.8" data-band="{m.low} {m.high}"',
-            )
+            band = f"{m.low} {m.high}"
+            sheet.rect(a, middle - 6, b - a, 12, "#cfe3f1", stroke=BLUE, stroke_width=0.8, data_band=band)
             sheet.hatch(a, middle - 6, b - a, 12, SKY)
         sheet.line(x(-0.5), middle, x(m.slack), middle, BLUE if m.active else MUTED, 3)
-        mark = _shape(
-            "circle", x(m.slack), middle, 5, BLUE if m.active else PAPER, PAPER if m.active else MUTED
-        )
-        sheet.parts.append(f'<g data-slack="{m.slack}"><title>{safe(_meter_words(m))}</title>{mark}</g>')
+        words = f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
+        with sheet.group(words, data_slack=m.slack):
+            fill, stroke = (BLUE, PAPER) if m.active else (PAPER, MUTED)
+            sheet.mark("circle", x(m.slack), middle, 5, fill, stroke)
         sheet.text(right + 14, middle + 4, str(m.matches))
         sheet.text(right + 54, middle + 4, str(m.tau))
-        sheet.text(
-            right + 94, middle + 4, m.state, weight="bold" if m.state.startswith("locked") else "normal"
-        )
+        sheet.text(right + 94, middle + 4, m.state, bold=m.state.startswith("locked"))
         sheet.y += _ROW
     sheet.line(x(-0.5), top - 2, x(-0.5), sheet.y + 2, INK, 1.6)
     for tick in nice_ticks(-far + 0.5, far - 0.5):
@@ -373,8 +351,8 @@ def _(figure: Meters) -> str:
                 x(tick), sheet.y + 17, f"{tick:+g}" if tick else "0", size=11, anchor="middle", fill=MUTED
             )
     sheet.y += 20
-    band = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
-    sheet.caption(f"matches above the threshold (M - tau); 0 or more is on: filled{band}")
+    hatched = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
+    sheet.caption(f"matches above the threshold (M - tau); 0 or more is on: filled{hatched}")
     _left_out(sheet, figure.left_out, "neuron")
     return sheet.done()
 
@@ -396,12 +374,8 @@ def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
     ]
 
 
-def _meter_words(m: Any) -> str:
-    return f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
-
-
-@_draw.register
-def _(figure: Votes) -> str:
+@draw.register
+def _(figure: Race) -> Html:
     names = min(max([_width(v.name, 12) for v in figure.votes] + [40.0]), 150.0)
     left = 12 + names + 10
     track = 220.0
@@ -417,32 +391,19 @@ def _(figure: Votes) -> str:
     sheet.y += 18
     for v in figure.votes:
         middle = sheet.y + _ROW / 2
-        weight = "bold" if v.predicted else "normal"
-        sheet.text(left - 10, middle + 4, _cut(v.name, names), anchor="end", weight=weight)
+        sheet.text(left - 10, middle + 4, _cut(v.name, names), anchor="end", bold=v.predicted)
         sheet.rect(left, middle - 6, track * v.size / most, 12, TRACK)
-        sheet.rect(
-            left,
-            middle - 6,
-            track * v.votes / most,
-            12,
-            BLUE if v.predicted else SKY,
-            f' data-votes="{v.votes}"',
-        )
+        colour = BLUE if v.predicted else SKY
+        sheet.rect(left, middle - 6, track * v.votes / most, 12, colour, data_votes=v.votes)
         if not v.predicted:
             sheet.hatch(left, middle - 6, track * v.votes / most, 12, PAPER)
-        sheet.text(left + track + 8, middle + 4, f"{v.votes} of {v.size}", weight=weight)
+        sheet.text(left + track + 8, middle + 4, f"{v.votes} of {v.size}", bold=v.predicted)
         sheet.rect(second, middle - 6, 60, 12, TRACK)
-        sheet.rect(
-            second,
-            middle - 6,
-            60 * v.possibility,
-            12,
-            INK if v.predicted else MUTED,
-            f' data-possibility="{v.possibility:.6g}"',
-        )
-        sheet.text(second + 68, middle + 4, _degree(v.possibility), weight=weight)
+        colour, degree = INK if v.predicted else MUTED, f"{v.possibility:.6g}"
+        sheet.rect(second, middle - 6, 60 * v.possibility, 12, colour, data_possibility=degree)
+        sheet.text(second + 68, middle + 4, _degree(v.possibility), bold=v.predicted)
         said = ["predicted"] * v.predicted + ["true class"] * v.truth
-        sheet.text(second + 112, middle + 4, ", ".join(said), size=11, weight="bold")
+        sheet.text(second + 112, middle + 4, ", ".join(said), size=11, bold=True)
         sheet.y += _ROW
     _left_out(sheet, figure.left_out, "class")
     return sheet.done()
@@ -455,8 +416,8 @@ def _degree(value: float) -> str:
 # -- charts --------------------------------------------------------------------------------------------------
 
 
-@_draw.register
-def _(figure: Bars) -> str:
+@draw.register
+def _(figure: Bars) -> Html:
     names = min(max([_width(b.name, 12) for b in figure.bars] + [40.0]), 190.0)
     texts = min(max([_width(b.text, 12) for b in figure.bars] + [40.0]), 220.0)
     left, track = 12 + names + 10, 240.0
@@ -468,11 +429,10 @@ def _(figure: Bars) -> str:
     top = float(figure.top) or 1.0
     for b in figure.bars:
         middle = sheet.y + _ROW / 2
-        weight = "bold" if b.strong else "normal"
-        sheet.text(left - 10, middle + 4, _cut(b.name, names), anchor="end", weight=weight)
+        sheet.text(left - 10, middle + 4, _cut(b.name, names), anchor="end", bold=b.strong)
         sheet.rect(left, middle - 6, track, 12, TRACK)
         long = track * float(b.value) / top
-        sheet.rect(left, middle - 6, long, 12, BLUE if b.strong else SKY, f' data-value="{b.value}"')
+        sheet.rect(left, middle - 6, long, 12, BLUE if b.strong else SKY, data_value=b.value)
         if not b.strong:
             sheet.hatch(left, middle - 6, long, 12, PAPER)
         if b.low is not None and b.high is not None:
@@ -480,7 +440,7 @@ def _(figure: Bars) -> str:
             sheet.line(a, middle, z, middle, INK, 1.6)
             for end in (a, z):
                 sheet.line(end, middle - 5, end, middle + 5, INK, 1.6)
-        sheet.text(left + track + 10, middle + 4, _cut(b.text, texts), weight=weight)
+        sheet.text(left + track + 10, middle + 4, _cut(b.text, texts), bold=b.strong)
         sheet.y += _ROW
     sheet.line(left, sheet.y + 2, left + track, sheet.y + 2, MUTED)
     for share in (0.0, 0.5, 1.0):
@@ -494,8 +454,8 @@ def _(figure: Bars) -> str:
     return sheet.done()
 
 
-@_draw.register
-def _(figure: Histogram) -> str:
+@draw.register
+def _(figure: Histogram) -> Html:
     left, right, tall = 60.0, 500.0, 150.0
     sheet = _Sheet(524, figure.title)
     sheet.text(12, sheet.y + 10, figure.what, size=11, fill=MUTED)
@@ -520,19 +480,12 @@ def _(figure: Histogram) -> str:
     for a, b, count in zip(figure.edges, figure.edges[1:], figure.counts, strict=False):
         if count:
             high_bar = tall * count / most
-            sheet.rect(
-                x(a) + 0.5,
-                top + tall - high_bar,
-                max(0.5, x(b) - x(a) - 1),
-                high_bar,
-                BLUE,
-                f' data-count="{count}"',
-            )
+            wide = max(0.5, x(b) - x(a) - 1)
+            sheet.rect(x(a) + 0.5, top + tall - high_bar, wide, high_bar, BLUE, data_count=count)
     if figure.mark is not None:
-        sheet.line(
-            x(figure.mark), top - 6, x(figure.mark), top + tall, VERMILLION, 1.6, ' stroke-dasharray="4 3"'
-        )
-        sheet.text(x(figure.mark) + 4, top - 1, figure.mark_words, size=11, weight="bold")
+        at = x(figure.mark)
+        sheet.line(at, top - 6, at, top + tall, VERMILLION, 1.6, stroke_dasharray="4 3")
+        sheet.text(at + 4, top - 1, figure.mark_words, size=11, bold=True)
     for value in nice_ticks(low, high):
         sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)
         sheet.text(x(value), top + tall + 16, f"{value:g}", size=11, anchor="middle", fill=MUTED)
@@ -541,8 +494,8 @@ def _(figure: Histogram) -> str:
     return sheet.done()
 
 
-@_draw.register
-def _(figure: Cactus) -> str:
+@draw.register
+def _(figure: Cactus) -> Html:
     left, right, tall = 70.0, 720.0, 320.0
     sheet = _Sheet(760, figure.title)
     sheet.text(12, sheet.y + 10, "seconds each", size=11, fill=MUTED)
@@ -565,15 +518,17 @@ def _(figure: Cactus) -> str:
         sheet.text(x(k), top + tall + 18, str(k), anchor="middle")
     for k, (_, row) in enumerate(figure.series):
         colour, shape = SERIES[k % len(SERIES)], SHAPES[k % len(SHAPES)]
-        points = " ".join(f"{_n(x(number))},{_n(y(t))}" for number, t in enumerate(sorted(row), start=1))
-        sheet.parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        points = " ".join(
+            f"{decimal(x(number))},{decimal(y(t))}" for number, t in enumerate(sorted(row), start=1)
+        )
+        sheet.add("polyline", points=points, fill="none", stroke=colour, stroke_width=2)
         for number, t in enumerate(sorted(row), start=1):
             if number % max(1, figure.of // 20) == 0 or number == len(row):
-                sheet.parts.append(_shape(shape, x(number), y(t), 5, colour))
+                sheet.mark(shape, x(number), y(t), 5, colour)
     sheet.y = top + tall + 24
     sheet.caption(f"questions settled, of {figure.of}: each line shows how many took at most so long")
     for k, (name, row) in enumerate(figure.series):
         sheet.y += 20
-        sheet.parts.append(_shape(SHAPES[k % len(SHAPES)], 20, sheet.y - 4, 5, SERIES[k % len(SERIES)]))
+        sheet.mark(SHAPES[k % len(SHAPES)], 20, sheet.y - 4, 5, SERIES[k % len(SERIES)])
         sheet.text(32, sheet.y, f"{name}: {len(row)} of {figure.of}")
     return sheet.done()

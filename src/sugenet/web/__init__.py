@@ -4,11 +4,12 @@ server on this machine.
 
 from typing import TYPE_CHECKING, Any
 
+from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.page_data import payload
 
 if TYPE_CHECKING:
-    from sugenet.web.server import serve
+    from sugenet.web.serving import serve
 
 __all__ = ["content_policy", "page_html", "payload", "serve"]
 
@@ -17,6 +18,11 @@ def __getattr__(name: str) -> Any:
     """The server is loaded when first asked for: a file needs no web library."""
     if name != "serve":
         raise AttributeError(f"module 'sugenet.web' has no attribute {name!r}")
-    from sugenet.web.server import serve
-
+    try:
+        from sugenet.web.serving import serve
+    except ImportError as missing:
+        raise SugenetError(
+            f"the explorer needs {missing.name}, which is not installed. Install it with: "
+            f'pip install "sugenet[web]"'
+        ) from missing
     return serve

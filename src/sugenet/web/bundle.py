@@ -3,7 +3,7 @@ that allows nothing else.
 
 The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports
 are its result, in the order in which they need each other. So the page opens from disk, where browsers refuse
-to load modules. Indentation, comments and most spaces stay behind, in the sources, where people read them.
+to load modules. Nothing else of a module is touched: what a browser shows is what was written.
 """
 
 from __future__ import annotations
@@ -13,24 +13,18 @@ import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from posixpath import dirname, join, normpath
 from typing import Any
 
 from sugenet.errors import SugenetError
+from sugenet.show.markup import Html
 
 __all__ = ["bundled", "content_policy", "page_html", "source"]
 
 _IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
-_COMMENT = re.compile(r"^\s*//.*$|\s+// [^\"'`]*$")
-_HAS_TEXT = re.compile(r"[\"'`/]")
-_BESIDE_MARKS = re.compile(
-    r" ?(=>|&&|\|\||[=,;:?(){}\[\]]) ?"
-)  # not beside + and -: `a - -b` needs its space
-_PLACE = re.compile(r"<!--(CSP|TITLE|STYLE|PAYLOAD|ENGINE|SCRIPT)-->")
-_ENDS_A_SCRIPT = re.compile(r"<!--|<(?=/?script)", re.IGNORECASE)
+_ENDS_AN_ELEMENT = re.compile("<(?=!--|/?script|/?style)", re.IGNORECASE)
 
 
 @cache
@@ -47,8 +41,8 @@ def bundled(entry: str, known: str | None = None) -> str:
     Examples
     --------
     >>> text = bundled("engine/worker.js")
-    >>> "import " in text, text.startswith('"use strict";')
-    (False, True)
+    >>> any(line.startswith(("import ", "export ")) for line in text.splitlines()), text.splitlines()[0]
+    (False, '"use strict";')
     """
     done = [] if known is None else _needed(known)
     parts: list[str] = []
@@ -74,12 +68,7 @@ def bundled(entry: str, known: str | None = None) -> str:
         )
 
     add(entry, ())
-    text = '"use strict";\n' + "\n".join(parts)
-    if _ENDS_A_SCRIPT.search(text):
-        raise SugenetError(
-            f"a module of {entry} holds text that would end its script element. Write it in two parts."
-        )
-    return text
+    return '"use strict";\n' + "\n".join(parts)
 
 
 def _needed(entry: str) -> list[str]:
@@ -112,23 +101,20 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
             raise SugenetError(f"page/{name}: text in backquotes ends on the line where it begins: {line}")
         else:
             lines.append(line)
-    return _lean(lines), imports, exports
-
-
-def _lean(lines: list[str]) -> str:
-    """Lines without indentation and comments; one behind code goes where no quote behind it could
-    mean that it is text.
-
-    Spaces beside marks go as well, in lines that hold neither text nor a pattern nor a quotient.
-    """
-    kept = (_COMMENT.sub("", line).strip() for line in lines)
-    return "\n".join(
-        line if _HAS_TEXT.search(line) else _BESIDE_MARKS.sub(r"\1", line) for line in kept if line
-    )
+    return "\n".join(lines), imports, exports
 
 
 def _scope(name: str) -> str:
     return "_" + re.sub(r"\W", "_", name.removesuffix(".js"))
+
+
+def _verbatim(text: str) -> Html:
+    """The text of a script or style element, which is read as it is: nothing in it may end the element."""
+    if found := _ENDS_AN_ELEMENT.search(text):
+        raise SugenetError(
+            f"the page would end early at {text[found.start() :][:40]!r}. Write it in two parts."
+        )
+    return Html(text)
 
 
 def content_policy(*, server: bool) -> str:
@@ -143,7 +129,7 @@ def content_policy(*, server: bool) -> str:
     rules = [
         "default-src 'none'",
         f"script-src {_hash(_engine())} {_hash(_app())}",
-        f"style-src {_hash(_style())}",
+        f"style-src {_hash(source('style.css'))}",
         "worker-src blob:",
         "img-src data: blob:",
         "base-uri 'none'",
@@ -161,13 +147,6 @@ def _app() -> str:
     return bundled("app.js", known="engine/worker.js")
 
 
-@cache
-def _style() -> str:
-    """The style sheet without comments and without spaces that say nothing."""
-    text = re.sub(r"/\*.*?\*/", "", source("style.css"), flags=re.DOTALL)
-    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"\s+", " ", text)).replace(";}", "}").strip()
-
-
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
@@ -178,7 +157,7 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
     Parameters
     ----------
     payload
-        What `sugenet.web.page_data` gives.
+        What `sugenet.web.payload` gives.
     server
         Whether a server answers questions beside it; a file has to do without.
     """
@@ -186,15 +165,13 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
         {**payload, "server": server}, allow_nan=False, separators=(",", ":"), ensure_ascii=False
     )
     data = data.replace("<", "\\u003c")  # no name of a class or feature ends the script element
-    parts = {
-        "CSP": (
-            f'<meta http-equiv="Content-Security-Policy" '
-            f'content="{escape(content_policy(server=server), quote=False)}">'
-        ),
-        "TITLE": escape(str(payload["title"])),
-        "STYLE": f"<style>{_style()}</style>",
-        "PAYLOAD": f'<script type="application/json" id="payload">{data}</script>',
-        "ENGINE": f'<script id="engine">{_engine()}</script>',
-        "SCRIPT": f"<script>{_app()}</script>",
-    }
-    return _PLACE.sub(lambda found: parts[found[1]], source("index.html"))
+    return str(
+        Html(source("index.html")).format(
+            policy=content_policy(server=server),
+            title=payload["title"],
+            style=_verbatim(source("style.css")),
+            payload=_verbatim(data),
+            engine=_verbatim(_engine()),
+            script=_verbatim(_app()),
+        )
+    )

@@ -1,5 +1,13 @@
 """Connections of the local server: bounded in number and time,
 so that nobody who asks nothing keeps others out.
+
+What uvicorn promises is left to it: how large the head of a request may be, how long a connection may rest
+between two requests, how long the end may take (`h11_max_incomplete_event_size`, `timeout_keep_alive`,
+`timeout_graceful_shutdown`). The rest it has no limit for, or another one:
+
+- a first request whose head does not arrive, and an answer that is not fetched, are waited for without end;
+- with `limit_concurrency` it answers 503 to those who ask, while connections that ask nothing stay;
+- what is not HTTP is answered in plain text, without the headers that browsers obey.
 """
 
 import asyncio

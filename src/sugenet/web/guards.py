@@ -1,6 +1,8 @@
 """What stands between the browser and the server: only this machine's own page may ask, and nothing may be
 too large or too slow.
 
+uvicorn bounds neither the size of a body nor the time that it takes, so `Guard` does.
+
 A page elsewhere can make a browser send requests to a server on this machine. It cannot choose `Host` (so a
 name that was bound to 127.0.0.1 on purpose is refused), nor hide `Origin` and `Sec-Fetch-Site`, nor send
 `X-Sugenet` without asking first, which is never granted.
@@ -45,7 +47,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class _RefusedError(Exception):
+class _UnansweredError(Exception):
     """A request that is not answered, with its status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -125,30 +127,25 @@ class Guard:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # its beginning and end; of web sockets there are none
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # there are no web sockets here
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        is_head, has_begun = scope["method"] == "HEAD", False
+        has_begun = False
 
         async def answer(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *self._headers]
-            elif is_head and message["type"] == "http.response.body":
-                message["body"] = b""
             await send(message)
 
         try:
             self._look(scope)
-            if is_head:  # as GET, without the body
+            if scope["method"] == "HEAD":  # as GET; uvicorn leaves the body out
                 scope = {**scope, "method": "GET"}
             elif scope["method"] != "GET":
                 receive = await _read(scope, receive)
-        except _RefusedError as refused:
+        except _UnansweredError as refused:
             await _refuse(answer, receive, refused)
             return
         except _GoneError:
@@ -160,36 +157,35 @@ class Guard:
                 await _refuse(
                     answer,
                     receive,
-                    _RefusedError(500, f"a bug in sugenet, please report it: {type(error).__name__}."),
+                    _UnansweredError(500, f"a bug in sugenet, please report it: {type(error).__name__}."),
                 )
             raise
 
     def _look(self, scope: Message) -> None:
         """Refuse what must not be answered, by its headers."""
-        headers = _Headers(scope)
-        host = headers.one("host")
+        host = _one(scope, "host")
         if host is None or not self._is_ours(host):
-            raise _RefusedError(
+            raise _UnansweredError(
                 421,
                 f"this server answers for {self._shown()}, not for {host!r}. "
                 f"Use the address that it printed.",
             )
-        origin = headers.one("origin")
+        origin = _one(scope, "origin")
         if origin is not None and origin.lower() != f"http://{host.lower()}":
-            raise _RefusedError(
+            raise _UnansweredError(
                 403, f"requests from {origin!r} are refused: only the page of this server may ask."
             )
-        site = headers.one("sec-fetch-site")
+        site = _one(scope, "sec-fetch-site")
         is_link = (
             scope["path"] == "/"
-            and headers.one("sec-fetch-mode") == "navigate"
-            and headers.one("sec-fetch-dest") == "document"
+            and _one(scope, "sec-fetch-mode") == "navigate"
+            and _one(scope, "sec-fetch-dest") == "document"
         )
         if site not in (None, "same-origin", "none") and not (is_link and scope["method"] == "GET"):
-            raise _RefusedError(403, f"a {site} request is refused: only the page of this server may ask.")
-        length = headers.one("content-length")
+            raise _UnansweredError(403, f"a {site} request is refused: only the page of this server may ask.")
+        length = _one(scope, "content-length")
         if length is not None and length.isdecimal() and int(length[:20]) > _most(scope):
-            raise _RefusedError(
+            raise _UnansweredError(
                 413, f"the body has {length[:20]} bytes, but at most {_most(scope):,} are read."
             )
 
@@ -207,16 +203,12 @@ class Guard:
         return " and ".join(f"{name}:{self._port}" for name in sorted(self._names))
 
 
-class _Headers:
-    def __init__(self, scope: Message) -> None:
-        self._all: list[tuple[bytes, bytes]] = list(scope["headers"])
-
-    def one(self, name: str) -> str | None:
-        """A header that may stand once; several are refused."""
-        found = [value.decode("latin-1").strip() for key, value in self._all if key == name.encode()]
-        if len(found) > 1:
-            raise _RefusedError(400, f"the header {name} stands {len(found)} times, but may stand once.")
-        return found[0] if found else None
+def _one(scope: Message, name: str) -> str | None:
+    """A header that may stand once; several are refused."""
+    found = [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name.encode()]
+    if len(found) > 1:
+        raise _UnansweredError(400, f"the header {name} stands {len(found)} times, but may stand once.")
+    return found[0] if found else None
 
 
 def _most(scope: Message) -> int:
@@ -238,14 +230,14 @@ async def _read(scope: Message, receive: Receive) -> Receive:
                 raise _GoneError
             body.extend(message.get("body", b""))
             if len(body) > most:
-                raise _RefusedError(413, f"the body has more than {most:,} bytes.")
+                raise _UnansweredError(413, f"the body has more than {most:,} bytes.")
             if not message.get("more_body", False):
                 return
 
     try:
         await asyncio.wait_for(read(), BODY_SECONDS)
     except TimeoutError:
-        raise _RefusedError(408, f"the body did not arrive within {BODY_SECONDS:g} s.") from None
+        raise _UnansweredError(408, f"the body did not arrive within {BODY_SECONDS:g} s.") from None
     handed = False
 
     async def hand_over() -> Message:
@@ -258,7 +250,7 @@ async def _read(scope: Message, receive: Receive) -> Receive:
     return hand_over
 
 
-async def _refuse(send: Send, receive: Receive, refused: _RefusedError) -> None:
+async def _refuse(send: Send, receive: Receive, refused: _UnansweredError) -> None:
     body = error_body(refused.sentence)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refused.status in (408, 413):

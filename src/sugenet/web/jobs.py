@@ -24,7 +24,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.io import save
-from sugenet.web.questions import SECONDS
+from sugenet.web.fields import SECONDS
 from sugenet.web.worker import CHECK_SECONDS, MODEL
 
 __all__ = ["Desk", "Job"]
@@ -146,11 +146,6 @@ class Desk:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-
-    @property
-    def pids(self) -> list[int]:
-        """Process numbers of the workers."""
-        return [slot.worker.process.pid for slot in self._slots if slot.worker is not None]
 
     def submit(self, question: dict[str, Any]) -> Job | None:
         """Take a question that `checked` found right; None when too many are open."""

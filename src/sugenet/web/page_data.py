@@ -59,7 +59,8 @@ def payload(
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head
-    >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
+    >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
+    >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> page = payload(net, [[1, -1, 1, -1]], title="Example 1")
     >>> page["layers"]
     [{'kind': 'dense', 'inputs': 4, 'outputs': 1, 'signs': 'CwAAAA==', 'mask': None, 'tau': [2]}]

@@ -25,8 +25,8 @@ from sugenet.bnn import Network
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 from sugenet.io import load
 from sugenet.reason import check
+from sugenet.web.asking import ask
 from sugenet.web.guards import parse_json
-from sugenet.web.questions import ask
 
 __all__ = ["CHECK_MEMORY", "CHECK_SECONDS", "MODEL", "work"]
 

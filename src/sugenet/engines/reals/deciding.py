@@ -18,8 +18,8 @@ import numpy as np
 
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.patches import check_patches_witness
 from sugenet.checker.query import Case, Query
+from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
 from sugenet.engines.reals.front import BoxFront, level_box
@@ -289,7 +289,7 @@ class _Run:
 
     def _accepted(self, raw: Sequence[Any]) -> bool:
         try:
-            check_patches_witness(raw, self.network, self.query)
+            check_real_witness(raw, self.network, self.query)
         except CertificateError:
             return False
         return True

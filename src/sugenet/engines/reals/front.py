@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.query import Box
+from sugenet.checker.query import QueryBox
 from sugenet.errors import QuestionError
 
 __all__ = ["Block", "BoxFront", "blocks_of", "common_denominator", "finest_grid", "level_box"]
@@ -86,7 +86,7 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
             yield Block(into.reshape(-1), outs, rows, tau[outs])
 
 
-def level_box(network: Network, box: Box) -> tuple[list[Fraction], list[Fraction]]:
+def level_box(network: Network, box: QueryBox) -> tuple[list[Fraction], list[Fraction]]:
     """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box
     leaves their domain.
     """
@@ -160,7 +160,7 @@ class BoxFront:
     """Of every layer."""
 
     @classmethod
-    def of(cls, network: Network, box: Box) -> BoxFront:
+    def of(cls, network: Network, box: QueryBox) -> BoxFront:
         """Bounds through all layers.
 
         `QuestionError` where the network does not know its thresholds on real values.

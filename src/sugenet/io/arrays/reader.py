@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Linear, Op, Sign
+from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign
 from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
@@ -30,7 +30,7 @@ _PARTS = ("weight", "bias", "mean", "var")
 
 def read_npz(
     path: str | Path, *, features: int | None = None, outputs: int | None = None, above: float | None = None
-) -> Chain:
+) -> OpChain:
     """A network in a NumPy `.npz` file, by the names of its arrays.
 
     ================================== =======================================================================
@@ -119,7 +119,7 @@ def _check_width(name: str, weights: npt.NDArray[Any], width: int | None) -> Non
         )
 
 
-def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
+def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> OpChain:
     def norm(name: str, size: int | None) -> BatchNorm:
         arrays.pass_over(f"{name}/N")  # Chainer's count of batches
         mean = _get(arrays, f"{name}/avg_mean", 1, size)
@@ -129,10 +129,10 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
             raise FileError(f"{name}/avg_var is negative at {int(np.argmax(var < 0))}.")
         return BatchNorm(name, rows[0], rows[1], mean, var, _CHAINER_EPS)
 
-    def linear(name: str, width: int | None) -> Linear:
+    def linear(name: str, width: int | None) -> LinearOp:
         weights = _get(arrays, f"{name}/W", 2)
         _check_width(f"{name}/W", weights, width)
-        return Linear(
+        return LinearOp(
             name, weights, _get(arrays, f"{name}/b", 1, len(weights)) if f"{name}/b" in arrays else None
         )
 
@@ -147,7 +147,7 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> Chain:
         shape, width = shape or layer.weights.shape[1:], len(layer.weights)
         ops += [layer, norm(f"blocks/{block}/bn", width), Sign(f"blocks/{block} sign")]
     last = linear("output_lin", width)
-    return Chain(source, shape or last.weights.shape[1:], (*ops, last))
+    return OpChain(source, shape or last.weights.shape[1:], (*ops, last))
 
 
 def _match_counts(
@@ -156,7 +156,7 @@ def _match_counts(
     features: int | None,
     outputs: int | None,
     above: float | None,
-) -> Chain:
+) -> OpChain:
     """For a whole T, M > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias
     n - 2 T - 1 is never met.
 
@@ -190,14 +190,14 @@ def _match_counts(
                 if not 0 < outputs <= len(signs):
                     raise FileError(f"outputs={outputs}, but {name} has {len(signs)} rows.")
                 signs, bias = signs[:outputs], bias[:outputs]
-        ops += [Linear(name, signs, bias)] + ([Sign(f"T{number}")] if number < count - 1 else [])
+        ops += [LinearOp(name, signs, bias)] + ([Sign(f"T{number}")] if number < count - 1 else [])
         width = len(signs)
         if number == 0:
             shape = (signs.shape[1],)
-    return Chain(source, shape, tuple(ops))
+    return OpChain(source, shape, tuple(ops))
 
 
-def read_bnnquanalyst(folder: str | Path) -> Chain:
+def read_bnnquanalyst(folder: str | Path) -> OpChain:
     """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are
     bits, on where above 0.
 
@@ -225,8 +225,8 @@ def read_bnnquanalyst(folder: str | Path) -> Chain:
         ops.append(_linear(place / "out_blk", "out_blk", width))
         _nothing_left(place, number - 1)
         first = ops[1]
-        assert isinstance(first, Linear)
-        return Chain(place.name, (int(first.weights.shape[1]),), tuple(ops))
+        assert isinstance(first, LinearOp)
+        return OpChain(place.name, (int(first.weights.shape[1]),), tuple(ops))
     except FileError as error:
         raise FileError(f"{place.name}: {error}") from None
 
@@ -243,10 +243,10 @@ def _nothing_left(place: Path, blocks: int) -> None:
             raise FileError(f"{name} would be left over: the network of {blocks} blocks has no place for it.")
 
 
-def _linear(folder: Path, name: str, width: int | None) -> Linear:
+def _linear(folder: Path, name: str, width: int | None) -> LinearOp:
     weights = _table(folder / "lin_weight.csv", f"{name}/lin_weight.csv")
     _check_width(f"{name}/lin_weight.csv", weights, width)
-    return Linear(name, weights, _row(folder / "lin_bias.csv", f"{name}/lin_bias.csv", len(weights)))
+    return LinearOp(name, weights, _row(folder / "lin_bias.csv", f"{name}/lin_bias.csv", len(weights)))
 
 
 def _row(path: Path, name: str, size: int) -> npt.NDArray[Any]:

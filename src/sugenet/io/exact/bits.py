@@ -13,9 +13,9 @@ import numpy.typing as npt
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, Linear, Sign
-from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded, sign_of
-from sugenet.io.exact.steps import pipelines
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign
+from sugenet.io.exact.signals import BitSignal, Padding, SumSignal, padded
+from sugenet.io.exact.steps import pipelines, sign_of
 from sugenet.io.exact.sums import averaged_window, unrolled
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
 
@@ -75,7 +75,7 @@ def values_by_channel(values: npt.NDArray[Any], bits: BitSignal) -> list[set[Any
     return [set(row) for row in values.reshape(bits.shape[0], -1).tolist()]
 
 
-def linear_of_bits(bits: BitSignal, op: Linear) -> SumSignal:
+def linear_of_bits(bits: BitSignal, op: LinearOp) -> SumSignal:
     """A linear layer on flat bits."""
     if bits.pad is not None or len(bits.shape) != 1 or op.weights.shape[1] != len(bits.order):
         raise FileError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,38 @@ from sugenet.io.exact.ops import (
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
 
-__all__ = ["apply"]
+__all__ = ["apply", "laid_out", "passed"]
 
 _Array = npt.NDArray[np.float64]
+
+
+def laid_out(chain: OpChain, X: Any) -> _Array:
+    """Samples as their source has them, flat or not, in the shape that the chain reads: channels first."""
+    x = np.asarray(X, dtype=np.float64)
+    if chain.channels_last and len(chain.shape) == 3:
+        return x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
+    return x.reshape(len(x), *chain.shape)
+
+
+def passed(ops: Iterable[Op], x: _Array) -> _Array:
+    """A batch behind some operations."""
+    for op in ops:
+        x = apply(op, x)
+    return x
 
 
 def apply(op: Op, x: _Array) -> _Array:
     """One operation on a batch, in float64."""
     match op:
-        case Linear():
+        case LinearOp():
             return _biased(x @ _floats(op.weights).T, op.bias)
         case Convolution():
             return _convolved(op, x)

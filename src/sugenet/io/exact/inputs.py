@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, threshold
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Integers, Reals
-from sugenet.io.exact.steps import Pipeline
+from sugenet.io.exact.steps import Pipeline, sign_of
 
 __all__ = ["cut_inputs"]
 
@@ -48,17 +48,10 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
     def sign(x: Fraction) -> int:
         return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
 
-    direction = line.direction() * (
-        (domain.step > 0) - (domain.step < 0) if isinstance(domain, Integers) else 1
-    )
-    rises = direction >= 0
+    rises = line.direction() * (sign_of(domain.step) if isinstance(domain, Integers) else 1) >= 0
     least = 1 if strict else 0
 
-    def on(
-        x: Fraction,
-    ) -> (
-        bool
-    ):  # whether the bit that goes on with x is on: the sign's own bit, or its opposite where it falls
+    def on(x: Fraction) -> bool:  # the bit that goes on with x: the sign's own, or its opposite
         return (sign(x) >= least) == rises
 
     if isinstance(domain, Integers):

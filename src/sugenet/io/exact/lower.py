@@ -35,20 +35,20 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded, sign_of
-from sugenet.io.exact.steps import Pipeline, pipelines
+from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded
+from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
 from sugenet.io.exact.sums import (
     averaged_sums,
     cases_of,
@@ -65,7 +65,7 @@ __all__ = ["lower"]
 
 
 def lower(
-    chain: Chain,
+    chain: OpChain,
     inputs: Inputs | None = None,
     *,
     zero: Literal[1, -1] | None = None,
@@ -111,7 +111,7 @@ def lower(
 class _Lowering:
     """The signal so far, and the layers made of it."""
 
-    chain: Chain
+    chain: OpChain
     inputs: Inputs | None
     zero: Literal[1, -1] | None
     encoder: Encoder | None = None
@@ -177,10 +177,10 @@ class _Lowering:
                 return replace(
                     raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where)
                 )
-            case Linear() | Convolution():
+            case LinearOp() | Convolution():
                 return self._level_sums(raw, op)
         raise FileError(
-            f"{op.where}: {type(op).__name__} on inputs that are "
+            f"{op.where}: {_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
             "linear layers and convolutions can be."
         )
@@ -212,7 +212,7 @@ class _Lowering:
                 return self._pool_bits(bits, op)
             case AveragePool():
                 return averaged_bits(bits, op)
-            case Linear():
+            case LinearOp():
                 return linear_of_bits(bits, op)
             case Convolution():
                 return convolution_of_bits(bits, op)
@@ -222,7 +222,7 @@ class _Lowering:
         match op:
             case Affine() | BatchNorm() | Clip():
                 return stepped(sums, op)
-            case Linear() if sums.mean:
+            case LinearOp() if sums.mean:
                 return linear_of_means(sums, op)
             case MaxPool():
                 if sums.pool is not None or sums.flat or len(sums.shape) != 3:
@@ -244,7 +244,7 @@ class _Lowering:
             case Sign():
                 return self._sign(sums, op)
         raise FileError(
-            f"{op.where}: {type(op).__name__} behind {sums.where} without a sign between. Two linear steps "
+            f"{op.where}: {_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
         )
 
@@ -283,13 +283,8 @@ class _Lowering:
             every = [line.direction(sums.pool_at) < 0 for line in lines[:: max(len(lines) // channels, 1)]]
             self.layers.append(PoolLayer(sums.pool, every))
             count = self.layers[-1].outputs
-        order = (
-            flat_order(np.arange(count), sums.maps, sums.flat)
-            if sums.maps is not None and sums.flat is not None
-            else np.arange(count)
-        )
         low, high = (np.array([Fraction(v)] * count, dtype=object) for v in (op.low, op.high))
-        return BitSignal(sums.shape, order, low, high)
+        return BitSignal(sums.shape, sums.order(count), low, high)
 
     def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
         channels = len(sums.weights)
@@ -377,7 +372,7 @@ class _Lowering:
 
     # -- sums ------------------------------------------------------------------------------------------------
 
-    def _level_sums(self, raw: RawSignal, op: Linear | Convolution) -> SumSignal:
+    def _level_sums(self, raw: RawSignal, op: LinearOp | Convolution) -> SumSignal:
         """A linear layer or convolution on raw whole numbers, by their levels (docs/theory.md 3.1)."""
         if not isinstance(self.inputs, Integers):
             raise FileError(
@@ -399,7 +394,7 @@ class _Lowering:
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
         weights, unit = in_units(op.weights, op.where)
         bias = bias_of(op)
-        if isinstance(op, Linear):
+        if isinstance(op, LinearOp):
             if len(raw.shape) != 1 or op.weights.shape[1] != len(raw.order):
                 raise FileError(
                     f"{op.where}: {op.weights.shape[1]} weights a neuron for inputs of shape {raw.shape}."
@@ -443,12 +438,9 @@ class _Lowering:
                 f"which never counts."
             )
         window = Window(bits.shape, op.kernel, op.stride, op.dilation, op.pads)
-        by_channel = [
-            (low, high)
-            for low, high in zip(
-                values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True
-            )
-        ]
+        by_channel = list(
+            zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True)
+        )
         if any(len(values) != 1 for pair in by_channel for values in pair):
             raise FileError(f"{op.where}: max pooling of bits whose values differ within a channel.")
         pairs = [(next(iter(low)), next(iter(high))) for low, high in by_channel]
@@ -476,12 +468,7 @@ class _Lowering:
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
         assert self.encoder is not None
-        order = (
-            flat_order(np.arange(len(sums.weights)), sums.maps, sums.flat)
-            if sums.maps is not None and sums.flat is not None
-            else None
-        )
-        order = np.arange(len(sums.weights)) if order is None else order
+        order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
         head, remark = head_of(
             sums.weights[order],
@@ -511,6 +498,10 @@ class _Lowering:
             case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
                 return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
         return Source(outputs=outputs, remark="; ".join(remarks))
+
+
+def _word(op: Op) -> str:
+    return type(op).__name__.removesuffix("Op")
 
 
 def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:

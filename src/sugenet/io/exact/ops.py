@@ -1,5 +1,5 @@
-"""What a trained file says, operation by operation and in the file's own numbers: every reader makes a
-`Chain`, `lower` makes it exact.
+"""What a trained file says, operation by operation and in the file's own numbers: every reader makes an
+`OpChain`, `lower` makes it exact.
 
 Values flow as arrays (samples, channels, height, width) or (samples, features). Channel-last files are turned
 to channel-first by their reader; only `Flatten` remembers in which order the pixels are laid out.
@@ -18,14 +18,14 @@ __all__ = [
     "Affine",
     "AveragePool",
     "BatchNorm",
-    "Chain",
     "Clip",
     "Convolution",
     "Flatten",
     "Floats",
-    "Linear",
+    "LinearOp",
     "MaxPool",
     "Op",
+    "OpChain",
     "Pad",
     "Picks",
     "Sign",
@@ -37,7 +37,7 @@ Floats: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearOp:
     """``y = x @ weights.T + bias``."""
 
     where: str
@@ -151,12 +151,12 @@ class Flatten:
 
 Picks: TypeAlias = Literal["", "class", "scores", "marks"]
 Op: TypeAlias = (
-    Linear | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
+    LinearOp | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class OpChain:
     """All operations from the raw input to the class scores.
 
     Tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k) are left out by the

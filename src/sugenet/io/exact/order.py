@@ -10,6 +10,7 @@ inputs numbered as in the file. A pool becomes the convolution that counts its w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
 from sugenet.bnn.arrays import Ints
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.signals import flat_order
 
 __all__ = ["pixel_by_pixel", "pixel_order", "source_shape"]
 
 
-def source_shape(chain: Chain) -> tuple[int, ...]:
+def source_shape(chain: OpChain) -> tuple[int, ...]:
     """Shape of one sample as the source has it."""
     return (
         (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape
@@ -38,7 +40,7 @@ def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
     >>> pixel_order((2, 1, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    return np.arange(int(np.prod(shape))).reshape(*shape).transpose(1, 2, 0).reshape(-1)
+    return flat_order(np.arange(prod(shape)), tuple(shape), "HWC")
 
 
 def pixel_by_pixel(

@@ -20,11 +20,11 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Flatten,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
@@ -35,7 +35,7 @@ _Ends: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Least and largest value, one of each for all values or one a channel; exact, or infinite."""
 
 
-def sharpened(chain: Chain) -> Chain:
+def sharpened(chain: OpChain) -> OpChain:
     """The chain with every sign that is neither at zero, but never sees one side of it,
     as a sign with two values.
 
@@ -47,7 +47,7 @@ def sharpened(chain: Chain) -> Chain:
     Examples
     --------
     >>> ops = (Clip("relu", 0.0, inf), Sign("sign", zero=0))
-    >>> sharpened(Chain("example", (2,), ops)).ops[1]
+    >>> sharpened(OpChain("example", (2,), ops)).ops[1]
     Sign(where='sign', zero=-1, low=0.0, high=1.0)
     """
     ends = _endless()

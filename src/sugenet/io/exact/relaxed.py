@@ -18,9 +18,9 @@ import numpy.typing as npt
 from sugenet.bnn import Source
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs
-from sugenet.io.exact.evaluation import apply
+from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain, Linear, Op, Sign
+from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign
 from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
@@ -31,7 +31,7 @@ __all__ = ["PartlyImported", "split"]
 class PartlyImported(Imported):
     """An exact network with float operations in front of it, behind it, or both."""
 
-    stem: Chain | None = None
+    stem: OpChain | None = None
     tail: tuple[Op, ...] = ()
 
     def bits(self, X: Any) -> npt.NDArray[np.bool_]:
@@ -40,19 +40,14 @@ class PartlyImported(Imported):
         """
         if self.stem is None:
             raise FileError("there is no float stem: give the samples to the network.")
-        x = _shaped(self.stem, X)
-        for op in self.stem.ops:
-            x = apply(op, x)
+        x = passed(self.stem.ops, laid_out(self.stem, X))
         last = self.stem.ops[-1]
         assert isinstance(last, Sign)
         return np.asarray(x == last.high).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores: float stem, exact part, float tail."""
-        x = self.network.logits(X if self.stem is None else self.bits(X))
-        for op in self.tail:
-            x = apply(op, x)
-        return np.asarray(x)
+        return passed(self.tail, self.network.logits(X if self.stem is None else self.bits(X)))
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """Class of each sample."""
@@ -60,7 +55,7 @@ class PartlyImported(Imported):
 
 
 def split(
-    chain: Chain,
+    chain: OpChain,
     inputs: Inputs | None = None,
     *,
     zero: Literal[1, -1] | None = None,
@@ -109,7 +104,7 @@ class _Names(NamedTuple):
 
 
 def _middle(
-    chain: Chain,
+    chain: OpChain,
     stem_end: int,
     tail_start: int,
     inputs: Inputs | None,
@@ -124,10 +119,7 @@ def _middle(
     shape = chain.shape
     remarks = []
     if stem:
-        x = np.zeros((1, *chain.shape))
-        for op in stem:
-            x = apply(op, x)
-        shape = tuple(int(size) for size in x.shape[1:])
+        shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
         assert isinstance(last, Sign)
         inputs = BitInputs(last.low, last.high)
@@ -136,7 +128,7 @@ def _middle(
         if not any(isinstance(op, Sign) for op in exact):
             raise FileError("nothing exact is left.")
         count = _width(replace(chain, shape=shape, ops=exact))
-        exact = (*exact, Linear("the bits themselves", np.eye(count)))
+        exact = (*exact, LinearOp("the bits themselves", np.eye(count)))
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     found = lower(
@@ -158,7 +150,7 @@ def _middle(
     )
 
 
-def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
+def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
     every = [
         SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))
@@ -169,16 +161,8 @@ def _placed(signs: tuple[SignPlace, ...], chain: Chain, stem: tuple[Op, ...]) ->
     return tuple(every)
 
 
-def _width(chain: Chain) -> int:
-    x = np.zeros((1, *chain.shape))
-    for op in chain.ops:
-        x = apply(op, x)
-    if x.ndim != 2:
+def _width(chain: OpChain) -> int:
+    _, *sizes = passed(chain.ops, np.zeros((1, *chain.shape))).shape
+    if len(sizes) != 1:
         raise FileError("the exact part ends in maps, not in flat bits.")
-    return int(x.shape[1])
-
-
-def _shaped(chain: Chain, X: Any) -> npt.NDArray[np.float64]:
-    x = np.asarray(X, dtype=np.float64)
-    x = x.reshape(len(x), *source_shape(chain))
-    return x.transpose(0, 3, 1, 2) if chain.channels_last and x.ndim == 4 else x
+    return int(sizes[0])

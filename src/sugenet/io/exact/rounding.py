@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn import Window
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
 )
@@ -83,7 +84,7 @@ class _Known:
 
 
 def rounding_of(
-    chain: Chain,
+    chain: OpChain,
     inputs: Inputs | None,
     floats: Floats = DOUBLE,
     *,
@@ -114,10 +115,11 @@ def rounding_of(
 
     Examples
     --------
-    >>> ops = (Linear("fc", np.array([[1.0, -1.0]])), Sign("sign"), Linear("head", np.array([[0.5], [-0.5]])))
-    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3))
+    >>> first, head = np.array([[1.0, -1.0]]), np.array([[0.5], [-0.5]])
+    >>> ops = (LinearOp("fc", first), Sign("sign"), LinearOp("head", head))
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3))
     Rounding(signs={1: 0.0}, scores=0.0)
-    >>> rounding_of(Chain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
     True
     """
     now = _start(inputs, floats, largest)
@@ -157,12 +159,12 @@ def _signed(op: Sign, before: _Known, floats: Floats, clean: bool) -> _Known:
 
 def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) -> _Known:
     match op, other:
-        case ((Linear() | Convolution()), (Linear() | Convolution())):
+        case ((LinearOp() | Convolution()), (LinearOp() | Convolution())):
             rows = _sizes(op.weights).reshape(len(op.weights), -1)
             gap = _sizes(_minus(op.weights, other.weights)).reshape(rows.shape)
             scale, shift = _most(rows.sum(axis=1)), _most(op.bias)
             error = scale * x.error + _most(gap.sum(axis=1)) * x.size + _most(_minus(op.bias, other.bias))
-            exact = floats.whole or isinstance(op, Linear)
+            exact = floats.whole or isinstance(op, LinearOp)
             grid = _product(_grid(op.weights), x.grid, _grid(op.bias)) if exact else None
             return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
         case Affine(), Affine():
@@ -230,7 +232,7 @@ def _regular(op: AveragePool) -> bool:
 def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of one sample behind an operation."""
     match op:
-        case Linear():
+        case LinearOp():
             return (len(op.weights),)
         case Flatten():
             return (prod(shape),)
@@ -238,33 +240,15 @@ def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
             top, left, bottom, right = op.pads
             return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
         case Convolution():
-            return (
-                len(op.weights),
-                *_positions(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads),
-            )
+            window = Window(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads)
+            return (len(op.weights), *window.positions)
         case MaxPool():
-            return (shape[0], *_positions(shape, op.kernel, op.stride, op.dilation, op.pads))
+            return (shape[0], *Window(shape, op.kernel, op.stride, op.dilation, op.pads).positions)
         case AveragePool():
-            return (
-                shape[0],
-                *((1, 1) if op.kernel is None else _positions(shape, op.kernel, op.stride, (1, 1), op.pads)),
-            )
+            if op.kernel is None:
+                return (shape[0], 1, 1)
+            return (shape[0], *Window(shape, op.kernel, op.stride, 1, op.pads).positions)
     return shape
-
-
-def _positions(
-    shape: tuple[int, ...],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    pads: Sequence[int],
-) -> tuple[int, ...]:
-    return tuple(
-        (shape[1 + axis] + pads[axis] + pads[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1)
-        // stride[axis]
-        + 1
-        for axis in (0, 1)
-    )
 
 
 def _numbers(values: Any) -> npt.NDArray[np.float64]:

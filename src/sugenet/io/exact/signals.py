@@ -16,7 +16,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Step
 
-__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded", "sign_of"]
+__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded"]
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class SumSignal:
     spread: bool = False
     """Whether each place behind the pool has rows of its own for all values of its window."""
 
+    def order(self, count: int) -> npt.NDArray[np.intp]:
+        """Which of so many outputs stands at each flat place."""
+        places = np.arange(count)
+        return places if self.maps is None or self.flat is None else flat_order(places, self.maps, self.flat)
+
 
 def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
     """Flat places of maps in CHW or HWC order."""
     if len(shape) != 3 or order == "CHW":
         return places
     return places.reshape(shape).transpose(1, 2, 0).reshape(-1)
-
-
-def sign_of(value: Fraction) -> int:
-    """-1, 0 or +1."""
-    return (value > 0) - (value < 0)

@@ -20,7 +20,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
 
-__all__ = ["Pipeline", "Root", "Step", "Surd", "pipelines"]
+__all__ = ["Pipeline", "Root", "Step", "Surd", "pipelines", "sign_of"]
 
 Step: TypeAlias = Affine | BatchNorm | Clip
 
@@ -82,9 +82,9 @@ class Pipeline:
         sign = 1
         for part in self.parts[start:]:
             if isinstance(part, Root):
-                sign *= _sign(part.gamma)
+                sign *= sign_of(part.gamma)
             elif len(part) == 2:
-                sign *= _sign(part[0])
+                sign *= sign_of(part[0])
         return sign
 
     @property
@@ -167,5 +167,6 @@ def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
     return exact * channels if row.size == 1 else exact
 
 
-def _sign(value: Fraction) -> int:
+def sign_of(value: Fraction) -> int:
+    """-1, 0 or +1."""
     return (value > 0) - (value < 0)

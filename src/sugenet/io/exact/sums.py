@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Linear
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, LinearOp
 from sugenet.io.exact.signals import SumSignal, flat_order
 from sugenet.io.exact.steps import Pipeline, Step, pipelines
 from sugenet.io.exact.units import bias_of, exact_weights, in_units
@@ -139,31 +139,23 @@ def _small(size: int, where: str) -> None:
         raise FileError(f"{where}: the convolution would have to be unrolled and is too large for that.")
 
 
-def _numbers_of(step: Step) -> list[Any]:
-    """The numbers of a step that may be given one a channel."""
-    match step:
-        case Affine():
-            return [step.scale, step.shift]
-        case BatchNorm():
-            return [step.gamma, step.beta, step.mean, step.var]
-    return []
+_NUMBERS: dict[type, tuple[str, ...]] = {
+    Affine: ("scale", "shift"),
+    BatchNorm: ("gamma", "beta", "mean", "var"),
+}
+"""What of a step may be given one a channel."""
+
+
+def _numbers_of(step: Step) -> dict[str, npt.NDArray[Any]]:
+    return {name: np.asarray(getattr(step, name)).reshape(-1) for name in _NUMBERS.get(type(step), ())}
 
 
 def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
     """A step with its rows of numbers changed; one number for all stays as it is."""
-
-    def each(values: Any) -> Any:
-        row = np.asarray(values).reshape(-1)
-        return row if row.size == 1 else change(row)
-
-    match step:
-        case Affine():
-            return replace(step, scale=each(step.scale), shift=each(step.shift))
-        case BatchNorm():
-            return replace(
-                step, gamma=each(step.gamma), beta=each(step.beta), mean=each(step.mean), var=each(step.var)
-            )
-    return step
+    rows: dict[str, Any] = {
+        name: row if row.size == 1 else change(row) for name, row in _numbers_of(step).items()
+    }
+    return replace(step, **rows)
 
 
 def _repeated(step: Step, times: int) -> Step:
@@ -183,20 +175,16 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     Features that were maps get rows of their own where the numbers of a channel differ from place to place.
     """
     count = sums.shape[0]
-    wrong = next((np.size(values) for values in _numbers_of(step) if np.size(values) not in (1, count)), None)
+    wrong = next((row.size for row in _numbers_of(step).values() if row.size not in (1, count)), None)
     if wrong is not None:
         raise FileError(
             f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}."
         )
     if len(sums.shape) == 1 and sums.maps is not None:
         channels, per = sums.maps[0], prod(sums.maps[1:])
-        back = np.argsort(flat_order(np.arange(count), sums.maps, sums.flat or "CHW"))
+        back = np.argsort(sums.order(count))
         step = _changed(step, lambda row: row[back])
-        rows = [
-            np.asarray(values).reshape(channels, per)
-            for values in _numbers_of(step)
-            if np.size(values) == count > 1
-        ]
+        rows = [row.reshape(channels, per) for row in _numbers_of(step).values() if row.size == count > 1]
         if all((row == row[:, :1]).all() for row in rows):
             step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
         elif sums.pool is None:
@@ -206,7 +194,7 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
 
 
-def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
+def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
     """A linear layer on averages of bits is a linear layer on the bits themselves."""
     places = prod(sums.shape)
     if len(sums.shape) != 1 or op.weights.shape[1] != places:
@@ -223,12 +211,7 @@ def linear_of_means(sums: SumSignal, op: Linear) -> SumSignal:
         )
     outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
     _small(outs * inputs, op.where)
-    back = (
-        np.argsort(flat_order(np.arange(places), sums.maps, sums.flat))
-        if sums.maps is not None and sums.flat
-        else np.arange(places)
-    )
-    weights = exact_weights(op.weights, op.where)[:, back]
+    weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(places))]
     wide = np.full((outs, inputs), Fraction(0), dtype=object)
     offset = bias_of(op)
     per = places // len(sums.weights)  # places that share a row of weights
@@ -267,10 +250,14 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.N
     channels = len(sums.weights)
     rows = sums.weights.reshape(channels, -1)
     top = 1 if sums.tops is None else sums.tops[0]
+
+    def case(inside: Ints, position: int) -> tuple[Ints, Ints, Ints, int]:
+        sizes = np.abs(inside).sum(axis=1) * top
+        below = np.asarray(-np.minimum(inside, 0).sum(axis=1) * top) if sums.tops is not None else sizes
+        return inside, sizes, below, position
+
     if sums.window is None:
-        sizes = np.abs(rows).sum(axis=1) * top
-        below = np.asarray(-np.minimum(rows, 0).sum(axis=1) * top) if sums.tops is not None else sizes
-        return [(rows, sizes, below, 0)], np.zeros(1, np.intp)
+        return [case(rows, 0)], np.zeros(1, np.intp)
     taps = sums.window.taps
     offset = sums.offset.reshape(channels, len(taps))
     kinds: dict[tuple[Any, ...], int] = {}
@@ -282,14 +269,8 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.N
             kinds[key] = len(first)
             first.append(position)
         case_of[position] = kinds[key]
-    cases = []
-    for position in first:
-        there = np.tile(taps[position] >= 0, rows.shape[1] // taps.shape[1])
-        inside = rows * there
-        sizes = np.abs(inside).sum(axis=1) * top
-        below = np.asarray(-np.minimum(inside, 0).sum(axis=1) * top) if sums.tops is not None else sizes
-        cases.append((inside, sizes, below, position))
-    return cases, case_of
+    times = rows.shape[1] // taps.shape[1]
+    return [case(rows * np.tile(taps[position] >= 0, times), position) for position in first], case_of
 
 
 def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Convolution, Linear
+from sugenet.io.exact.ops import Convolution, LinearOp
 
 __all__ = ["bias_of", "exact_weights", "in_units"]
 
@@ -39,18 +39,12 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
     found = np.zeros(rows.shape, np.int64)
     units = []
     for k, row in enumerate(rows):
-        sizes = np.unique(np.abs(row[row != 0]))
+        sizes = np.unique(np.abs(row[row != 0])).tolist()
         if len(sizes) <= 1:
-            units.append(
-                Fraction(sizes[0].item() if isinstance(sizes[0], np.generic) else sizes[0])
-                if len(sizes)
-                else Fraction(1)
-            )
+            units.append(Fraction(sizes[0] if sizes else 1))
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
-        exact = [
-            Fraction(size.item() if isinstance(size, np.generic) else size) for size in sizes[: _LARGEST + 1]
-        ]
+        exact = [Fraction(size) for size in sizes[: _LARGEST + 1]]
         unit = exact[0]
         ratios = [size / unit for size in exact]
         if len(sizes) > _LARGEST or any(ratio.denominator > 1 or ratio > _LARGEST for ratio in ratios):
@@ -60,9 +54,7 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
                 f"binarized layer has one size a row: export weights as the network uses them."
             )
         units.append(unit)
-        found[k] = [
-            int(Fraction(value.item() if isinstance(value, np.generic) else value) / unit) for value in row
-        ]
+        found[k] = [int(Fraction(value) / unit) for value in row.tolist()]
     return found.reshape(array.shape), units
 
 
@@ -76,7 +68,7 @@ def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
     return exact[places].reshape(array.shape)
 
 
-def bias_of(op: Linear | Convolution) -> list[Fraction]:
+def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
     """The exact bias of each output; zeros where there is none."""
     count = len(op.weights)
     if op.bias is None:

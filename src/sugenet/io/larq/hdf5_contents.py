@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.sizes import check_numbers
 
-__all__ = ["Contents", "main", "read_contents"]
+__all__ = ["DAMAGED", "Contents", "main", "read_contents"]
 
 _MAX_FILE = 1 << 30
 _MAX_CONFIG = 1 << 24
@@ -30,7 +30,7 @@ _MAX_LAYERS = 10_000
 _MAX_SPARE = 1 << 26
 """Bytes up to which an array may be larger than what the file stores for it (compression)."""
 _SECONDS, _BYTES_A_SECOND = 10.0, 20e6
-_DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.save('net.h5')."
+DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.save('net.h5')."
 _REFUSED = 3
 """Exit code of the reading process when it has something to say."""
 
@@ -64,13 +64,13 @@ def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
             command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {_DAMAGED}") from None
+        raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {DAMAGED}") from None
     except OSError as error:
         raise FileError(f"the process that reads it could not be started: {error}.") from None
     if done.returncode == _REFUSED:
         raise FileError(done.stderr.decode(errors="replace")[-2000:])
     if done.returncode:
-        raise FileError(f"the HDF5 library broke down on it (exit code {done.returncode}). {_DAMAGED}")
+        raise FileError(f"the HDF5 library broke down on it (exit code {done.returncode}). {DAMAGED}")
     return _unpacked(done.stdout)
 
 
@@ -106,7 +106,7 @@ def _unpacked(raw: bytes) -> Contents:
         return Contents(about["model"], arrays)
     except Exception as error:
         raise FileError(
-            f"the process that reads it answered nonsense ({type(error).__name__}). {_DAMAGED}"
+            f"the process that reads it answered nonsense ({type(error).__name__}). {DAMAGED}"
         ) from None
 
 
@@ -142,7 +142,7 @@ def _check_heaps(raw: bytes) -> None:
             )
             step = size if index == 0 else 16 + -(-size // 8) * 8
             if step < 16 or place + step > end:
-                raise FileError(f"a heap of texts is broken at byte {place}. {_DAMAGED}")
+                raise FileError(f"a heap of texts is broken at byte {place}. {DAMAGED}")
             place += step
         at = raw.find(b"GCOL", at + 4)
 
@@ -160,7 +160,7 @@ def _read(place: Path) -> Contents:
     except Exception as error:
         why = str(error).strip().splitlines()[:1]
         raise FileError(
-            f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {_DAMAGED}"
+            f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {DAMAGED}"
         ) from None
 
 
@@ -173,15 +173,15 @@ def _contents(h5py: Any, file: Any) -> Contents:
     raw = _attribute(file, "model_config")
     text = raw.decode() if isinstance(raw, bytes) else str(raw)
     if len(text) > _MAX_CONFIG:
-        raise FileError(f"its model_config has {len(text)} characters. {_DAMAGED}")
+        raise FileError(f"its model_config has {len(text)} characters. {DAMAGED}")
     weights = _group(h5py, file, "model_weights")
     if len(weights) > _MAX_LAYERS:
-        raise FileError(f"it has {len(weights)} layers. {_DAMAGED}")
+        raise FileError(f"it has {len(weights)} layers. {DAMAGED}")
     for name in file:
         if name not in ("model_weights", "optimizer_weights"):
             raise FileError(
                 f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
-                f"name. {_DAMAGED}"
+                f"name. {DAMAGED}"
             )
     return Contents(text, {layer: _arrays(h5py, weights, layer) for layer in weights})
 
@@ -190,7 +190,7 @@ def _group(h5py: Any, parent: Any, name: str) -> Any:
     link = parent.get(name, getlink=True)
     found = parent.get(name) if isinstance(link, h5py.HardLink) else None
     if not isinstance(found, h5py.Group):
-        raise FileError(f"its group {name[:80]!r} is missing. {_DAMAGED}")
+        raise FileError(f"its group {name[:80]!r} is missing. {DAMAGED}")
     return found
 
 
@@ -201,13 +201,13 @@ def _arrays(h5py: Any, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
     for name in names:
         *folders, last = name.split("/")
         if len(folders) > 16:
-            raise FileError(f"{layer}: the array {name[:80]!r} is nested too deeply. {_DAMAGED}")
+            raise FileError(f"{layer}: the array {name[:80]!r} is nested too deeply. {DAMAGED}")
         inner = group
         for folder in folders:
             inner = _group(h5py, inner, folder)
         word = last.split(":")[0]
         if word in arrays:
-            raise FileError(f"{layer}: two arrays are called {word[:80]!r}. {_DAMAGED}")
+            raise FileError(f"{layer}: two arrays are called {word[:80]!r}. {DAMAGED}")
         arrays[word] = _array(h5py, inner, last, f"{layer}: {name[:80]!r}")
     _nothing_left(h5py, group, layer, set(names))
     return arrays
@@ -223,7 +223,7 @@ def _nothing_left(h5py: Any, group: Any, layer: str, names: set[str]) -> None:
     if name is not None:
         raise FileError(
             f"{layer}: its array {name[:80]!r} would be left over: "
-            f"it is not in the layer's list of weights. {_DAMAGED}"
+            f"it is not in the layer's list of weights. {DAMAGED}"
         )
 
 
@@ -236,17 +236,17 @@ def _names(group: Any) -> list[str]:
             break
         value = _attribute(group, key)
         if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
-            raise FileError(f"its list of weights is none. {_DAMAGED}")
+            raise FileError(f"its list of weights is none. {DAMAGED}")
         rows += list(value)
     if len(rows) > 64:
-        raise FileError(f"a layer with {len(rows)} arrays. {_DAMAGED}")
+        raise FileError(f"a layer with {len(rows)} arrays. {DAMAGED}")
     return [row.decode() if isinstance(row, bytes) else str(row) for row in rows]
 
 
 def _attribute(owner: Any, key: str) -> Any:
     about = owner.attrs.get_id(key)
     if about.get_space().get_simple_extent_npoints() * about.get_type().get_size() > _MAX_CONFIG:
-        raise FileError(f"its attribute {key!r} is too long. {_DAMAGED}")
+        raise FileError(f"its attribute {key!r} is too long. {DAMAGED}")
     return owner.attrs[key]
 
 
@@ -254,14 +254,14 @@ def _array(h5py: Any, group: Any, name: str, what: str) -> npt.NDArray[Any]:
     link = group.get(name, getlink=True)
     data = group.get(name) if isinstance(link, h5py.HardLink) else None
     if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external or data.shape is None:
-        raise FileError(f"{what} is missing, or stands in another file. {_DAMAGED}")
+        raise FileError(f"{what} is missing, or stands in another file. {DAMAGED}")
     if data.dtype.kind not in "fiu" or data.dtype.itemsize > 8:
-        raise FileError(f"{what} has dtype {data.dtype}, but numbers are needed. {_DAMAGED}")
+        raise FileError(f"{what} has dtype {data.dtype}, but numbers are needed. {DAMAGED}")
     size = prod(data.shape) * data.dtype.itemsize
     if size > _MAX_SPARE and data.id.get_storage_size() < size:
         raise FileError(
             f"{what} of shape {data.shape} takes {size} bytes, but the file stores "
-            f"{data.id.get_storage_size()}. {_DAMAGED}"
+            f"{data.id.get_storage_size()}. {DAMAGED}"
         )
     array = np.asarray(data[()])
     check_numbers(what, array)

@@ -13,12 +13,10 @@ from typing import Any
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.larq.hdf5_contents import read_contents
+from sugenet.io.larq.hdf5_contents import DAMAGED, read_contents
 from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["KerasLayer", "read_layers"]
-
-_DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.save('net.h5')."
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +56,15 @@ def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
     try:
         found = _in_order(json.loads(contents.model, object_pairs_hook=_once))
     except RecursionError:
-        raise FileError(f"its configuration is nested too deeply. {_DAMAGED}") from None
+        raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
     except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
-        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {_DAMAGED}") from None
+        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
     names = {name for _, name, _ in found}
     for name, arrays in contents.arrays.items():
         if arrays and name not in names:
             raise FileError(
                 f"the arrays of {name[:80]!r} would be left over: "
-                f"the model has no layer of that name. {_DAMAGED}"
+                f"the model has no layer of that name. {DAMAGED}"
             )
     return [
         KerasLayer(kind, name, Ledger(config), Ledger(contents.arrays.get(name, {})))
@@ -79,7 +77,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
-        raise FileError(f"its configuration says {twice[:40]!r} twice. {_DAMAGED}")
+        raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
     return found
 
 
@@ -91,7 +89,7 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     )
     entries = config if isinstance(config, list) else _mapping(config, "config").get("layers")
     if not isinstance(entries, list) or not 0 < len(entries) <= 10_000:
-        raise FileError(f"its model_config lists no layers. {_DAMAGED}")
+        raise FileError(f"its model_config lists no layers. {DAMAGED}")
     layers = {}
     for entry in entries:
         about = _mapping(_mapping(entry, "a layer").get("config"), "a layer's config")
@@ -101,7 +99,7 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
                 f"{name}: a model within the model. Build the model from plain layers, without models inside."
             )
         if name in layers:
-            raise FileError(f"two layers are called {name!r}. {_DAMAGED}")
+            raise FileError(f"two layers are called {name!r}. {DAMAGED}")
         layers[name] = (str(entry.get("class_name")).split(">")[-1], about, entry)
     if kind == "Sequential":
         return [(kind, name, about) for name, (kind, about, _) in layers.items()]
@@ -129,7 +127,7 @@ def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     while order and order[-1] in following and len(order) <= len(layers):
         order.append(following[order[-1]])
     if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
-        raise FileError(f"its layers do not make one chain from one input. {_DAMAGED}")
+        raise FileError(f"its layers do not make one chain from one input. {DAMAGED}")
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what))
         if ends not in ([], [end]):
@@ -201,5 +199,5 @@ def _histories(value: Any) -> list[str]:
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise FileError(f"{what} is not what Keras writes. {_DAMAGED}")
+        raise FileError(f"{what} is not what Keras writes. {DAMAGED}")
     return value

@@ -23,13 +23,13 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
     numbers,
@@ -39,7 +39,7 @@ from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
 from sugenet.io.plain.ledger import Ledger
 
-__all__ = ["chain_of_layers", "read_larq", "read_model"]
+__all__ = ["chain_of_layers", "read_model"]
 
 _Pads: TypeAlias = tuple[int, int, int, int]
 _MAX_SIDE = 1 << 16
@@ -76,8 +76,9 @@ _TRAINING = frozenset(
 """Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
-def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
-    """The operations of a Larq or Keras 2 model in a `.h5` file; TensorFlow is not needed.
+def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[KerasLayer]]:
+    """The operations of a Larq or Keras 2 model in a `.h5` file, and its layers as they stand in it;
+    TensorFlow is not needed.
 
     Parameters
     ----------
@@ -93,11 +94,6 @@ def read_larq(path: str | Path, *, apart: bool = True) -> Chain:
         For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers
         of more than one bit.
     """
-    return read_model(path, apart=apart)[0]
-
-
-def read_model(path: str | Path, *, apart: bool = True) -> tuple[Chain, list[KerasLayer]]:
-    """What `read_larq` gives, and the layers as they stand in the file."""
     name = Path(path).name
     try:
         layers = read_layers(path, apart=apart)
@@ -121,7 +117,7 @@ class _LayerWalk:
         return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
-def chain_of_layers(layers: list[KerasLayer]) -> Chain:
+def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
@@ -147,7 +143,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> Chain:
         raise FileError(
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
-    return Chain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+    return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
 
 
 def _nothing_left(layer: KerasLayer) -> None:
@@ -266,7 +262,7 @@ def _dense(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
         return walk.then(
             *signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:])
         )
-    return walk.then(*signs, Linear(layer.where, kernel.T, bias), shape=(units,))
+    return walk.then(*signs, LinearOp(layer.where, kernel.T, bias), shape=(units,))
 
 
 def _maps(walk: _LayerWalk, layer: KerasLayer) -> tuple[int, int, int]:

@@ -6,7 +6,6 @@ word: each size is compared with the tensor that it describes before an array is
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from itertools import accumulate
 from math import inf, isfinite, isnan
@@ -19,6 +18,7 @@ from sugenet.errors import FileError, SugenetError
 from sugenet.io.native.container import Document, Tensors, canonical
 from sugenet.io.native.layer_document import (
     fields,
+    fractions,
     layer_in,
     layer_out,
     layer_size,
@@ -35,7 +35,6 @@ _MAX_BITS = 1 << 26
 """Bits of the encoder: many features can share one coding, so that a short file could ask for very many."""
 _MAX_INTEGER = 10**4300
 """Python reads and writes whole numbers of up to 4300 digits."""
-_FRACTION = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 
 
 def to_document(network: Network) -> tuple[Document, Tensors]:
@@ -291,11 +290,10 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
-    found = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
-    pairs = [(int(match[1]), int(match[2] or 1)) for match in found if match]
-    if len(pairs) < len(values) or not all(q for _, q in pairs):
+    found = fractions(values)
+    if found is None:
         raise FileError(f"{what} must be exact numbers, written as '3' or '-1/2'.")
-    return [Fraction(p, q) for p, q in pairs]
+    return found
 
 
 # -- small parts ---------------------------------------------------------------------------------------------

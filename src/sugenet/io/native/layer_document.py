@@ -16,11 +16,20 @@ from sugenet.bnn.layers import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
 
-__all__ = ["fields", "layer_in", "layer_out", "layer_size", "tensor", "weights_in", "weights_out"]
+__all__ = [
+    "fields",
+    "fractions",
+    "layer_in",
+    "layer_out",
+    "layer_size",
+    "tensor",
+    "weights_in",
+    "weights_out",
+]
 
 _INTEGERS = ("int8", "int16", "int32", "int64")
 _MARKS = ("flipped", "ties")
-_THETA = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
+_FRACTION = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 _GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
 _PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
 _POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
@@ -89,22 +98,26 @@ def _theta_in(
 ) -> list[tuple[Fraction, Fraction]] | None:
     if "theta" not in part:
         return None
-    pairs = [
-        tuple(_THETA.fullmatch(end) if isinstance(end, str) else None for end in row)
-        if isinstance(row, list)
-        else ()
-        for row in part["theta"]
-    ]
-    if not all(len(pair) == 2 and all(match and int(match[2] or 1) for match in pair) for pair in pairs):
+    ends = [fractions(row) if isinstance(row, list) else None for row in part["theta"]]
+    if any(pair is None or len(pair) != 2 for pair in ends):
         raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
-    ends = [tuple(Fraction(int(match[1]), int(match[2] or 1)) for match in pair if match) for pair in pairs]
     found = tensors.get(f"{name}.theta")
     places = tensor(
         tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape
     )
     if places.min(initial=0) < 0 or places.max(initial=-1) >= len(ends):
         raise FileError(f"{name}: a neuron names a theta that is not there.")
-    return [(ends[place][0], ends[place][1]) for place in places.reshape(-1).tolist()]
+    known = [(pair[0], pair[1]) for pair in ends if pair is not None]
+    return [known[place] for place in places.reshape(-1).tolist()]
+
+
+def fractions(values: list[Any]) -> list[Fraction] | None:
+    """Exact numbers, written as ``3`` or ``-1/2``; None where one is written otherwise."""
+    found = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
+    pairs = [(int(match[1]), int(match[2] or 1)) for match in found if match]
+    return (
+        [Fraction(p, q) for p, q in pairs] if len(pairs) == len(values) and all(q for _, q in pairs) else None
+    )
 
 
 def layer_size(entry: Any, what: str) -> int:

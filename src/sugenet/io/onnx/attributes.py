@@ -7,14 +7,13 @@ about training, about an output that is not made, or about element types that ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Node
+from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["ATTRIBUTES", "INPUTS", "checked", "left_over"]
 
@@ -148,26 +147,6 @@ _IRRELEVANT: dict[str, set[str]] = {
 }
 
 
-class _Asked(dict[str, Any]):
-    """Attributes that remember which of them were asked for."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        super().__init__(given)
-        self.asked: set[str] = set()
-
-    def __getitem__(self, key: str) -> Any:
-        self.asked.add(key)
-        return super().__getitem__(key)
-
-    def __contains__(self, key: object) -> bool:
-        self.asked.add(str(key))
-        return super().__contains__(key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self.asked.add(key)
-        return super().get(key, default)
-
-
 def checked(node: Node) -> Node:
     """The node with attributes that are counted; refuses one that its operation does not have, or of the
     wrong type, and inputs beyond.
@@ -185,10 +164,10 @@ def checked(node: Node) -> Node:
         raise FileError(f"it has {len(node.inputs)} inputs, but {most} at most are known.")
     if most == _MANY and not all(node.inputs):
         raise FileError("one of its inputs is left out.")
-    return replace(node, attributes=_Asked(node.attributes))
+    return replace(node, attributes=Ledger(node.attributes))
 
 
 def left_over(node: Node) -> str | None:
     """An attribute that nothing asked for; None where all are used or known to be irrelevant."""
-    asked = node.attributes.asked if isinstance(node.attributes, _Asked) else set()
-    return next(iter(sorted(set(node.attributes) - asked - _IRRELEVANT.get(node.op, set()))), None)
+    left = node.attributes.left() if isinstance(node.attributes, Ledger) else node.attributes
+    return min(set(left) - _IRRELEVANT.get(node.op, set()), default=None)

@@ -20,7 +20,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Flatten, Op
 from sugenet.io.onnx.graph import Array
 
-__all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "Link", "Piece", "new_axis", "shape_of"]
+__all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "FlowLink", "Piece", "new_axis", "shape_of"]
 
 MAX_VALUES = 1 << 26
 """Values of one sample at any place of the network."""
@@ -53,31 +53,31 @@ def new_axis(size: int) -> Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class FlowLink:
     """An operation behind others; the first link has none.
 
     Equal operations behind one link are one object.
     """
 
     op: Op | None = None
-    before: Link | None = None
+    before: FlowLink | None = None
     notes: tuple[str, ...] = ()
-    _behind: dict[Any, Link] = field(default_factory=dict)
+    _behind: dict[Any, FlowLink] = field(default_factory=dict)
 
-    def then(self, op: Op, notes: tuple[str, ...] = ()) -> Link:
+    def then(self, op: Op, notes: tuple[str, ...] = ()) -> FlowLink:
         """The link behind this one."""
         key = (
             type(op).__name__,
             *(_key(getattr(op, item.name)) for item in fields(op) if item.name != "where"),
         )
         if key not in self._behind:
-            self._behind[key] = Link(op, self, notes)
+            self._behind[key] = FlowLink(op, self, notes)
         return self._behind[key]
 
-    def trail(self) -> list[Link]:
+    def trail(self) -> list[FlowLink]:
         """All links from the first operation to this one."""
-        found: list[Link] = []
-        link: Link | None = self
+        found: list[FlowLink] = []
+        link: FlowLink | None = self
         while link is not None and link.op is not None:
             found.append(link)
             link = link.before
@@ -98,7 +98,7 @@ def _key(value: Any) -> Any:
 class Flow:
     """The data at one place."""
 
-    link: Link
+    link: FlowLink
     axes: tuple[Axis, ...]
     """Of the tensor as it stands in the graph, batch axis included."""
     batch: Axis
@@ -117,7 +117,7 @@ class Flow:
         """The raw input, of given sizes without the batch."""
         axes = tuple(new_axis(size) for size in sizes)
         first = new_axis(batch)
-        return cls(Link(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
+        return cls(FlowLink(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
 
     @property
     def sizes(self) -> tuple[int, ...]:

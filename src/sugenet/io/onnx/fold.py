@@ -1,7 +1,7 @@
 """Constants of an ONNX graph, computed in NumPy in the file's own element types and in the graph's own
 order of operations.
 
-The same functions work out what becomes of the three values of a sign (`onnx_patterns`), so there is one
+The same functions work out what becomes of the three values of a sign (`patterns`), so there is one
 meaning of each operation.
 """
 
@@ -21,7 +21,7 @@ from sugenet.io.onnx.graph import DTYPES, Array
 __all__ = ["ELEMENTWISE", "OTHERS", "Folder", "axes_of", "integers", "of_samples", "steps_of", "thin"]
 
 _Given: TypeAlias = Sequence[Any]
-"""Arrays, or None for an optional input that is left out."""
+"""Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Function: TypeAlias = Callable[[_Given, _Attributes], Array]
 
@@ -47,7 +47,7 @@ def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -
     """The axes that an operation names in an attribute, or since opset 13 in an input;
     None where it names none.
     """
-    named = attributes.get("axes") if _at(given, place) is None else given[place]
+    named = attributes.get("axes") if given[place] is None else given[place]
     if named is None:
         return None
     found = integers(named, "axes")
@@ -175,14 +175,8 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _at(given: _Given, place: int) -> Any:
-    return given[place] if len(given) > place else None
-
-
 def _clip(given: _Given, attributes: _Attributes) -> Array:
-    low, high = (
-        attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "min"), (2, "max"))
-    )
+    low, high = (attributes.get(key) if given[k] is None else given[k] for k, key in ((1, "min"), (2, "max")))
     found: Any = given[0]
     for bound, function in ((low, np.maximum), (high, np.minimum)):
         if bound is not None:
@@ -279,7 +273,7 @@ def _reshape(given: _Given, attributes: _Attributes) -> Array:
 
 def _unsqueeze(given: _Given, attributes: _Attributes) -> Array:
     array = given[0]
-    count = len(integers(attributes.get("axes", ()) if _at(given, 1) is None else given[1], "axes"))
+    count = len(integers(attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
     axes = axes_of(given, attributes, array.ndim + count)
     return np.expand_dims(array, axes or ())
 
@@ -308,11 +302,11 @@ def _reduce(function: Callable[..., Any]) -> _Function:
 def _slice(given: _Given, attributes: _Attributes) -> Array:
     array = given[0]
     starts, ends = (
-        attributes.get(key) if _at(given, k) is None else given[k] for k, key in ((1, "starts"), (2, "ends"))
+        attributes.get(key) if given[k] is None else given[k] for k, key in ((1, "starts"), (2, "ends"))
     )
     first, last = integers(starts, "starts"), integers(np.clip(np.asarray(ends), -(1 << 40), 1 << 40), "ends")
     axes = axes_of(given, attributes, array.ndim, 3) or tuple(range(len(first)))
-    steps = (1,) * len(first) if _at(given, 4) is None else integers(given[4], "steps")
+    steps = (1,) * len(first) if given[4] is None else integers(given[4], "steps")
     cut = [slice(None)] * array.ndim
     for axis, a, b, step in zip(axes, first, last, steps, strict=True):
         cut[axis] = slice(a, b if step > 0 or b >= -array.shape[axis] else None, step)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Chain, Sign
+from sugenet.io.exact.evaluation import apply, laid_out
+from sugenet.io.exact.ops import Affine, OpChain, Sign
 from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
@@ -26,7 +26,7 @@ _FORMAT = 10
 """A version of the file format that every runtime of the last years reads; operators do not depend on it."""
 
 
-def judges_of_graph(graph: Graph, output: str, chain: Chain) -> list[SourceJudge]:
+def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJudge]:
     """Who says what the class scores of a file are, given which output they lead to.
 
     The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the
@@ -57,7 +57,7 @@ class _Interpreted:
     """A program that shows the signs of a chain."""
 
     program: Interpreter
-    chain: Chain
+    chain: OpChain
     ways: dict[int, tuple[bool, Array | None]] = field(default_factory=dict)
     """For each sign, whether the decision stands for its opposite,
     and where the chain's values lie in the file's.
@@ -168,7 +168,7 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
-def _levels(chain: Chain, place: int) -> Sign:
+def _levels(chain: OpChain, place: int) -> Sign:
     """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
     0 as a sign and a shift.
     """
@@ -202,13 +202,11 @@ def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) ->
     return high | unsure | neither, low | unsure | neither
 
 
-def _own(chain: Chain, x: Array) -> list[Array]:
+def _own(chain: OpChain, x: Array) -> list[Array]:
     """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
     and decides nothing.
     """
-    if chain.channels_last and len(chain.shape) == 3:
-        x = x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
-    found, x = [], x.reshape(len(x), *chain.shape)
+    found, x = [], laid_out(chain, x)
     for op in chain.ops:
         x = apply(op, x)
         if isinstance(op, Sign):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, Convolution, Linear, MaxPool, Pad
-from sugenet.io.onnx.flow import MAX_VALUES, Flow, new_axis
+from sugenet.io.exact.ops import Affine, AveragePool, Convolution, LinearOp, MaxPool, Pad
+from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
 from sugenet.io.onnx.fold import axes_of, integers
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.values import WindowRows
@@ -48,7 +48,7 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
     """A linear layer on flat features that lie on one axis; weights as (outputs, inputs)."""
     after = new_axis(len(weights))
     axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
-    op = Linear(where, np.ascontiguousarray(weights))
+    op = LinearOp(where, np.ascontiguousarray(weights))
     return replace(
         flow.then(op),
         axes=axes,
@@ -109,11 +109,11 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
         found, (shift,) = found.beside([_finite(bias)], where)
         whole = whole and beta == 1 and _whole(shift)
     op = found.link.op
-    if alpha == 1 and beta == 1 and isinstance(op, Linear):
+    if alpha == 1 and beta == 1 and isinstance(op, LinearOp):
         before = found.link.before
         assert before is not None
         row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
-        return replace(found, link=before.then(Linear(op.where, op.weights, row)), whole=whole)
+        return replace(found, link=before.then(LinearOp(op.where, op.weights, row)), whole=whole)
     scaled = (
         shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
     )  # exact in float64
@@ -184,19 +184,19 @@ def _convolved(
     full = weights if weights.ndim == 4 else weights[:, :, None, :]
     op = Convolution(str(node), full, bias, stride, dilation, pads, groups)
     whole = flow.whole and _whole(weights) and (bias is None or _whole(bias))
-    after = _slid(flow, len(weights), (full.shape[2], full.shape[3]), stride, dilation, pads)
+    after = _slid(flow, new_axis(len(weights)), (full.shape[2], full.shape[3]), stride, dilation, pads)
     return replace(after.then(op), dtype=_real_type(weights), whole=whole)
 
 
 def _slid(
     flow: Flow,
-    channels: int,
+    channels: Axis,
     kernel: tuple[int, int],
     stride: tuple[int, int],
     dilation: tuple[int, int],
     pads: tuple[int, int, int, int],
 ) -> Flow:
-    """The axes behind a sliding window; the operation itself is not added."""
+    """The axes behind a sliding window that gives these channels; the operation itself is not added."""
     if max(pads) >= _MAX_STEP or min(pads) < 0:
         raise FileError(f"its pads are {list(pads)}, but small numbers from 0 are needed.")
     height, width = _pixels(flow)
@@ -213,12 +213,13 @@ def _slid(
             f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} "
             f"values that are supported."
         )
-    if channels * sizes[0] * sizes[1] > MAX_VALUES:
+    count = prod(piece.size for piece in channels)
+    if count * sizes[0] * sizes[1] > MAX_VALUES:
         raise FileError(
-            f"it makes {channels} x {sizes[0]} x {sizes[1]} values, "
+            f"it makes {count} x {sizes[0]} x {sizes[1]} values, "
             f"more than the {MAX_VALUES:,} that are supported."
         )
-    parts = (new_axis(channels), new_axis(sizes[0]), new_axis(sizes[1]))
+    parts = (channels, new_axis(sizes[0]), new_axis(sizes[1]))
     axes = (flow.axes[0], parts[0], parts[2]) if len(flow.axes) == 3 else (flow.axes[0], *parts)
     return replace(flow, axes=axes, parts=parts)
 
@@ -243,9 +244,7 @@ def pooled(node: Node, flow: Flow) -> Flow:
         _two(node, name, spatial) for name in ("kernel_shape", "strides", "dilations")
     )
     pads, longer = _pads(node, flow, kernel, stride, dilation, spatial)
-    after = _slid(flow, flow.sizes[1], kernel, stride, dilation, pads)
-    parts = (flow.parts[0], *after.parts[1:])
-    after = replace(after, parts=parts, axes=(flow.axes[0], flow.axes[1], *after.axes[2:]))
+    after = _slid(flow, flow.axes[1], kernel, stride, dilation, pads)
     if any(
         pad >= spread * (taps - 1) + 1
         for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)
@@ -322,15 +321,11 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
             f"it pads by {node.attributes.get('mode')!r}. Only padding with one value is supported."
         )
     rank = len(flow.axes)
-    amounts = integers(
-        given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("pads", ()), "pads"
-    )
+    amounts = integers(node.attributes.get("pads", ()) if given[1] is None else given[1], "pads")
     axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
-    value = (
-        given[2] if len(given) > 2 and given[2] is not None else np.asarray(node.attributes.get("value", 0.0))
-    )
+    value = np.asarray(node.attributes.get("value", 0.0)) if given[2] is None else given[2]
     if not any(amounts):
         return flow
     if min(amounts) < 0:
@@ -347,13 +342,9 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     if any((*ahead[:2], *after[:2])):
         raise FileError("it pads channels or the batch. Only pixels can be padded.")
     pads = (0, ahead[2], 0, after[2]) if rank == 3 else (ahead[2], ahead[3], after[2], after[3])
-    wide = _slid(first, first.sizes[1], (1, 1), (1, 1), (1, 1), pads)
-    parts = (first.parts[0], *wide.parts[1:])
-    axes_after = (first.axes[0], first.axes[1], *wide.axes[2:])
+    wide = _slid(first, first.axes[1], (1, 1), (1, 1), (1, 1), pads)
     number = float(value.reshape(-1)[0])
-    done = replace(wide, axes=axes_after, parts=parts, whole=flow.whole and number == int(number)).then(
-        Pad(str(node), pads, number)
-    )
+    done = replace(wide, whole=flow.whole and number == int(number)).then(Pad(str(node), pads, number))
     return done.transposed([order.index(axis) for axis in range(rank)])
 
 

@@ -3,7 +3,7 @@ clipping, quantizers.
 
 Each rule is a plain reading of one operation. The spellings of a sign (Sign, Where over a comparison,
 Sign(Sign(x) + 0.1), comparison-cast-scale-shift, BipolarQuant, MultiThreshold, straight-through residues)
-need no rules of their own: see `onnx_values`.
+need no rules of their own: see `values`.
 """
 
 from __future__ import annotations
@@ -301,10 +301,9 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
         flow = flow.padded(max([len(flow.axes), *(array.ndim for array in arrays)]))
         low, high = (max(bounds, default=-inf), inf) if node.op == "Max" else (-inf, min(bounds, default=inf))
     else:
-        given = [values[k] if len(values) > k else None for k in (1, 2)]
         found = [
             node.attributes.get(name) if value is None else _single(_constant(value), name)
-            for name, value in zip(("min", "max"), given, strict=True)
+            for name, value in zip(("min", "max"), values[1:3], strict=True)
         ]
         low, high = (
             default if bound is None else float(bound)
@@ -355,7 +354,7 @@ def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
-    scale = _real(_constant(values[1] if len(values) > 1 else None), str(node))
+    scale = _real(_constant(values[1]), str(node))
     if not (scale > 0).all():
         raise FileError(f"its scale is {_few(scale)}, but it must be positive.")
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
@@ -370,8 +369,7 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
 
 def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale, zero, bits = (
-        _single(_constant(values[k] if len(values) > k else None), name)
-        for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
+        _single(_constant(values[k]), name) for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
     )
     signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
     if not (1 <= bits <= 32 and bits == int(bits)) or not scale > 0:

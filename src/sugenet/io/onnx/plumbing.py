@@ -16,7 +16,7 @@ __all__ = ["expand", "flatten", "reshape", "squeeze", "transpose", "unsqueeze"]
 
 def reshape(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Another shape; 0 copies a size, -1 stands for what is left."""
-    sizes = list(integers(given[1] if len(given) > 1 else None, "its shape"))
+    sizes = list(integers(given[1], "its shape"))
     there = flow.sizes
     if not node.attributes.get("allowzero", 0):
         if any(size == 0 and k >= len(there) for k, size in enumerate(sizes)):
@@ -62,11 +62,7 @@ def squeeze(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
 
 def unsqueeze(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """With more axes of size 1."""
-    count = len(
-        integers(
-            given[1] if len(given) > 1 and given[1] is not None else node.attributes.get("axes", ()), "axes"
-        )
-    )
+    count = len(integers(node.attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
     axes = axes_of(given, node.attributes, len(flow.axes) + count) or ()
     if len(set(axes)) != count:
         raise FileError("it adds an axis twice.")
@@ -76,7 +72,7 @@ def unsqueeze(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
 
 def expand(_: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Broadcasting, as long as it makes no copies."""
-    sizes = integers(given[1] if len(given) > 1 else None, "its shape")
+    sizes = integers(given[1], "its shape")
     wide = flow.padded(max(len(sizes), len(flow.axes)))
     if any(
         size not in (1, there)

@@ -1,5 +1,5 @@
-"""ONNX, QONNX and FINN files as a `Chain`: the graph is walked once, in order, and everything is recognized
-by what it computes.
+"""ONNX, QONNX and FINN files as an `OpChain`: the graph is walked once, in order, and everything is
+recognized by what it computes.
 
 No tensor or node name decides anything. What is not understood makes a `Failure` that is raised only if the
 class scores depend on it.
@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain, Picks
+from sugenet.io.exact.ops import OpChain, Picks
 from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
@@ -68,7 +68,7 @@ _NEAREST = {
 }
 
 
-def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str]:
+def read_file(source: str | os.PathLike[str] | bytes) -> tuple[OpChain, Graph, str]:
     """Read a binarized network from an ONNX, QONNX or FINN file.
 
     Parameters
@@ -99,7 +99,7 @@ def read_file(source: str | os.PathLike[str] | bytes) -> tuple[Chain, Graph, str
     ...     write_onnx(net, f"{folder}/small.onnx")
     ...     chain, _, _ = read_file(f"{folder}/small.onnx")
     >>> [type(op).__name__ for op in chain.ops]
-    ['Affine', 'Sign', 'Linear', 'Affine', 'Sign', 'Linear', 'Affine', 'Affine']
+    ['Affine', 'Sign', 'LinearOp', 'Affine', 'Sign', 'LinearOp', 'Affine', 'Affine']
     """
     graph = read_graph(source)
     try:
@@ -139,7 +139,7 @@ class _GraphWalk:
             name: Constant(array) for name, array in self.graph.constants.items()
         }
 
-    def chain(self) -> Chain:
+    def chain(self) -> OpChain:
         """Walk the graph from the data input to the outputs."""
         needed = self._needed()
         data = [port for port in self.graph.inputs if port.name in needed]
@@ -161,7 +161,7 @@ class _GraphWalk:
         flow, left_out, picks = self._scores()
         trail = flow.link.trail()
         notes = [note for link in trail for note in link.notes]
-        return Chain(
+        return OpChain(
             self.graph.source,
             flow.shape,
             tuple(link.op for link in trail if link.op is not None),

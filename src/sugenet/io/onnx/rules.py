@@ -25,7 +25,7 @@ Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
 
 def flow_of(given: Sequence[Value | None]) -> Flow:
     """The first input, which must be the only data, as a flow."""
-    first = given[0] if given else None
+    first = given[0]
     if first is None or isinstance(first, Constant | Failure):
         raise FileError("its first input must be the data, and its parameters constants.")
     if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
@@ -42,14 +42,14 @@ def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
 
 
 def _parameter(given: Sequence[Value | None], place: int, what: str) -> Array:
-    value = given[place] if len(given) > place else None
+    value = given[place]
     if not isinstance(value, Constant) or value.of_batch or of_samples(value.array):
         raise FileError(f"its {what} are missing.")
     return value.array
 
 
 def _optional(given: Sequence[Value | None], place: int) -> Array | None:
-    value = given[place] if len(given) > place else None
+    value = given[place]
     if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
         raise FileError(f"its input {place} depends on the size of the batch.")
     return value.array if isinstance(value, Constant) else None

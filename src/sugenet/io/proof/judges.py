@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Chain, Op, Sign
+from sugenet.io.exact.evaluation import apply, laid_out
+from sugenet.io.exact.ops import Op, OpChain, Sign
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
@@ -78,17 +78,13 @@ class SourceJudge:
     """
 
 
-def judge_of_chain(chain: Chain) -> SourceJudge:
+def judge_of_chain(chain: OpChain) -> SourceJudge:
     """The operations as a reader found them, in float64: it knows nothing of lowering,
     but what was misread it misreads too.
     """
 
     def run(x: _Array) -> Seen:
-        stages = []
-        shape = chain.shape
-        if chain.channels_last and len(shape) == 3:
-            x = x.reshape(len(x), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
-        x = x.reshape(len(x), *shape)
+        stages, x = [], laid_out(chain, x)
         for op in chain.ops:
             before, x = x, apply(op, x)
             if isinstance(op, Sign):

@@ -20,7 +20,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
-from sugenet.io.exact.ops import Chain, Sign
+from sugenet.io.exact.ops import OpChain, Sign
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
@@ -40,12 +40,11 @@ _CHUNK = 512
 
 def prove_import(
     found: Imported,
-    chain: Chain,
+    chain: OpChain,
     judges: Sequence[SourceJudge],
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
-    seed: int = 0,
 ) -> Imported:
     """The import with its proof, or a refusal that names the first operation that differs.
 
@@ -59,8 +58,6 @@ def prove_import(
         What raw samples are.
     declared
         Whether the user said what sign(0) shall be.
-    seed
-        Of the samples.
 
     Raises
     ------
@@ -68,7 +65,7 @@ def prove_import(
         Where a judge disagrees by more than its rounding.
     """
     ours = _Ours(found, chain, inputs)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     count = min(_MOST, max(_LEAST, _WORK // (2 * ours.work)))
     pool = ours.domain.samples(count, random)
     layers = max(1, len(found.network.layers))
@@ -97,7 +94,7 @@ def prove_import(
 class _Ours:
     """The exact network, or one with float ends, on raw samples in its own order and numbers."""
 
-    def __init__(self, found: Imported, chain: Chain, inputs: Inputs | None) -> None:
+    def __init__(self, found: Imported, chain: OpChain, inputs: Inputs | None) -> None:
         self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
         self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
         self.domain = (
@@ -154,7 +151,7 @@ class _Judged:
 
 def _judged(
     ours: _Ours,
-    chain: Chain,
+    chain: OpChain,
     judge: SourceJudge,
     rows: npt.NDArray[Any],
     inputs: Inputs | None,
@@ -217,7 +214,7 @@ def _judged(
     return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
 
 
-def _ran(chain: Chain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:
+def _ran(chain: OpChain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:
     try:
         return judge.run(source)
     except FileError:
@@ -246,7 +243,7 @@ def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[
 
 def _scored(
     ours: _Ours,
-    chain: Chain,
+    chain: OpChain,
     tally: Tally,
     rows: npt.NDArray[Any],
     seen: Seen,
@@ -298,7 +295,9 @@ def _since(
     return first
 
 
-def _same_sizes(found: Imported, chain: Chain, judge: SourceJudge, bits: Sequence[Bits], seen: Seen) -> None:
+def _same_sizes(
+    found: Imported, chain: OpChain, judge: SourceJudge, bits: Sequence[Bits], seen: Seen
+) -> None:
     """A judge with the same signs must have as many values at each."""
     for sign, stage in zip(found.signs, seen.stages, strict=True):
         mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
@@ -309,7 +308,7 @@ def _same_sizes(found: Imported, chain: Chain, judge: SourceJudge, bits: Sequenc
             )
 
 
-def _difference(found: Imported, chain: Chain, judge: SourceJudge, tally: Tally) -> str:
+def _difference(found: Imported, chain: OpChain, judge: SourceJudge, tally: Tally) -> str:
     first = tally.found
     assert first is not None
     where = next(
@@ -325,7 +324,7 @@ def _difference(found: Imported, chain: Chain, judge: SourceJudge, tally: Tally)
     )
 
 
-def _score_difference(chain: Chain, judge: SourceJudge, tally: Tally) -> str:
+def _score_difference(chain: OpChain, judge: SourceJudge, tally: Tally) -> str:
     if tally.first_score is not None:
         one = tally.first_score
         what = f"score {one.number} is {one.network:.9g}, but {one.reference:.9g} in {judge.name}"

@@ -75,11 +75,7 @@ def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
     """Networks made from a description: one list of linear layer, batch norm and hard tanh for each block,
     and a linear layer.
     """
-    linear = _numbered(
-        r"mod_list\.(\d+)\.weight",
-        [name for name in names if name.removesuffix("weight") + "running_mean" not in names],
-    )
-    norms = _numbered(r"mod_list\.(\d+)\.running_mean", names)
+    linear, norms = _listed("mod_list", names)
     if (
         not norms
         or linear != [3 * b for b in range(len(norms) + 1)]
@@ -106,11 +102,7 @@ def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
     later ones use plain signs and end in a scalar norm. Networks of more bits have the same names; early ones
     tell more than one bit of activations by a learned scale, later ones not even that.
     """
-    linear = _numbered(
-        r"features\.(\d+)\.weight",
-        [name for name in names if name.removesuffix("weight") + "running_mean" not in names],
-    )
-    norms = _numbered(r"features\.(\d+)\.running_mean", names)
+    linear, norms = _listed("features", names)
     if (
         not norms
         or norms != [4 * b + 3 for b in range(len(norms))]
@@ -133,6 +125,12 @@ def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
     blocks = " ".join(f"linear:features.{a}(weights={how}) batchnorm:features.{b} sign" for a, b in hidden)
     text = f"affine(scale=2, shift=-1) sign {blocks} linear:{scores}(weights={last})"
     return text if scores == "fc" else f"{text} tensornorm:{end}"
+
+
+def _listed(owner: str, names: list[str]) -> tuple[list[int], list[int]]:
+    """The numbers of the linear layers and of the batch norms in a list of layers."""
+    plain = [name for name in names if name.removesuffix("weight") + "running_mean" not in names]
+    return _numbered(rf"{owner}\.(\d+)\.weight", plain), _numbered(rf"{owner}\.(\d+)\.running_mean", names)
 
 
 def _numbered(pattern: str, names: list[str]) -> list[int]:

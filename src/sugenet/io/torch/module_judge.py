@@ -11,17 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain, Op, Sign
+from sugenet.io.exact.ops import Op, OpChain, Sign
 from sugenet.io.exact.rounding import DOUBLE, SINGLE
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
-from sugenet.io.torch.reader import require_torch, signal_of_module
+from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
 
 __all__ = ["judges_of_module"]
 
 _Array = npt.NDArray[Any]
 
 
-def judges_of_module(module: Any, example: Any, chain: Chain) -> list[SourceJudge]:
+def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJudge]:
     """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
     there can be none.
     """
@@ -99,9 +99,7 @@ class _Module:
         given = self.torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape))
         batch = given.to(self.device, self.dtype)
         with self.torch.no_grad(), _widened(self.torch, self.double):
-            outputs = self.module(batch.clone())
-            while isinstance(outputs, tuple | list) and outputs:
-                outputs = outputs[0]
+            outputs = first_of(self.module(batch.clone()))
             plain = np.asarray(outputs.detach().cpu().to(self.torch.float64).numpy())
             try:
                 signal, _ = signal_of_module(self.module, batch.clone())

@@ -16,11 +16,9 @@ from itertools import pairwise
 from math import ceil, floor, inf, isinf
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Clip, Op, Sign, numbers
+from sugenet.io.exact.steps import sign_of
 
 __all__ = ["Line", "Piecewise"]
 
@@ -125,8 +123,8 @@ class Piecewise:
             if breaks
             else [Fraction(0)]
         )
-        lines = [three[_sign(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(spans)]
-        points = [three[_sign(self.value(t) - limit)].value(t) for t in breaks]
+        lines = [three[sign_of(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(spans)]
+        points = [three[sign_of(self.value(t) - limit)].value(t) for t in breaks]
         return _tidy(breaks, lines, points)
 
     def sign(self) -> Piecewise:
@@ -214,16 +212,6 @@ class Piecewise:
     def levels(self) -> frozenset[Fraction]:
         """The values of a function that takes finitely many."""
         return frozenset({*(start for _, start in self.lines), *self.points})
-
-    def __call__(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Values at many numbers, in float64."""
-        breaks = np.array([float(t) for t in self.breaks])
-        slopes, starts = (np.array([float(line[k]) for line in self.lines]) for k in (0, 1))
-        place = np.searchsorted(breaks, x, side="left")
-        out = slopes[place] * x + starts[place]
-        for t, point in zip(breaks, self.points, strict=True):
-            out = np.where(x == t, float(point), out)
-        return np.asarray(out)
 
     def ops(self, where: str) -> tuple[Op, ...]:
         """The function as operations: affine, clip or sign, and affine maps around them;
@@ -314,7 +302,3 @@ def _tidy(breaks: list[Fraction], lines: list[Line], points: list[Fraction]) -> 
             kept_points.append(point)
             kept_lines.append(line)
     return Piecewise(tuple(kept_breaks), tuple(kept_lines), tuple(kept_points))
-
-
-def _sign(value: Fraction) -> int:
-    return (value > 0) - (value < 0)

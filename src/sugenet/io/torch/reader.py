@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Chain
+from sugenet.io.exact.ops import OpChain
 from sugenet.io.torch.calls import Call
 from sugenet.io.torch.layers import LAYERS
 from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.pointwise import POINTWISE
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
 
-__all__ = ["chain_of_module", "require_torch", "signal_of_module"]
+__all__ = ["chain_of_module", "first_of", "require_torch", "signal_of_module"]
 
 _PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
 _ROWS = 4
@@ -45,7 +45,7 @@ _MAKES_CONSTANTS = frozenset(
 """Operations that look at the shape of their argument and not at its values."""
 
 
-def chain_of_module(module: Any, example: Any) -> Chain:
+def chain_of_module(module: Any, example: Any) -> OpChain:
     """The operations of a PyTorch module in eval mode, from raw samples to scores.
 
     Parameters
@@ -72,7 +72,7 @@ def chain_of_module(module: Any, example: Any) -> Chain:
     >>> net = nn.Sequential(*hidden, nn.Linear(3, 2), nn.Softmax(dim=1))
     >>> chain = chain_of_module(net.eval(), torch.zeros(1, 2, 2))
     >>> [(type(op).__name__, op.where) for op in chain.ops][1:4]
-    [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('Linear', '5 (Linear)')]
+    [('BatchNorm', '2 (BatchNorm1d)'), ('Sign', '4 (Sign)'), ('LinearOp', '5 (Linear)')]
     >>> chain.left_out
     ('softmax at 6 (Softmax)',)
     """
@@ -100,8 +100,7 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             f"{type(module).__name__}: its forward pass fails on samples of shape "
             f"{tuple(batch.shape[1:])}: {str(error)[:200]}"
         ) from error
-    while isinstance(output, tuple | list) and output:
-        output = output[0]
+    output = first_of(output)
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
     lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
     if lost is not None:
@@ -112,6 +111,13 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor."
         )
     return signal, _numpy(torch, output).astype(np.float64)
+
+
+def first_of(output: Any) -> Any:
+    """What a module gives, or the first of several things."""
+    while isinstance(output, tuple | list) and output:
+        output = output[0]
+    return output
 
 
 def require_torch() -> Any:
@@ -183,10 +189,7 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
         with torch.no_grad():
             for evaluation in (False, True):
                 module.eval() if evaluation else None
-                output = module(batch.clone())
-                while isinstance(output, tuple | list) and output:
-                    output = output[0]
-                outputs.append(output)
+                outputs.append(first_of(module(batch.clone())))
     except RuntimeError:
         return  # it is run again, and what fails is said there
     finally:
@@ -254,7 +257,7 @@ def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Si
         ):
             seen.setdefault(x, set()).add(y)  # 0.0 and -0.0 are one key
     below, at, above = (
-        {y for x, ys in seen.items() if side(x) for y in ys} for side in (_negative, _zero, _positive)
+        {y for x, ys in seen.items() if np.sign(x) == side for y in ys} for side in (-1, 0, 1)
     )
     if not (len(below) == len(at) == len(above) == 1 and below != above):
         raise FileError(
@@ -264,18 +267,6 @@ def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Si
         )
     parts = [Piecewise.constant(exact(next(iter(values)))) for values in (below, at, above)]
     return Signal(before.node, before.order, before.function.choose(0, *parts), where)
-
-
-def _negative(x: float) -> bool:
-    return x < 0
-
-
-def _zero(x: float) -> bool:
-    return x == 0
-
-
-def _positive(x: float) -> bool:
-    return x > 0
 
 
 def _recorder(torch: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Chain, Clip, Flatten, Linear, Op, Picks, Sign
+from sugenet.io.exact.ops import Affine, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign
 from sugenet.io.torch.piecewise import Piecewise
 
 __all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "natural", "start"]
@@ -203,7 +203,7 @@ class Signal:
             raise FileError(f"{where}: reads some features twice. Add up their weights and read them once.")
         rows = np.zeros((len(weights), flat.node.shape[0]), weights.dtype)
         rows[:, places] = weights
-        return natural(flat.node.then(Linear(where, rows, bias), actual), actual.shape[1:])
+        return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
 
 
 def natural(node: SignalNode, shape: tuple[int, ...]) -> Signal:
@@ -217,7 +217,7 @@ def start(samples: _Array) -> Signal:
     return natural(SignalNode(flat.shape[1:], flat), samples.shape[1:])
 
 
-def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> Chain:
+def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> OpChain:
     """All operations up to the scores."""
     if not signal.tail:
         signal = signal.settled(actual, where)
@@ -236,7 +236,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
     picks: Picks = (
         "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
     )
-    return Chain(source, first.shape, ops, first.channels_last, signal.tail, picks)
+    return OpChain(source, first.shape, ops, first.channels_last, signal.tail, picks)
 
 
 def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) -> SignalNode:

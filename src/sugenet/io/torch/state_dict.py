@@ -21,13 +21,13 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Op,
+    OpChain,
     Pad,
     Sign,
     numbers,
@@ -45,7 +45,7 @@ _MAX_SIDE = 1 << 16
 
 def chain_of_parts(
     source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None
-) -> Chain:
+) -> OpChain:
     """The operations of an architecture over parameters by their names."""
     arrays = Ledger(found)
     try:
@@ -62,7 +62,7 @@ def chain_of_parts(
         _nothing_left(arrays)
     except FileError as error:
         raise FileError(f"{source}: {error}") from None
-    return Chain(source, sizes, tuple(ops))
+    return OpChain(source, sizes, tuple(ops))
 
 
 def declared(
@@ -231,7 +231,7 @@ def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) ->
                 raise FileError(
                     f"{part}: {weights.shape[1]} weights a neuron, but values of shape {shape} come in."
                 )
-            return Linear(where, _used(part, weights), _bias(part, arrays, len(weights))), (len(weights),)
+            return LinearOp(where, _used(part, weights), _bias(part, arrays, len(weights))), (len(weights),)
         case "conv":
             return _convolution(part, arrays, shape)
         case "batchnorm" | "tensornorm":

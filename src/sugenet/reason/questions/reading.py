@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
-from sugenet.checker.query import Box as QueryBox
-from sugenet.checker.query import Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.sourced import of_network
 from sugenet.reason.questions.amounts import HowMany, Rules

@@ -246,7 +246,7 @@ def test_padding_of_nothing_is_nothing():
         ("MatMul", ["s", "w"], "y"),
     ]
     chain = read_chain(model(nodes, {"w": EYE}, ["n", 2], opset=10))
-    assert [type(op).__name__ for op in chain.ops] == ["Sign", "Linear"]
+    assert [type(op).__name__ for op in chain.ops] == ["Sign", "LinearOp"]
 
 
 POOLS = {

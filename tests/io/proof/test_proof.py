@@ -18,7 +18,7 @@ from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact import bits, lower, sums  # noqa: E402
 from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
-from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Flatten, Linear, Sign  # noqa: E402
+from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402
 from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain  # noqa: E402
 from sugenet.io.proof.near import Domain, turning  # noqa: E402
@@ -270,7 +270,9 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
     norm = BatchNorm(
         "norm", np.array([0.7, -1.3]), np.array([0.1, 0.2]), np.array([0.3, -2.1]), np.array([1.7, 0.4]), 1e-5
     )
-    chain = Chain("example", (3,), (Linear("fc", weights), norm, Sign("sign"), Linear("head", np.eye(2))))
+    chain = OpChain(
+        "example", (3,), (LinearOp("fc", weights), norm, Sign("sign"), LinearOp("head", np.eye(2)))
+    )
     bounds = rounding_of(chain, Integers(0, 255))
     assert 0 < bounds.signs[2] < 1e-10
     assert bounds.scores == 0
@@ -284,15 +286,15 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
             exact = Fraction(0.7 if k == 0 else -1.3) * (total - Fraction(0.3 if k == 0 else -2.1))
             near = float(exact) / root[k] + (0.1, 0.2)[k]
             assert abs(near - seen[k]) <= bounds.signs[2]
-    plain = Chain(
-        "example", (3,), (Linear("fc", weights), Sign("sign"), Flatten("flat"), Linear("head", np.eye(2)))
+    plain = OpChain(
+        "example", (3,), (LinearOp("fc", weights), Sign("sign"), Flatten("flat"), LinearOp("head", np.eye(2)))
     )
     assert rounding_of(plain, Integers(0, 255)).signs[1] == 0
     assert rounding_of(plain, Integers(0, 255, step=Fraction(1, 255))).signs[1] > 0
     assert rounding_of(plain, Integers(0, 255), replace(SINGLE, whole=True)).signs[1] == 0
     assert rounding_of(plain, Reals(), DOUBLE, largest=3.0).signs[1] > 0
     assert rounding_of(plain, Integers(0, 255), clean=False).scores > 0
-    moved = (Linear("fc", weights + 2.0**-30), *plain.ops[1:])
+    moved = (LinearOp("fc", weights + 2.0**-30), *plain.ops[1:])
     assert rounding_of(plain, Integers(0, 255), others=moved).signs[1] >= 3 * 255 * 2.0**-30
     third = Affine("third", np.array([Fraction(1, 3)], dtype=object), np.zeros(1))
     assert rounding_of(replace(plain, ops=(third, *plain.ops)), Integers(0, 255)).signs[2] > 0
@@ -300,7 +302,7 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
 
 def test_a_judge_that_shows_only_outputs_is_compared_by_them():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
-    chain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Linear("head", np.eye(2))))
+    chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
     whole = judge_of_chain(chain)
     blind = SourceJudge("a function", lambda x: Seen(whole.run(x).outputs))
@@ -314,7 +316,7 @@ def test_a_judge_that_shows_only_outputs_is_compared_by_them():
 
 def test_a_judge_with_other_stages_is_aligned_by_size():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
-    chain = Chain("example", (3,), (Linear("fc", weights), Sign("sign"), Linear("head", np.eye(2))))
+    chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
     whole = judge_of_chain(chain)
 
@@ -341,10 +343,10 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     assert found.proof.layers >= 1
     assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
     whole = judge_of_chain(found.stem)
-    chain = Chain(
+    chain = OpChain(
         "example",
         (6,),
-        (*found.stem.ops, Linear("fc", module[2].weight.detach().numpy()), Sign("sign"), *found.tail),
+        (*found.stem.ops, LinearOp("fc", module[2].weight.detach().numpy()), Sign("sign"), *found.tail),
     )
     with pytest.raises(FileError, match="not what the source computes"):
         prove_import(

@@ -16,7 +16,7 @@ from sugenet.io.onnx.judge.interpreter import Interpreter
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
-from tests.io.test_onnx_nothing_left_out import SIGN, F, model, sign  # noqa: E402
+from tests.io.onnx.test_onnx_nothing_left_out import SIGN, F, model, sign  # noqa: E402
 
 HUGE = 1 << 40
 ENDS = [

@@ -22,7 +22,7 @@ from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.arrays.reader import read_npz  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
-from sugenet.io.exact.ops import BatchNorm, Linear, Sign  # noqa: E402
+from sugenet.io.exact.ops import BatchNorm, LinearOp, Sign  # noqa: E402
 from sugenet.io.importers import from_state_dict  # noqa: E402
 from sugenet.io.torch.architecture import Architecture, Part  # noqa: E402
 from sugenet.io.torch.checkpoint import read_checkpoint  # noqa: E402
@@ -84,7 +84,7 @@ def test_msakai_checkpoint_is_its_npz():
     ours, theirs = chain_of_state_dict(folder / "mnist.pt"), read_npz(folder / "mnist.npz")
     assert [type(op) for op in ours.ops] == [type(op) for op in theirs.ops]
     for a, b in zip(ours.ops, theirs.ops, strict=True):
-        if isinstance(a, Linear):
+        if isinstance(a, LinearOp):
             assert np.array_equal(a.weights, b.weights)
             assert np.array_equal(a.bias, b.bias)
         elif isinstance(a, BatchNorm):

@@ -20,8 +20,9 @@ import pytest
 import sugenet as sg
 from sugenet.errors import SugenetError
 from sugenet.web import content_policy
+from sugenet.web.api import PORT
 from sugenet.web.guards import HEADERS, MOST_BYTES, Guard
-from sugenet.web.server import PORT, serve
+from sugenet.web.serving import serve
 from tests.web.serving import HAS_PROC, JSON, LONG, children, folder_of, is_there, serving, wait_until
 
 NETWORK = sg.models.digits()

@@ -1,41 +1,27 @@
-"""The explorer as a local server: the page, and an API that answers its questions (FastAPI over
-worker processes).
+"""The explorer as an application: the page, and an API that answers its questions (FastAPI over worker
+processes).
 """
 
 import asyncio
 import json
-import os
-import signal
-import socket
-import threading
-import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Match
 
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.guards import Guard, error_body, is_loopback, parse_json
+from sugenet.web.fields import checked, json_value, question_schema
+from sugenet.web.guards import Guard, error_body, parse_json
 from sugenet.web.jobs import Desk, Job
 from sugenet.web.page_data import payload
-from sugenet.web.questions import checked, json_value, question_schema
 from sugenet.web.worker import CHECK_SECONDS
-
-try:
-    import uvicorn
-    from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
-    from fastapi.exceptions import RequestValidationError
-    from pydantic import BaseModel, ConfigDict, Field
-    from starlette.exceptions import HTTPException as StarletteHTTPException
-    from starlette.routing import Match
-
-    from sugenet.web.connections import Connection
-except ImportError as missing:
-    raise SugenetError(
-        f"the explorer needs {missing.name}, which is not installed. Install it with: "
-        f'pip install "sugenet[web]"'
-    ) from missing
 
 __all__ = [
     "PORT",
@@ -47,14 +33,11 @@ __all__ = [
     "Sample",
     "Standing",
     "app",
-    "serve",
 ]
 
 PORT = 8765
 MOST_WAIT = 25.0
 """Seconds that a request may wait for news of a question."""
-_BACKLOG = 32
-"""Connections that are taken at a time, before it is looked how many there are."""
 _QUIET = 0.3
 """Seconds before news of progress alone are given."""
 
@@ -62,33 +45,32 @@ _QUIET = 0.3
 # -- what the OpenAPI description says -----------------------------------------------------------------------
 
 
-class Error(BaseModel):
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Error(_Closed):
     """What was wrong, as one sentence or more."""
 
-    model_config = ConfigDict(extra="forbid")
     error: str
 
 
-class Sample(BaseModel):
+class Sample(_Closed):
     """A raw sample and the number of its true class, where it is known."""
 
-    model_config = ConfigDict(extra="forbid")
     index: int
     values: list[float | str | bool | None]
     truth: int | None
 
 
-class Accepted(BaseModel):
+class Accepted(_Closed):
     """The number of a question that was taken."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str = Field(pattern="^[0-9a-f]{32}$")
 
 
 class Answer(BaseModel):
-    """Everything that is known, with a certificate where something is claimed;
-    further fields depend on the kind.
-    """
+    """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""  # noqa: E501 one line of the description
 
     model_config = ConfigDict(extra="allow")
     kind: Literal["verify", "whatif", "why", "rule", "count"]
@@ -96,10 +78,9 @@ class Answer(BaseModel):
     sentence: str
 
 
-class Standing(BaseModel):
+class Standing(_Closed):
     """How a question stands."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     state: Literal["waiting", "working", "done", "failed", "cancelled"]
     progress: str
@@ -109,17 +90,15 @@ class Standing(BaseModel):
     error: str | None
 
 
-class Certificate(BaseModel):
+class Certificate(_Closed):
     """A certificate to check."""
 
-    model_config = ConfigDict(extra="forbid")
     certificate: dict[str, Any]
 
 
-class Checked(BaseModel):
+class Checked(_Closed):
     """Whether a certificate holds, and what was seen; null where checking took too long."""
 
-    model_config = ConfigDict(extra="forbid")
     holds: bool | None
     said: str
 
@@ -184,7 +163,7 @@ def app(
     Parameters
     ----------
     network, samples, truth, title, index
-        As in `sugenet.web.page_data`.
+        As in `sugenet.web.payload`.
     host, port
         Where it will listen: requests for another host are refused.
     workers
@@ -411,166 +390,3 @@ def _allowed(made: FastAPI, request: Request) -> str:
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= set(getattr(route, "methods", None) or ())
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
-
-
-# -- running it ----------------------------------------------------------------------------------------------
-
-
-class _Server(uvicorn.Server):
-    """A server that ends its workers first: whoever waits for one of them is told at once."""
-
-    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
-        super().__init__(config)
-        self._desk = desk
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await asyncio.to_thread(self._desk.close)
-        await super().shutdown(sockets)
-
-
-def serve(
-    network: Network,
-    samples: Any = None,
-    truth: Any = None,
-    *,
-    title: str = "sugenet",
-    host: str = "127.0.0.1",
-    port: int = PORT,
-    open_browser: bool = False,
-    index: int = 0,
-    workers: int = 2,
-    notify: Callable[[str], object] = print,
-) -> None:
-    """Serve the explorer until Ctrl-C.
-
-    Parameters
-    ----------
-    network, samples, truth, title, index
-        As in `sugenet.web.page_data`.
-    host
-        The address to listen at: this machine alone unless said.
-    port
-        The port; 0 for any free one. Where the usual one is taken, a free one is used.
-    open_browser
-        Whether to open the page.
-    workers
-        Questions that are answered at a time.
-    notify
-        Is told the address, and what else a person should know.
-    """
-    listening = _listen(host, port, notify)
-    with closing(listening):
-        taken = listening.getsockname()[1]
-        made = app(network, samples, truth, title=title, index=index, host=host, port=taken, workers=workers)
-        if not is_loopback(host):
-            notify(
-                f"warning: {host} is not this machine alone. Whoever reaches this address can see the model "
-                f"and its samples, and ask."
-            )
-        address = f"http://{_reachable(host)}:{taken}/"
-        config = uvicorn.Config(
-            made,
-            http=Connection,
-            ws="none",
-            lifespan="off",  # the workers are started and ended here, also after a second Ctrl-C
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=1,
-        )
-        desk: Desk = made.state.desk
-        server = _Server(config, desk)
-        with suppress(KeyboardInterrupt), _hangup_terminates():
-            try:
-                desk.open()
-                notify(f"{title} is at {address} (Ctrl-C ends it)")
-                if open_browser:
-                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-                _run(server, listening)
-            finally:
-                desk.close()
-
-
-@contextmanager
-def _hangup_terminates() -> Iterator[None]:
-    """A terminal that is closed ends the server in order; one that was started to outlive
-    its terminal goes on.
-    """
-    hangup = getattr(signal, "SIGHUP", None)
-    if (
-        hangup is None
-        or threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(hangup) != signal.SIG_DFL
-    ):
-        yield
-        return
-    signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(hangup, signal.SIG_DFL)
-
-
-def _run(server: _Server, listening: socket.socket) -> None:
-    """Run until it is interrupted; in a thread where an event loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        server.run(sockets=[listening])
-        return
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        thread.join()
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.socket:
-    """A socket that listens, at another port where the usual one is taken."""
-    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-        raise SugenetError(f"port={port!r} must be a whole number from 0 to 65535.")
-    try:
-        return _bound(host, port)
-    except OSError as error:
-        if isinstance(error, socket.gaierror):
-            raise SugenetError(f"host={host!r} is no address of this machine: {error.strerror}.") from None
-        if port != PORT:
-            raise SugenetError(
-                f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
-            ) from None
-    try:
-        found = _bound(host, 0)
-    except OSError as error:
-        raise SugenetError(f"host={host!r} cannot be listened at: {error.strerror}.") from None
-    notify(f"port {port} is taken, so a free one is used.")
-    return found
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, where = _first(
-        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    )
-    made = socket.socket(family, kind, protocol)
-    try:
-        if os.name == "posix":  # elsewhere it would let two servers share a port
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(where)
-        made.listen(128)
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
-def _first(found: Iterable[Any]) -> Any:
-    """IPv4 where there is a choice, as 127.0.0.1 is what people type."""
-    return min(found, key=lambda entry: entry[0] != socket.AF_INET)
-
-
-def _reachable(host: str) -> str:
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{shown}]" if ":" in shown else shown

@@ -5,7 +5,7 @@ import pytest
 
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs
-from sugenet.io.exact.ops import Affine, Chain, Clip, Convolution, Flatten, Linear, Sign
+from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.io.exact.relaxed import PartlyImported, split
 from sugenet.io.exact.report import Imported
 from tests.io.chains import evaluate
@@ -31,16 +31,16 @@ MIDDLE = (
     Convolution("conv", signs(4, 3, 2, 2)),
     Sign("s1"),
     Flatten("flat"),
-    Linear("fc", signs(5, 36)),
+    LinearOp("fc", signs(5, 36)),
     Sign("s2"),
 )
-EXACT_HEAD = (Linear("out", signs(3, 5), floats(3)),)
-FLOAT_HEAD = (Linear("out", floats(3, 5), floats(3)), Clip("relu6", 0.0, 6.0))
+EXACT_HEAD = (LinearOp("out", signs(3, 5), floats(3)),)
+FLOAT_HEAD = (LinearOp("out", floats(3, 5), floats(3)), Clip("relu6", 0.0, 6.0))
 
 
 @pytest.mark.parametrize(("head", "float_head"), [(EXACT_HEAD, False), (FLOAT_HEAD, True)])
 def test_a_float_stem_and_head_stay_outside(head, float_head):
-    chain = Chain("net", (1, 5, 5), (*STEM, *MIDDLE, *head))
+    chain = OpChain("net", (1, 5, 5), (*STEM, *MIDDLE, *head))
     found = split(chain)
     assert isinstance(found, PartlyImported)
     assert "in front: stem, relu, bn, s0" in str(found)
@@ -52,11 +52,12 @@ def test_a_float_stem_and_head_stay_outside(head, float_head):
 
 
 def test_an_exact_chain_is_lowered_whole():
-    chain = Chain("net", (4,), (Linear("fc", signs(3, 4)), Sign("s"), Linear("out", signs(2, 3))))
+    chain = OpChain("net", (4,), (LinearOp("fc", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
     found = split(chain, BitInputs())
     assert type(found) is Imported
     partly = split(
-        Chain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], Linear("out", floats(2, 3)))), BitInputs()
+        OpChain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], LinearOp("out", floats(2, 3)))),
+        BitInputs(),
     )
     assert isinstance(partly, PartlyImported)
     X = RNG.choice([-1, 1], (10, 4))
@@ -67,19 +68,19 @@ def test_an_exact_chain_is_lowered_whole():
 
 
 def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():
-    chain = Chain("net", (4,), (Linear("fc", floats(3, 4)), Linear("out", floats(2, 3))))
+    chain = OpChain("net", (4,), (LinearOp("fc", floats(3, 4)), LinearOp("out", floats(2, 3))))
     with pytest.raises(FileError, match="fc: row 0 of the weights is not binary"):
         split(chain, BitInputs())
 
 
 def test_names_are_kept_where_the_exact_part_has_them_and_refused_elsewhere():
-    exact = Chain("net", (4,), (Linear("in", signs(3, 4)), Sign("s"), Linear("out", signs(2, 3))))
+    exact = OpChain("net", (4,), (LinearOp("in", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
     found = split(exact, BitInputs(), names="abcd", classes=["no", "yes"])
     assert found.network.encoder.names == ("a", "b", "c", "d")
     assert found.network.classes == ("no", "yes")
-    tailed = Chain("net", (4,), (*exact.ops[:2], Linear("out", floats(2, 3))))
+    tailed = OpChain("net", (4,), (*exact.ops[:2], LinearOp("out", floats(2, 3))))
     assert split(tailed, BitInputs(), names="abcd").network.encoder.names == ("a", "b", "c", "d")
     with pytest.raises(FileError, match="classes= has no use: a part in floats gives the scores"):
         split(tailed, BitInputs(), classes=["no", "yes"])
     with pytest.raises(FileError, match="names= has no use: a part in floats reads the features"):
-        split(Chain("net", (1, 5, 5), (*STEM, *MIDDLE, *EXACT_HEAD)), names=range(25))
+        split(OpChain("net", (1, 5, 5), (*STEM, *MIDDLE, *EXACT_HEAD)), names=range(25))

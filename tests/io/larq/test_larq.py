@@ -24,7 +24,7 @@ F = np.float32
 
 def read_larq(path):
     """In this process, which is faster; files that are damaged on purpose are read apart."""
-    return larq_reader.read_larq(path, apart=False)
+    return larq_reader.read_model(path, apart=False)[0]
 
 
 # -- Keras' file ---------------------------------------------------------------------------------------------
@@ -661,7 +661,7 @@ def test_a_process_apart_gives_the_same(tmp_path, random):
         ("Dropout", {}, {}),
     ]
     path = write(tmp_path / "a file with spaces é.h5", layers, (4,))
-    chain = larq_reader.read_larq(path)
+    chain, _ = larq_reader.read_model(path)
     assert chain.source == path.name
     assert np.array_equal(chain.ops[-1].weights, kernel.T)
     assert chain.ops[-1].weights.dtype == F
@@ -676,7 +676,7 @@ def test_damaged_files_end_in_a_file_error_or_in_a_chain(tmp_path, seed):
     broken = tmp_path / "broken.h5"
     broken.write_bytes(raw[: random.integers(8, len(raw))] if seed % 4 == 0 else raw)
     try:
-        chain = larq_reader.read_larq(broken)
+        chain, _ = larq_reader.read_model(broken)
     except FileError:
         return
     assert len(chain.ops) >= 1
@@ -697,7 +697,7 @@ def test_a_library_that_breaks_down_is_an_error(tmp_path, monkeypatch, program, 
     monkeypatch.setattr(hdf5_contents.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(hdf5_contents, "_SECONDS", 1.0)
     with pytest.raises(FileError, match=message):
-        larq_reader.read_larq(path)
+        larq_reader.read_model(path)
 
 
 def test_a_heap_with_an_object_of_no_size_is_refused_at_once(tmp_path):
@@ -706,7 +706,7 @@ def test_a_heap_with_an_object_of_no_size_is_refused_at_once(tmp_path):
     raw[heap + 16 : heap + 32] = bytes(16)
     (tmp_path / "heap.h5").write_bytes(raw)
     with pytest.raises(FileError, match=f"a heap of texts is broken at byte {heap + 16}"):
-        larq_reader.read_larq(tmp_path / "heap.h5")
+        larq_reader.read_model(tmp_path / "heap.h5")
 
 
 OPTIONS = ("filters", "units", "kernel_size", "strides", "padding", "pool_size", "input_quantizer", "kernel_quantizer", "axis", "scale", "offset", "activation", "dilation_rate", "max_value", "pad_values", "groups", "data_format")  # fmt: skip

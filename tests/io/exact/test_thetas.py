@@ -11,9 +11,9 @@ from sugenet.checker.query import Case, Inequality, Query
 from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.domains import Integers
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Affine, BatchNorm, Chain, Clip, Convolution, Flatten, Linear, Sign
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.problem.sourced import of_network
-from tests.io.test_lower import Maker, run
+from tests.io.exact.test_lower import Maker, run
 
 
 def chain_of(seed):
@@ -27,7 +27,7 @@ def chain_of(seed):
         start=random.choice([0, Fraction(1, 3)]),
     )
     if random.random() < 0.5:
-        maker.ops.append(Linear("linear", maker.binary(3, 4), maker.bias(3)))
+        maker.ops.append(LinearOp("linear", maker.binary(3, 4), maker.bias(3)))
         shape = (4,)
     else:
         pads = random.choice([(0, 0, 0, 0), (1, 0, 0, 1)])
@@ -37,12 +37,12 @@ def chain_of(seed):
         shape = (1, 2, 3)
     maker.steps(3)
     maker.sign()
-    return Chain("chain", shape, tuple(maker.ops)), domain
+    return OpChain("chain", shape, tuple(maker.ops)), domain
 
 
 def with_head(chain, outputs):
     flat = (Flatten("flatten"),) if len(chain.shape) == 3 else ()
-    return Chain(chain.source, chain.shape, (*chain.ops, *flat, Linear("head", np.ones((2, outputs)))))
+    return OpChain(chain.source, chain.shape, (*chain.ops, *flat, LinearOp("head", np.ones((2, outputs)))))
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -86,12 +86,12 @@ def run_all(chain, values):
 
 def imported(*steps, zero=1, **domain):
     ops = (
-        Linear("linear", np.array([[1.0, -1.0]])),
+        LinearOp("linear", np.array([[1.0, -1.0]])),
         *steps,
         Sign("sign", zero),
-        Linear("head", np.array([[1.0], [-1.0]])),
+        LinearOp("head", np.array([[1.0], [-1.0]])),
     )
-    return lower(Chain("chain", (2,), ops), Integers(0, 4, **domain))
+    return lower(OpChain("chain", (2,), ops), Integers(0, 4, **domain))
 
 
 def theta(*steps, **about):
@@ -133,8 +133,12 @@ def test_queries_about_a_file_with_channels_last_keep_their_order():
         Sign("sign", 1),
         Flatten("flatten"),
     )
-    chain = Chain(
-        "chain", (2, 1, 2), (*ops, Linear("head", np.ones((2, 2)))), channels_last=True, left_out=("softmax",)
+    chain = OpChain(
+        "chain",
+        (2, 1, 2),
+        (*ops, LinearOp("head", np.ones((2, 2)))),
+        channels_last=True,
+        left_out=("softmax",),
     )
     found = lower(chain, Integers(0, 4)).network
     query = Query.around([1, 2, 3, 4], 0, 0, 2)

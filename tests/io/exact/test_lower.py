@@ -18,12 +18,12 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
-    Chain,
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
+    OpChain,
     Pad,
     Sign,
 )
@@ -64,7 +64,7 @@ def windows_of(x, kernel, stride, dilation, pads, fill):
 
 def run(op, x):
     match op:
-        case Linear():
+        case LinearOp():
             y = np.array(
                 [sum((w * v for w, v in zip(row, x, strict=True)), Fraction(0)) for row in exact(op.weights)],
                 dtype=object,
@@ -242,14 +242,14 @@ class Maker:
 
     def dense(self, n):
         m = self.random.randint(1, 4)
-        self.ops.append(Linear("linear", self.binary(m, n), self.bias(m)))
+        self.ops.append(LinearOp("linear", self.binary(m, n), self.bias(m)))
         self.steps(m)
         self.sign()
         return m
 
     def head(self, n):
         classes = self.random.randint(2, 3)
-        self.ops.append(Linear("head", self.binary(classes, n), self.bias(classes)))
+        self.ops.append(LinearOp("head", self.binary(classes, n), self.bias(classes)))
         kind = self.random.choice(["none", "scalar", "rows"])
         if kind == "scalar":
             self.ops.append(Affine("scores", F([self.random.choice([0.5, 2])]), F([0.25])))
@@ -291,7 +291,7 @@ class Maker:
             "cuts": Integers(-1, 2, step=Fraction(1, 2)),
             "reals": Reals(-2, 2),
         }[domain]
-        return Chain("test", shape, tuple(self.ops)), inputs
+        return OpChain("test", shape, tuple(self.ops)), inputs
 
 
 def samples(rng, chain, inputs, count):
@@ -337,7 +337,7 @@ def refused_on_purpose(chain):
     """Two batch norms or roots where values must stay rational; the generator makes a few such chains."""
     since, pad = [], None
     for op in chain.ops:
-        if isinstance(op, Sign | Linear | Convolution):
+        if isinstance(op, Sign | LinearOp | Convolution):
             if isinstance(op, Convolution) and pad is not None and pad.value != 0 and any(op.pads):
                 return True
             since, pad = [], None
@@ -351,14 +351,14 @@ def refused_on_purpose(chain):
 
 
 def test_a_traced_example_by_hand():
-    chain = Chain(
+    chain = OpChain(
         "example",
         (4,),
         (
-            Linear("fc", F([[1, 1, -1, 1]])),
+            LinearOp("fc", F([[1, 1, -1, 1]])),
             BatchNorm("bn", F([-1]), F([0.5]), F([0]), F([1]), 0.0),
             Sign("sign"),
-            Linear("out", F([[1], [-1]]), F([0, 0.25])),
+            LinearOp("out", F([[1], [-1]]), F([0, 0.25])),
         ),
     )
     imported = lower(chain, BitInputs(), classes=["off", "on"])
@@ -371,7 +371,7 @@ def test_a_traced_example_by_hand():
 
 def head_with_norms(beta):
     norm = BatchNorm("tail", F([1, 1]), np.array([0, beta]), F([0, 0]), F([2, 3]), 0.0)
-    return Chain("norms", (2,), (Linear("out", F([[1, 1], [1, -1]])), norm))
+    return OpChain("norms", (2,), (LinearOp("out", F([[1, 1], [1, -1]])), norm))
 
 
 def test_class_scores_with_square_roots_are_rounded_only_with_proof():
@@ -401,31 +401,31 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
     ("ops", "inputs", "message"),
     [
         (
-            [Linear("fc", F([[1, 1]])), Sign("s"), Linear("o", F([[1]]))],
+            [LinearOp("fc", F([[1, 1]])), Sign("s"), LinearOp("o", F([[1]]))],
             None,
             r"operation 0: fc reads inputs that are not binarized. Say what they are: inputs=Integers",
         ),
         (
-            [Linear("fc", F([[1, 0.3]])), Sign("s")],
+            [LinearOp("fc", F([[1, 0.3]])), Sign("s")],
             BitInputs(),
             "fc: row 0 of the weights is not binary: it holds weights of size 0.3 and 1",
         ),
         (
-            [Linear("fc", F([[1, 1]])), Linear("o", F([[1]]))],
+            [LinearOp("fc", F([[1, 1]])), LinearOp("o", F([[1]]))],
             BitInputs(),
             "o: Linear behind fc without a sign between",
         ),
-        ([Linear("fc", F([[1, 1]])), Sign("s")], BitInputs(), "ends without class scores"),
+        ([LinearOp("fc", F([[1, 1]])), Sign("s")], BitInputs(), "ends without class scores"),
         (
-            [Linear("fc", F([[1, 1]])), Sign("s", zero=0), Linear("o", F([[1]]))],
+            [LinearOp("fc", F([[1, 1]])), Sign("s", zero=0), LinearOp("o", F([[1]]))],
             BitInputs(),
             "operation 1, s: neuron 1: 1 matches of 2 give exactly zero",
         ),
-        ([Sign("s", zero=0), Linear("o", F([[1, 1]]))], Reals(), "input 0 can be exactly zero"),
-        ([Linear("fc", F([[1, 1, 1]])), Sign("s")], BitInputs(), "3 weights a neuron for values of shape"),
-        ([Linear("fc", F([[1, np.nan]])), Sign("s")], BitInputs(), "not finite"),
+        ([Sign("s", zero=0), LinearOp("o", F([[1, 1]]))], Reals(), "input 0 can be exactly zero"),
+        ([LinearOp("fc", F([[1, 1, 1]])), Sign("s")], BitInputs(), "3 weights a neuron for values of shape"),
+        ([LinearOp("fc", F([[1, np.nan]])), Sign("s")], BitInputs(), "not finite"),
         (
-            [BatchNorm("bn", F([1]), F([0]), F([0]), F([-1]), 0.0), Sign("s"), Linear("o", F([[1, 1]]))],
+            [BatchNorm("bn", F([1]), F([0]), F([0]), F([-1]), 0.0), Sign("s"), LinearOp("o", F([[1, 1]]))],
             Reals(),
             "bn: channel 0 has variance -1.0",
         ),
@@ -440,27 +440,27 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
             "bn: batch norm directly behind a sign",
         ),
         ([MaxPool("p", (1, 1), (1, 1))], Reals(), "p: MaxPool on inputs that are not binarized yet"),
-        ([Linear("fc", F([[1, 1]]))], Integers(), "the only layer reads raw numbers"),
+        ([LinearOp("fc", F([[1, 1]]))], Integers(), "the only layer reads raw numbers"),
     ],
 )
 def test_what_cannot_be_exact_is_refused_with_its_place(ops, inputs, message):
     with pytest.raises(FileError, match=message):
-        lower(Chain("net", (2,), tuple(ops)), inputs)
+        lower(OpChain("net", (2,), tuple(ops)), inputs)
 
 
 def test_a_sign_of_zero_can_be_declared_at_import():
-    ops = (Linear("fc", F([[1, 1]])), Sign("s", zero=0), Linear("o", F([[1]])))
+    ops = (LinearOp("fc", F([[1, 1]])), Sign("s", zero=0), LinearOp("o", F([[1]])))
     for zero in (1, -1):
-        imported = lower(Chain("net", (2,), ops), BitInputs(), zero=zero)
+        imported = lower(OpChain("net", (2,), ops), BitInputs(), zero=zero)
         assert imported.network.logits([[1, -1]]).tolist() == [[zero]]
         assert imported.layers[0].ties == 1
 
 
 def test_channel_last_samples_stay_as_they_are():
-    chain = Chain(
+    chain = OpChain(
         "net",
         (2, 1, 2),
-        (Sign("s"), Flatten("f", "HWC"), Linear("o", F([[1, 1, 1, -1]]))),
+        (Sign("s"), Flatten("f", "HWC"), LinearOp("o", F([[1, 1, 1, -1]]))),
         channels_last=True,
     )
     imported = lower(chain, Reals())

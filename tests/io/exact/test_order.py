@@ -23,12 +23,12 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
-from sugenet.checker.query import Box, Case, Inequality, Query
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Chain, Linear, Sign
+from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib import write_vnnlib
@@ -95,7 +95,12 @@ def some_query(rng, path, scale=1):
     return Query(
         8,
         3,
-        [Case(Box([Fraction(int(v)) / scale for v in low], [Fraction(int(v)) / scale for v in high]), rows)],
+        [
+            Case(
+                QueryBox([Fraction(int(v)) / scale for v in low], [Fraction(int(v)) / scale for v in high]),
+                rows,
+            )
+        ],
     )
 
 
@@ -149,7 +154,9 @@ def test_queries_on_the_command_line(tmp_path, capsys):
     for _ in range(10):
         query = some_query(rng, path)
         low, high = (query.cases[0].box.lower, query.cases[0].box.upper)
-        fixed = Query(8, 3, [Case(Box(low, low if rng.random() < 0.5 else high), query.cases[0].condition)])
+        fixed = Query(
+            8, 3, [Case(QueryBox(low, low if rng.random() < 0.5 else high), query.cases[0].condition)]
+        )
         write_vnnlib(fixed, tmp_path / "q.vnnlib")
         code = main(["verify", str(tmp_path / "net.sugenet"), "--query", str(tmp_path / "q.vnnlib")])
         codes.add(code)
@@ -162,12 +169,14 @@ def test_queries_on_the_command_line(tmp_path, capsys):
 
 
 def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
-    chain = Chain(
-        "net", (2,), (Linear("a", np.array([[1.0, 1.0]])), Sign("s"), Linear("b", np.array([[1.0], [-1.0]])))
+    chain = OpChain(
+        "net",
+        (2,),
+        (LinearOp("a", np.array([[1.0, 1.0]])), Sign("s"), LinearOp("b", np.array([[1.0], [-1.0]]))),
     )
     network = lower(chain, Integers(0, 4, step=Fraction(1, 4), start=Fraction(1, 3))).network
     query = Query(
-        2, 2, [Case(Box([Fraction(4, 3)] * 2, [Fraction(4, 3)] * 2), [[Inequality({0: 1, 1: -1}, 0)]])]
+        2, 2, [Case(QueryBox([Fraction(4, 3)] * 2, [Fraction(4, 3)] * 2), [[Inequality({0: 1, 1: -1}, 0)]])]
     )
     answer = sg.verify(network, query)
     assert answer.witness == (4, 4)
@@ -179,10 +188,10 @@ def test_a_query_is_answered_in_the_numbers_it_was_asked_in():
 
 
 def test_bits_of_a_file_have_the_files_values():
-    chain = Chain(
+    chain = OpChain(
         "net",
         (2,),
-        (Linear("fc", np.array([[1.0, 1.0]])), Sign("sign"), Linear("out", np.array([[1.0], [-1.0]]))),
+        (LinearOp("fc", np.array([[1.0, 1.0]])), Sign("sign"), LinearOp("out", np.array([[1.0], [-1.0]]))),
     )
     network = lower(chain, BitInputs(-1, 1)).network
     for low, high, holds in (
@@ -191,7 +200,7 @@ def test_bits_of_a_file_have_the_files_values():
         ((-1, -1), (1, 1), False),
         ((-1, -1), (-1, -1), False),
     ):
-        query = Query(2, 2, [Case(Box(low, high), [[Inequality({1: 1, 0: -1}, 0)]])])
+        query = Query(2, 2, [Case(QueryBox(low, high), [[Inequality({1: 1, 0: -1}, 0)]])])
         assert isinstance(sg.verify(network, query), sg.Proved) == holds
 
 
@@ -226,13 +235,13 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
 def test_a_part_of_a_file_answers_no_query_about_it():
     floats = np.random.default_rng(0).normal(size=(3, 4))
     ops = (
-        Linear("stem", floats),
+        LinearOp("stem", floats),
         Sign("s1"),
-        Linear("fc", np.ones((2, 3))),
+        LinearOp("fc", np.ones((2, 3))),
         Sign("s2"),
-        Linear("out", np.eye(2) * 2 - 1),
+        LinearOp("out", np.eye(2) * 2 - 1),
     )
-    found = split(Chain("net", (4,), ops), Reals())
+    found = split(OpChain("net", (4,), ops), Reals())
     assert found.stem is not None
     with pytest.raises(QuestionError, match="computed in floats in front: stem, s1"):
         sg.verify(found.network, Query.around([1] * found.network.encoder.features, 0, 0, 2))
@@ -431,7 +440,11 @@ def test_questions_pixel_by_pixel_have_the_answers_of_the_twin(kind, top, seed):
     turned = Query(
         query.inputs,
         3,
-        [Case(Box([box.lower[i] for i in back], [box.upper[i] for i in back]), query.cases[0].condition)],
+        [
+            Case(
+                QueryBox([box.lower[i] for i in back], [box.upper[i] for i in back]), query.cases[0].condition
+            )
+        ],
     )
     assert type(sg.verify(last, query)) is type(sg.verify(first, turned))
 

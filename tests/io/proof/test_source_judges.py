@@ -10,8 +10,9 @@ import pytest
 from sugenet.errors import FileError
 from sugenet.io import BitInputs, from_state_dict, read_bnnquanalyst, read_npz
 from sugenet.io import importers as importers_module
-from sugenet.io.exact.ops import BatchNorm, Chain, Convolution, Flatten, Linear, MaxPool, Sign
-from tests.io import test_arrays, test_larq
+from sugenet.io.exact.ops import BatchNorm, Convolution, Flatten, LinearOp, MaxPool, OpChain, Sign
+from tests.io.arrays import test_arrays
+from tests.io.larq import test_larq
 
 F = np.float32
 
@@ -57,7 +58,7 @@ def state_dict():
         (BatchNorm, lambda op: {"gamma": abs(op.gamma)}),
         (MaxPool, lambda op: {"stride": (2, 1), "kernel": (2, 3)}),
         (Flatten, lambda op: {"order": "CHW"}),
-        (Linear, lambda op: {"weights": op.weights[::-1]}),
+        (LinearOp, lambda op: {"weights": op.weights[::-1]}),
     ],
     ids=["bias", "channels", "mean", "gamma", "stride", "order", "classes"],
 )
@@ -111,7 +112,7 @@ def test_a_misread_keras_file_is_refused(monkeypatch, tmp_path, kind, change):
 
 @pytest.mark.parametrize(
     ("kind", "change"),
-    [(Linear, lambda op: {"bias": op.bias + 2}), (Linear, lambda op: {"weights": -op.weights})],
+    [(LinearOp, lambda op: {"bias": op.bias + 2}), (LinearOp, lambda op: {"weights": -op.weights})],
 )
 def test_misread_arrays_are_refused(monkeypatch, tmp_path, kind, change):
     random = np.random.default_rng(1)
@@ -147,5 +148,5 @@ def test_a_feature_that_never_turns_raises_no_alarm(tmp_path):
 
 
 def test_chains_are_altered_as_said():
-    ops = (Linear("a", np.eye(2)), Sign("s"))
-    assert altered(Chain("x", (2,), ops), Sign, lambda op: {"low": 0.0}).ops[1].low == 0.0
+    ops = (LinearOp("a", np.eye(2)), Sign("s"))
+    assert altered(OpChain("x", (2,), ops), Sign, lambda op: {"low": 0.0}).ops[1].low == 0.0

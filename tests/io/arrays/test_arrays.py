@@ -75,7 +75,7 @@ def test_blocks_of_linear_layer_and_batch_norm(tmp_path, random):
     np.savez_compressed(tmp_path / "bare.npz", **bare)
     chain = read_npz(tmp_path / "bare.npz")
     assert chain.shape == (6,)
-    assert type(chain.ops[0]).__name__ == "Linear"
+    assert type(chain.ops[0]).__name__ == "LinearOp"
 
 
 def test_match_counts_against_thresholds(tmp_path, random):

@@ -1,21 +1,17 @@
-"""Questions as JSON: the same answers as the functions give, checked fields,
-and nothing that JSON cannot carry.
-"""
+"""Questions as JSON: the same answers as the functions give, and nothing that JSON cannot carry."""
 
 import json
-from datetime import date
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
+from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.problem.sizes import sets_within
-from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
 from sugenet.reason import verify as reason_verify
-from sugenet.web import questions, worker
-from sugenet.web.questions import ask, checked, precompute, question_schema
+from sugenet.web import asking, worker
+from sugenet.web.asking import ask
 
 DIGITS = sg.models.digits()
 X, _ = sg.models.samples("digits")
@@ -23,24 +19,6 @@ SAMPLE = X[7].tolist()
 TUMOUR = sg.models.breast_cancer()
 B, _ = sg.models.samples("breast_cancer")
 L0 = {"kind": "L0", "radius": "2"}
-
-
-def mixed():
-    """A number, a category that JSON knows, one that it does not, and a bit."""
-    codings = [
-        integer(0, 3),
-        OneHot(("left", "right")),
-        OneHot((1, date(2020, 2, 29))),
-        Steps((1.0,), 0.0, 1.0, True, True),
-    ]
-    encoder = Encoder(codings, ["size", "side", "kind", "bit"])
-    width = sum(coding.width for coding in codings)
-    return Network(
-        encoder,
-        [DenseLayer([[1] * width, [-1] * width], [4, 4])],
-        Head([[1, 1], [-1, 1]]),
-        ["small", "large"],
-    )
 
 
 def plainly(answer):
@@ -111,7 +89,7 @@ def test_numbers_that_javascript_would_round_are_text_but_not_in_certificates():
         "i": float("inf"),
         "s": {1},
     }
-    assert questions._clean(given) == {
+    assert asking._clean(given) == {
         "n": str(2**53),
         "certificate": {"n": 2**53},
         "f": "1/3",
@@ -128,7 +106,7 @@ def test_what_is_interrupted_says_so(monkeypatch):
         raise KeyboardInterrupt
 
     for name in ("count", "why", "coverage"):
-        monkeypatch.setattr(questions, name, stop)
+        monkeypatch.setattr(asking, name, stop)
     counted = ask(DIGITS, {"kind": "count", "sample": SAMPLE, "region": L0})
     assert (counted["outcome"], counted["reason"], counted["certificate"]) == (
         "undecided",
@@ -139,82 +117,6 @@ def test_what_is_interrupted_says_so(monkeypatch):
     assert (reasons["outcome"], len(reasons["reasons"])) == ("found", 1)
     rule = ask(DIGITS, {"kind": "rule", "text": "pixel (3,3) >= 12 -> 3"})
     assert (rule["outcome"], rule["figures"]) == ("refuted", None)
-
-
-def test_categories_are_found_again_from_json():
-    network = mixed()
-    sample = [2, "right", "2020-02-29", -1]
-    fields = checked(network, {"kind": "whatif", "sample": sample})
-    assert fields["sample"] == [2, "right", date(2020, 2, 29), -1]
-    found = ask(network, {"kind": "whatif", "sample": sample})
-    json.dumps(found, allow_nan=False)
-    assert found["outcome"] in ("minimum", "none")
-    with pytest.raises(QuestionError, match="kind is True, which is no category"):
-        checked(network, {"kind": "whatif", "sample": [2, "right", True, -1]})
-    with pytest.raises(
-        EncodingError, match="sample: size is 4 in sample 0, but it must be a whole number from 0 to 3"
-    ):
-        checked(network, {"kind": "whatif", "sample": [4, "right", 1, -1]})
-
-
-def test_the_schema_says_what_each_feature_takes():
-    row, named = question_schema(mixed())["oneOf"][0]["properties"]["sample"]["anyOf"]
-    wanted = [
-        {"type": "integer", "minimum": 0, "maximum": 3},
-        {"enum": ["left", "right"]},
-        {"enum": [1, "2020-02-29"]},
-        {"enum": [-1, 0, 1]},
-    ]
-    assert row["prefixItems"] == wanted
-    assert named["properties"] == dict(zip(mixed().encoder.names, wanted, strict=True))
-    assert named["required"] == list(mixed().encoder.names)
-    row, _ = question_schema(DIGITS)["oneOf"][0]["properties"]["sample"]["anyOf"]
-    assert row["items"] == {"type": "integer", "minimum": 0, "maximum": 16}
-
-
-def test_a_rule_that_cannot_be_read_is_said_at_once():
-    with pytest.raises(RuleSyntaxError, match="has no '->'"):
-        checked(DIGITS, {"kind": "rule", "text": "pixel"})
-
-
-def test_answers_found_beforehand_are_spelled_as_the_page_asks():
-    told = []
-    pairs = precompute(DIGITS, X[7], notify=told.append)
-    asked = [
-        {name: value for name, value in pair["question"].items() if name not in ("sample", "n")}
-        for pair in pairs
-    ]
-    assert {"kind": "whatif", "cost": "L0", "target": None, "immutable": []} in asked
-    assert {"kind": "whatif", "cost": "L0", "target": "9", "immutable": []} in asked
-    assert {"kind": "verify", "region": {"kind": "L0", "radius": "1"}, "target": None} in asked
-    assert {"kind": "why", "region": L0, "minimal": "size"} in asked
-    assert {"kind": "why", "region": {"kind": "Anything"}, "minimal": "subset"} in asked
-    assert all(pair["question"]["sample"] == SAMPLE for pair in pairs)
-    outcomes = {
-        pair["question"]["region"]["radius"]: pair["answer"]["outcome"]
-        for pair in pairs
-        if pair["question"]["kind"] == "verify"
-    }
-    assert outcomes == {"1": "proved", "2": "refuted"}
-    assert told[0] == "question 1: whatif"
-    for pair in json.loads(json.dumps(pairs, allow_nan=False)):
-        checked(DIGITS, pair["question"])
-        for part in [pair["answer"], *pair["answer"].get("reasons", [])]:
-            if part.get("certificate"):
-                sg.check(part["certificate"], DIGITS)
-
-
-def test_beforehand_nothing_is_begun_without_time():
-    assert precompute(DIGITS, X[7], time_limit=0.0) == []
-
-
-def test_beforehand_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
-    monkeypatch.setattr(
-        questions,
-        "ask",
-        lambda *_given, **_named: {"kind": "whatif", "outcome": "undecided", "reason": "interrupted"},
-    )
-    assert len(precompute(DIGITS, X[7])) == 1
 
 
 def test_a_certificate_is_checked_within_limits(monkeypatch):

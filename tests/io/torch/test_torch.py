@@ -22,14 +22,14 @@ from sugenet.io.exact.ops import (  # noqa: E402
     Clip,
     Convolution,
     Flatten,
-    Linear,
+    LinearOp,
     MaxPool,
     Pad,
     Sign,
 )
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 from tests.io.chains import evaluate  # noqa: E402
-from tests.io.torch_models import cases  # noqa: E402
+from tests.io.torch.models import cases  # noqa: E402
 
 MATRIX = cases()
 
@@ -170,7 +170,7 @@ SIGNS = {
 def test_every_spelling_of_a_sign_with_its_rule_at_zero(name):
     function, zero, low, high = SIGNS[name]
     chain = same(nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), Lambda(function), nn.Linear(6, 3)), (8,))
-    assert kinds(chain) == ["Linear", "BatchNorm", "Sign", "Linear"]
+    assert kinds(chain) == ["LinearOp", "BatchNorm", "Sign", "LinearOp"]
     found = chain.ops[2]
     assert (found.zero, found.low, found.high) == (zero, low, high)
     assert found.where.startswith("2 (Lambda)")
@@ -335,7 +335,7 @@ def test_layers_that_binarize_in_forward():
 def test_binarynet_style_replacing_of_data():
     module = nn.Sequential(BinaryNetLinear(8, 6), nn.BatchNorm1d(6), nn.Hardtanh(), BinaryNetLinear(6, 3))
     chain = same(module, (8,))
-    assert kinds(chain) == ["Linear", "Affine", "BatchNorm", "Sign", "Linear", "Affine"]
+    assert kinds(chain) == ["LinearOp", "Affine", "BatchNorm", "Sign", "LinearOp", "Affine"]
     assert np.array_equal(chain.ops[0].weights, module[0].weight.org.sign().numpy())
     assert chain.ops[3].zero == 0
 
@@ -345,7 +345,7 @@ def test_binary_convolution_with_padding_of_ones():
         BinaryConv(2, 4, 3), nn.BatchNorm2d(4), Lambda(Straight.apply), nn.Flatten(), nn.Linear(64, 3)
     )
     chain = same(module, (2, 4, 4))
-    assert kinds(chain) == ["Pad", "Convolution", "BatchNorm", "Sign", "Flatten", "Linear"]
+    assert kinds(chain) == ["Pad", "Convolution", "BatchNorm", "Sign", "Flatten", "LinearOp"]
     assert (chain.ops[0].pads, chain.ops[0].value) == ((1, 1, 1, 1), 1.0)
 
 
@@ -376,26 +376,26 @@ def test_a_whole_convolutional_network_becomes_exact():
 
 
 STACKS = {
-    "conv1d": (nn.Sequential(nn.Conv1d(3, 4, 3, padding=1, dilation=1, stride=2), nn.BatchNorm1d(4), Lambda(sign), nn.Flatten(), nn.Linear(16, 2)), (3, 8), ["Convolution", "BatchNorm", "Sign", "Flatten", "Linear"]),
-    "pool 1d": (nn.Sequential(nn.Conv1d(3, 4, 3), Lambda(sign), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(12, 2)), (3, 8), ["Convolution", "Sign", "MaxPool", "Flatten", "Linear"]),
-    "average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "Linear"]),
-    "average without pads": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1, count_include_pad=False), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "Linear"]),
-    "global average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "Linear"]),
-    "mean": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.mean((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "Linear"]),
-    "sum": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.sum((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Affine", "Flatten", "Linear"]),
-    "adaptive": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "Linear"]),
-    "global max": (nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveMaxPool2d(1), nn.BatchNorm2d(4), Lambda(sign), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "MaxPool", "BatchNorm", "Sign", "Flatten", "Linear"]),
-    "ceil mode": (nn.Sequential(nn.Conv2d(1, 4, 2), Lambda(sign), nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "Linear"]),
-    "dilated pool": (nn.Sequential(nn.Conv2d(1, 4, 1), Lambda(sign), nn.MaxPool2d(2, stride=1, dilation=2, padding=1), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "Linear"]),
-    "odd same padding": (nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(1, 4, 2), Lambda(sign), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Pad", "Convolution", "Sign", "Flatten", "Linear"]),
-    "view": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(x.size(0), 2, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["Linear", "Sign", "Linear"]),
-    "head in maps": (nn.Sequential(Lambda(lambda x: x.view(-1, 1, 4, 4)), nn.Conv2d(1, 2, 3), Lambda(sign), nn.Flatten(), nn.Linear(8, 2)), (16,), ["Convolution", "Sign", "Flatten", "Linear"]),
-    "features turned around": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(-1, 2, 2).transpose(1, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["Linear", "Sign", "Linear"]),
-    "half of the features": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x[:, 1::2]), nn.Linear(2, 2)), (6,), ["Linear", "Sign", "Linear"]),
-    "batch norm by hand": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: (x - torch.arange(4) / 8) / torch.tensor([3.0, 7, 5, 9]) * torch.tensor([1.0, -1, 2, 1]) + 0.25), Lambda(sign), nn.Linear(4, 2)), (6,), ["Linear", "Affine", "Affine", "Affine", "Affine", "Sign", "Linear"]),
-    "thresholds": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: torch.where(x >= torch.tensor([0.5, 1, -1.5, 3]), 1.0, -1.0)), nn.Linear(4, 2)), (6,), ["Linear", "Affine", "Sign", "Linear"]),
-    "unsqueezed batch norm": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: x[:, :, None]), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.squeeze(2))), nn.Linear(4, 2)), (6,), ["Linear", "BatchNorm", "Sign", "Linear"]),
-    "relu and clamp": (nn.Sequential(nn.Linear(6, 4), nn.ReLU(inplace=True), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.clamp(max=2))), nn.Linear(4, 2)), (6,), ["Linear", "Clip", "BatchNorm", "Sign", "Linear"]),
+    "conv1d": (nn.Sequential(nn.Conv1d(3, 4, 3, padding=1, dilation=1, stride=2), nn.BatchNorm1d(4), Lambda(sign), nn.Flatten(), nn.Linear(16, 2)), (3, 8), ["Convolution", "BatchNorm", "Sign", "Flatten", "LinearOp"]),
+    "pool 1d": (nn.Sequential(nn.Conv1d(3, 4, 3), Lambda(sign), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(12, 2)), (3, 8), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
+    "average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
+    "average without pads": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1, count_include_pad=False), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
+    "global average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
+    "mean": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.mean((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
+    "sum": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.sum((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Affine", "Flatten", "LinearOp"]),
+    "adaptive": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
+    "global max": (nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveMaxPool2d(1), nn.BatchNorm2d(4), Lambda(sign), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "MaxPool", "BatchNorm", "Sign", "Flatten", "LinearOp"]),
+    "ceil mode": (nn.Sequential(nn.Conv2d(1, 4, 2), Lambda(sign), nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
+    "dilated pool": (nn.Sequential(nn.Conv2d(1, 4, 1), Lambda(sign), nn.MaxPool2d(2, stride=1, dilation=2, padding=1), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
+    "odd same padding": (nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(1, 4, 2), Lambda(sign), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Pad", "Convolution", "Sign", "Flatten", "LinearOp"]),
+    "view": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(x.size(0), 2, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
+    "head in maps": (nn.Sequential(Lambda(lambda x: x.view(-1, 1, 4, 4)), nn.Conv2d(1, 2, 3), Lambda(sign), nn.Flatten(), nn.Linear(8, 2)), (16,), ["Convolution", "Sign", "Flatten", "LinearOp"]),
+    "features turned around": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(-1, 2, 2).transpose(1, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
+    "half of the features": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x[:, 1::2]), nn.Linear(2, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
+    "batch norm by hand": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: (x - torch.arange(4) / 8) / torch.tensor([3.0, 7, 5, 9]) * torch.tensor([1.0, -1, 2, 1]) + 0.25), Lambda(sign), nn.Linear(4, 2)), (6,), ["LinearOp", "Affine", "Affine", "Affine", "Affine", "Sign", "LinearOp"]),
+    "thresholds": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: torch.where(x >= torch.tensor([0.5, 1, -1.5, 3]), 1.0, -1.0)), nn.Linear(4, 2)), (6,), ["LinearOp", "Affine", "Sign", "LinearOp"]),
+    "unsqueezed batch norm": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: x[:, :, None]), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.squeeze(2))), nn.Linear(4, 2)), (6,), ["LinearOp", "BatchNorm", "Sign", "LinearOp"]),
+    "relu and clamp": (nn.Sequential(nn.Linear(6, 4), nn.ReLU(inplace=True), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.clamp(max=2))), nn.Linear(4, 2)), (6,), ["LinearOp", "Clip", "BatchNorm", "Sign", "LinearOp"]),
 }  # fmt: skip
 
 
@@ -460,7 +460,7 @@ def test_hooks_are_gone_afterwards():
 def test_operations_carry_the_parameters_themselves():
     module = settle(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), Lambda(sign), nn.Linear(3, 2)))
     linear, norm, _, _ = chain_of_module(module, torch.ones(1, 4)).ops
-    assert isinstance(linear, Linear)
+    assert isinstance(linear, LinearOp)
     assert isinstance(norm, BatchNorm)
     assert np.array_equal(linear.bias, module[0].bias.detach().numpy())
     for mine, theirs in (
@@ -477,7 +477,7 @@ def test_every_operation_is_met_above():
     met = {kind for _, _, names in STACKS.values() for kind in names}
     assert met >= {
         op.__name__
-        for op in (Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, Linear, MaxPool, Pad, Sign)
+        for op in (Affine, AveragePool, BatchNorm, Clip, Convolution, Flatten, LinearOp, MaxPool, Pad, Sign)
     }
 
 

@@ -29,7 +29,7 @@ ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-torch_models = pytest.importorskip("tests.io.torch_models", reason="PyTorch is not installed")
+torch_models = pytest.importorskip("tests.io.torch.models", reason="PyTorch is not installed")
 torch = torch_models.torch
 CASES = torch_models.cases()
 
@@ -166,7 +166,7 @@ def test_a_fixed_batch_and_every_opset():
             torch.onnx.export(case.module, (case.samples()[:batch],), out, dynamo=False, opset_version=opset)
         chain = check(case, out.getvalue())
         assert chain.shape == (1, 3, 3)
-        assert kinds(chain) == ["Flatten", "Linear", "BatchNorm", "Sign", "Linear"]
+        assert kinds(chain) == ["Flatten", "LinearOp", "BatchNorm", "Sign", "LinearOp"]
 
 
 # -- models written by hand ----------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_bipolar_quant(domain, scale):
         "v": V,
     }
     chain = read_chain(model(nodes, constants, ["n", 6], domain=domain).SerializeToString())
-    assert kinds(chain) == ["Linear", "Affine", "Sign", "Linear"]
+    assert kinds(chain) == ["LinearOp", "Affine", "Sign", "LinearOp"]
     assert np.array_equal(chain.ops[0].weights, np.where(latent >= 0, 1, -1).T)
     assert (chain.ops[2].zero, chain.ops[2].low, chain.ops[2].high) == (1, -scale, scale)
 
@@ -254,7 +254,7 @@ def test_multi_threshold(layout):
         "qonnx.custom_op.general",
     )
     chain = read_chain(model([*nodes, threshold, ("Reshape", ["c", "flat"], "d", {}), ("MatMul", ["d", "w"], "y", {})], {"k": K, "t": thresholds, "flat": np.array([0, -1]), "w": np.ones((36, 2), np.float32)}, shape, domain="qonnx.custom_op.general").SerializeToString())  # fmt: skip
-    assert kinds(chain) == ["Convolution", "Affine", "Sign", "Flatten", "Linear"]
+    assert kinds(chain) == ["Convolution", "Affine", "Sign", "Flatten", "LinearOp"]
     assert next(op.order for op in chain.ops if isinstance(op, Flatten)) == (
         "HWC" if layout == "NHWC" else "CHW"
     )
@@ -377,7 +377,7 @@ def test_larq_by_tf2onnx():
     proto = model(nodes, constants, ["n", 6, 5, 2])
     chain = read_chain(proto.SerializeToString())
     assert (chain.shape, chain.channels_last) == ((2, 6, 5), True)
-    assert kinds(chain) == ["Convolution", "BatchNorm", "Sign", "Flatten", "Linear", "Affine", "Affine"]
+    assert kinds(chain) == ["Convolution", "BatchNorm", "Sign", "Flatten", "LinearOp", "Affine", "Affine"]
     assert chain.left_out == ("node 16 (Softmax)",)
     assert (chain.ops[0].pads, chain.ops[2].zero, chain.ops[3].order) == ((0, 1, 1, 1), 1, "HWC")
     x = RNG.choice(np.array([-1, 1], np.float32), (50, 6, 5, 2))
@@ -402,7 +402,7 @@ def test_gemm_in_all_its_forms(alpha, beta, turned):
         ),
         (6,),
     )
-    assert kinds(chain)[0] == "Linear"
+    assert kinds(chain)[0] == "LinearOp"
     assert (chain.ops[0].bias is not None) == (alpha == beta == 1)
 
 
@@ -481,7 +481,13 @@ def test_a_constant_for_every_pixel_flattens():
     proto = model(
         nodes, {"k": K, "s": shift, "w": RNG.choice(np.array([-1, 1], np.float32), (36, 2))}, ["n", 2, 5, 5]
     )
-    assert kinds(same_as_runtime(proto, (2, 5, 5))) == ["Convolution", "Flatten", "Affine", "Sign", "Linear"]
+    assert kinds(same_as_runtime(proto, (2, 5, 5))) == [
+        "Convolution",
+        "Flatten",
+        "Affine",
+        "Sign",
+        "LinearOp",
+    ]
 
 
 @pytest.mark.parametrize("channel", [1, 3])
@@ -533,7 +539,7 @@ def test_names_decide_nothing():
             nodes, {"fc.weight": np.float32(1), "bias": W, "running_var": V}, ["n", 6], domain="onnx.brevitas"
         ).SerializeToString()
     )
-    assert kinds(chain) == ["Sign", "Linear", "Sign", "Linear"]
+    assert kinds(chain) == ["Sign", "LinearOp", "Sign", "LinearOp"]
 
 
 def test_outputs_and_inputs_that_do_not_matter():
@@ -550,7 +556,7 @@ def test_outputs_and_inputs_that_do_not_matter():
             nodes, {"w": W, "v": V, "one": np.array([1])}, None, ["strange", "class"], inputs=ports
         ).SerializeToString()
     )
-    assert kinds(chain) == ["Linear", "Sign", "Linear"]
+    assert kinds(chain) == ["LinearOp", "Sign", "LinearOp"]
     assert chain.left_out == ("node 3 (TopK)", "output 'strange'")
 
 
@@ -1158,8 +1164,8 @@ def test_tfc_1w1a(zoo):
         "Affine",
         "Sign",
         "Flatten",
-        *["Linear", "BatchNorm", "Sign"] * 3,
-        "Linear",
+        *["LinearOp", "BatchNorm", "Sign"] * 3,
+        "LinearOp",
         *["Affine"] * 4,
     ]
     assert [op.weights.shape for op in chain.ops if hasattr(op, "weights")] == [
@@ -1185,7 +1191,7 @@ def test_traffic_signs(zoo):
     for path in paths:
         chain = read_chain(path)
         assert (chain.shape, chain.channels_last) == ((3, 30, 30), True)
-        assert kinds(chain) == ["Convolution", "Sign", "Convolution", "Sign", "Flatten", "Linear"]
+        assert kinds(chain) == ["Convolution", "Sign", "Convolution", "Sign", "Flatten", "LinearOp"]
         assert [op.zero for op in chain.ops if isinstance(op, Sign)] == [1, 1]
         assert chain.ops[4].order == "HWC"
         assert len(chain.left_out) == 1

@@ -1,0 +1,154 @@
+"""A question as thresholds over 0/1 variables, and what each of them implies: what a propagation proof is
+about.
+
+To be ensured: whatever input violates the question makes all thresholds true at once, so that showing them
+contradictory shows that there is none. Each row is two implications ``guard -> weights @ inputs >= least``
+(one for the neuron being true, one for false), the budget is one without a guard, and each *cut* is an
+implication plus a multiple of the budget, which follows from the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.checker.limit import Limit
+from sugenet.checker.whole import Whole, over_inputs
+from sugenet.errors import CertificateError
+
+__all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdSystem:
+    """ThresholdSystem over 0/1 variables, layer upon layer.
+
+    Variables from 0: the steps, the rows of each layer, and then one for each case of the goal.
+    """
+
+    chains: tuple[tuple[int, ...], ...]
+    """Steps of each feature, in order: each implies the one before it. Together they are 0, 1, 2, ..."""
+    budget: tuple[tuple[int, ...], int] | None
+    """Prices of the steps, and what the true ones may cost at most."""
+    layers: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
+    """Weights and least sums: a row is true iff the weights of the true ones among the layer before (first:
+    the steps) sum to that.
+    """
+    cases: tuple[tuple[int, ...], ...]
+    """Rows of the last layer; in some case all are true."""
+
+    @property
+    def starts(self) -> list[int]:
+        """The first variable of the steps, of each layer and of the cases; at the end how many there are."""
+        sizes = [sum(map(len, self.chains)), *(len(least) for _, least in self.layers), len(self.cases)]
+        return list(accumulate(sizes, initial=0))
+
+
+def thresholds_of(whole: Whole) -> ThresholdSystem:
+    """A question in whole numbers as thresholds over 0/1 variables, the goal's inequalities last.
+
+    Each feature's options, its own state among them, stand in order; step k is true iff the option is the
+    k-th or a later one.
+    """
+    chains, columns, prices, start, spent, count = [], [], [], whole.base.copy(), 0, 0
+    whole.limit.take(24 * len(whole.base) * sum(map(len, whole.features)), "the steps of all features")
+    for options, stay in zip(whole.features, whole.stays, strict=True):
+        row = [*options[:stay], (0, np.zeros(len(whole.base), np.int64)), *options[stay:]]
+        start, spent = start + row[0][1], spent + row[0][0]
+        for (price, gain), (after, higher) in pairwise(row):
+            columns.append(higher - gain)
+            prices.append(after - price)
+        chains.append(tuple(range(count, count + len(row) - 1)))
+        count += len(row) - 1
+    layers = [(np.array(columns, np.int64).reshape(count, len(whole.base)).T, -start)]
+    layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
+    parts = list(dict.fromkeys((tuple(factors), least) for case in whole.cases for factors, least in case))
+    shift = np.minimum(whole.head, 0).sum(axis=1).tolist()
+    whole.limit.take(8 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
+    weights = np.empty((len(parts), whole.head.shape[1]), np.int64)
+    for number, (factors, _) in enumerate(parts):
+        whole.limit.look()
+        weights[number] = over_inputs(factors, whole.head)  # an error where it leaves 64 bits
+    least = [least + sum(f * s for f, s in zip(factors, shift, strict=True)) for factors, least in parts]
+    layers.append((weights, np.array(least, dtype=np.int64)))
+    cases = tuple(
+        tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in whole.cases
+    )
+    budget = None if whole.budget is None else (tuple(prices), whole.budget - spent)
+    return ThresholdSystem(tuple(chains), budget, tuple(layers), cases)
+
+
+def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Bounds of the first layer's sums: from each feature's cheapest option, as many features as can pay for
+    another, the best of them.
+    """
+    weights = thresholds.layers[0][0].astype(np.int64)
+    rows = len(weights)
+    prices, limit = ((0,) * weights.shape[1], 0) if thresholds.budget is None else thresholds.budget
+    options = []
+    for chain in thresholds.chains:
+        sums = np.concatenate([np.zeros((1, rows), np.int64), np.cumsum(weights[:, list(chain)].T, axis=0)])
+        costs = list(accumulate((int(prices[step]) for step in chain), initial=0))
+        options.append((sums, costs, costs.index(min(costs))))
+    room = int(limit) - sum(min(costs) for _, costs, _ in options)
+    base = np.zeros(rows, np.int64)
+    up, down, extra = [np.zeros(rows, np.int64)], [np.zeros(rows, np.int64)], []
+    for sums, costs, cheapest in options:
+        more = [cost - costs[cheapest] for cost in costs]
+        gains = sums[[k for k, cost in enumerate(more) if cost <= room or k == cheapest]] - sums[cheapest]
+        base += sums[cheapest]
+        up.append(gains.max(axis=0))
+        down.append((-gains).max(axis=0))
+        extra.append(min(cost for k, cost in enumerate(more) if k != cheapest) if len(more) > 1 else 0)
+    fits = sum(1 for cost in accumulate(sorted(extra)) if cost <= room)
+    best = [np.sort(np.array(gains), axis=0)[::-1][:fits].sum(axis=0) for gains in (up, down)]
+    return base - best[1], base + best[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Implication:
+    """``guard -> weights @ inputs >= least``; guard 0: always."""
+
+    guard: int
+    weights: npt.NDArray[Any]
+    least: int
+
+
+def implications_of(
+    thresholds: ThresholdSystem, cuts: Iterable[Sequence[int]], limit: Limit
+) -> list[list[Implication]]:
+    """For each layer the implications over its inputs."""
+    layers, starts = [], thresholds.starts
+    limit.take(
+        sum(50 * weights.size + 400 * len(least) for weights, least in thresholds.layers),
+        "the implications of all neurons",
+    )
+    for number, (weights, least) in enumerate(thresholds.layers):
+        if weights.shape != (len(least), starts[number + 1] - starts[number]):
+            raise CertificateError(f"the weights of layer {number + 1} do not fit.")
+        names = range(starts[number + 1] + 1, starts[number + 2] + 1)
+        found = [Implication(name, weights[row], int(least[row])) for row, name in enumerate(names)]
+        found += [Implication(-name, -weights[row], 1 - int(least[row])) for row, name in enumerate(names)]
+        layers.append(found)
+    of = {implication.guard: implication for implication in layers[0]}
+    if thresholds.budget is not None:
+        prices, most = np.array(thresholds.budget[0], dtype=object), int(thresholds.budget[1])
+        layers[0].append(Implication(0, -prices, -most))
+        for guard, q, p in cuts:
+            limit.take(120 * len(prices), "the cuts of a proof")
+            if any(type(value) is not int for value in (guard, q, p)) or guard not in of or q < 0 or p < 0:
+                raise CertificateError(
+                    f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more."
+                )
+            row = of[guard]
+            layers[0].append(
+                Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * most)
+            )
+    elif any(True for _ in cuts):
+        raise CertificateError("there are cuts, but no budget.")
+    return layers

@@ -1,0 +1,343 @@
+"""A network and a question about it as plain arrays of whole numbers.
+
+To be ensured: every option of the setting is there with what it adds to the first layer, measured by the
+definition; its price is not above the true one; and the violations are those of the setting, no fewer. The
+match count of the first layer is a sum over features, so what each single change adds is measured once. The
+neurons of two sides stand one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import DenseLayer, Layer, Network
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layer import dense_of
+from sugenet.checker.limit import Limit
+from sugenet.checker.setting import Option, Setting
+from sugenet.checker.values import rows_of
+from sugenet.errors import CertificateError
+
+__all__ = ["Whole", "in_whole_numbers", "over_inputs", "priced", "unit_of", "whole_of"]
+
+_CELLS = 1 << 18
+"""Values, bits and match counts that are worked out at a time."""
+_DIGITS = 1 << 14
+"""Bits of a common denominator."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A network and a question about it as whole numbers."""
+
+    base: Ints
+    """M - tau of the first layer at the sample."""
+    features: list[list[tuple[int, Ints]]]
+    """For each feature that can change: the price and the gain of each option, in the order of its states."""
+    stays: list[int]
+    """For each of these features, how many of its options stand before its own state."""
+    budget: int | None
+    behind: list[Layer | tuple[Ints, Ints]]
+    """The layers behind the first, as the network has them or as weights and tau."""
+    head: Ints
+    cases: list[list[tuple[list[int], int]]]
+    """Inequalities ``sum(factor * match count) >= least`` over the classes."""
+    limit: Limit
+
+    @cached_property
+    def layers(self) -> list[tuple[Ints, Ints]]:
+        """Weights and tau of the layers behind the first."""
+        found = []
+        for layer in self.behind:
+            if isinstance(layer, tuple):
+                found.append(layer)
+                continue
+            if not isinstance(layer, DenseLayer):
+                self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
+            dense = dense_of(layer)
+            found.append((dense.weights, dense.tau))
+        return found
+
+    def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Whether match counts of the classes, one row each, are a violation."""
+        bad = np.zeros(len(counts), bool)
+        sizes = [sum(map(abs, row)) for row in self.head.tolist()]  # no match count is larger
+        sums = (
+            abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True))
+            for case in self.cases
+            for row, least in case
+        )
+        rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
+        for case in self.cases:
+            good = np.ones(len(counts), bool)
+            for factors, least in case:
+                good &= np.asarray(rows @ np.array(factors, rows.dtype) >= least, dtype=bool)
+            bad |= good
+        return bad
+
+
+# -- prices --------------------------------------------------------------------------------------------------
+
+
+def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
+    """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two,
+    and prices are rounded down.
+
+    Rounding down asks about more changes than the question does,
+    so what is shown of them holds for the question.
+    """
+    many: dict[tuple[int, int], int] = {}  # prices are few, options can be very many
+    for row in options.values():
+        for option in row:
+            price = option.price.as_integer_ratio()
+            many[price] = many.get(price, 0) + 1
+    unit = 1
+    for divisor in {below for _, below in many}:
+        limit.look()
+        unit = lcm(unit, divisor)
+        if unit.bit_length() > _DIGITS:
+            raise CertificateError(
+                "the costs are too finely divided: they have no common denominator of a sane size."
+            )
+    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
+    return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
+
+
+def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
+    """For every feature the options within the budget and their prices, and the budget, in whole numbers."""
+    unit = unit_of(setting.options, limit)
+    budget = _budget(setting, unit)
+    prices = {option.price for row in setting.options.values() for option in row}
+    known = {price: (price * unit).__floor__() for price in prices}
+    found = {}
+    for feature, row in sorted(setting.options.items()):
+        kept = [option for option in row if budget is None or known[option.price] <= budget]
+        if kept:
+            found[feature] = kept, [known[option.price] for option in kept]
+    return found, budget
+
+
+def _budget(setting: Setting, unit: int) -> int | None:
+    """What may be spent, in units: rounded down, or just below where exactly that is not asked about."""
+    if setting.budget is None:
+        return None
+    exact = setting.budget * unit
+    return exact.__ceil__() - 1 if setting.strict else exact.__floor__()
+
+
+# -- the first layer, and the rest ---------------------------------------------------------------------------
+
+
+def whole_of(setting: Setting, limit: Limit) -> Whole:
+    """A setting in whole numbers."""
+    options, budget = priced(setting, limit)
+    changes = sum(len(row) for row, _ in options.values())
+    wide = sum(_width(network) for network in setting.networks)
+    limit.take((changes + 1) * (8 * wide + 200), "what each change adds to the neurons")
+    base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)
+    start = 0
+    for side, network in enumerate(setting.networks):
+        stop = start + _width(network)
+        sample = rows_of([setting.samples[side]])
+        base[start:stop] = _first(network, sample)[0]
+        single = ((f, option.values[side]) for f, (row, _) in options.items() for option in row)
+        _changed(network, sample, single, gains[:, start:stop], limit)
+        start = stop
+    gains -= base
+    features, stays, place = [], [], 0
+    for feature, (row, prices) in options.items():
+        order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
+        features.append([(prices[k], gains[place + k]) for k in order])
+        stays.append(sum(option.order < setting.own[feature] for option in row))
+        place += len(row)
+    cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
+    if len(setting.networks) == 1:
+        network = setting.networks[0]
+        return Whole(
+            base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit
+        )
+    return _merged(base, features, stays, setting.networks, cases, limit)
+
+
+def _width(network: Network) -> int:
+    """Neurons of the first layer; the bits themselves where there is no hidden layer."""
+    return network.layers[0].outputs if network.layers else network.encoder.width
+
+
+def _changed(
+    network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit
+) -> None:
+    """Write M - tau of the first layer after each single change of a sample."""
+    read = network.encoder.features if network.reads_levels else network.encoder.width
+    step = max(1, _CELLS // max(1, read + _width(network)))
+    place, left = 0, iter(single)
+    while block := list(islice(left, step)):
+        limit.look()
+        rows = np.repeat(sample, len(block), axis=0)
+        for row, (feature, value) in zip(rows, block, strict=True):
+            row[feature] = value
+        out[place : place + len(block)] = _first(network, rows)
+        place += len(block)
+
+
+def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
+    """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
+    if not network.layers:
+        return np.where(network.encoder.encode(X), 0, -1).astype(np.int64)
+    layer = network.layers[0]
+    return np.asarray(layer.match_counts(network.inputs(X)) - layer.tau)
+
+
+# -- two sides -----------------------------------------------------------------------------------------------
+
+
+def _merged(
+    base: Ints,
+    features: list[list[tuple[int, Ints]]],
+    stays: list[int],
+    networks: tuple[Network, ...],
+    cases: list[list[tuple[list[int], int]]],
+    limit: Limit,
+) -> Whole:
+    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
+    follows; the first ones are kept.
+
+    All is done on sums of true inputs, ``weights @ v >= least``, and written back as match counts.
+    """
+    depth = max(1, *(len(network.layers) for network in networks))
+    low = base + sum(
+        (np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
+    )
+    high = base + sum(
+        (np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
+    )
+    gains = np.array([gain for row in features for _, gain in row]).reshape(
+        sum(map(len, features)), len(base)
+    )
+    limit.take(60 * gains.size, "neurons of both sides that are compared")  # Python integers
+    looks = [(-int(base[j]), *gains[:, j].tolist()) for j in range(len(base))]
+    values: list[bool | None] = [
+        True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))
+    ]
+    firsts, place = _first_of_each(looks, values, limit)
+    base, features = base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in features]
+    layers: list[Layer | tuple[Ints, Ints]] = []
+    for weights, tau in (
+        _beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)
+    ):
+        limit.take(120 * weights.size, "neurons of both sides that are compared")
+        sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, place, len(firsts))
+        least_sum, most_sum = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
+        looks = [(int(b), *row.tolist()) for b, row in zip(least, sums, strict=True)]
+        values = [
+            True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)
+        ]
+        firsts, place = _first_of_each(looks, values, limit)
+        layers.append((sums[firsts], (least - least_sum)[firsts]))
+    both = _beside(
+        [(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in networks]
+    )[0]
+    head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, place, len(firsts))
+    gone = gone - np.minimum(head, 0).sum(axis=1)
+    folded = [
+        [
+            (factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True)))
+            for factors, least in case
+        ]
+        for case in cases
+    ]
+    return Whole(base, features, stays, None, layers, head, folded, limit)
+
+
+def _first_of_each(
+    looks: list[Any], values: list[bool | None], limit: Limit
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """First neuron of each look (bound, weights...); for every neuron its place among them, and sign -1 where
+    it is the opposite.
+    """
+    firsts: list[int] = []
+    seen: dict[Any, int] = {}
+    place = []
+    for number, (look, value) in enumerate(zip(looks, values, strict=True)):
+        limit.look()
+        contrary = (1 - look[0], *(-weight for weight in look[1:]))
+        if value is not None:
+            place.append((-1, 0))
+        elif look not in seen and contrary in seen:
+            place.append((seen[contrary], -1))
+        else:
+            if look not in seen:
+                seen[look] = len(firsts)
+                firsts.append(number)
+            place.append((seen[look], 1))
+    return firsts, place
+
+
+def _fewer(
+    weights: Ints, least: Ints, values: list[bool | None], place: list[tuple[int, int]], count: int
+) -> tuple[Ints, Ints]:
+    """Weights over the neurons kept; a constant or opposite neuron also takes its share of what
+    the sum must reach.
+    """
+    out, bound = np.zeros((len(weights), count), np.int64), np.array(least)
+    for column, (value, (target, sign)) in enumerate(zip(values, place, strict=True)):
+        if value is None:
+            out[:, target] += sign * weights[:, column]
+        if value or sign == -1:
+            bound = bound - weights[:, column]
+    return out, bound
+
+
+def _later(network: Network, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
+    found = []
+    for layer in network.layers[1:]:
+        limit.take(40 * layer.outputs * layer.inputs, "a layer of two networks side by side")
+        dense = dense_of(layer)
+        found.append((dense.weights, dense.tau))
+    inputs = network.head.inputs
+    if len(found) < depth - 1:
+        limit.take(40 * inputs**2, "a layer of two networks side by side")
+        found += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(found))
+    return found
+
+
+def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    weights = np.zeros((sum(w.shape[0] for w, _ in parts), sum(w.shape[1] for w, _ in parts)), np.int64)
+    i = j = 0
+    for w, _ in parts:
+        weights[i : i + w.shape[0], j : j + w.shape[1]] = w
+        i, j = i + w.shape[0], j + w.shape[1]
+    return weights, np.concatenate([tau for _, tau in parts])
+
+
+# -- inequalities --------------------------------------------------------------------------------------------
+
+
+def in_whole_numbers(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
+    """An inequality over whole numbers in whole numbers, without a common factor."""
+    if not any(factors):
+        return [0] * len(factors), int(least > 0)
+    unit = lcm(1, *(f.denominator for f in factors))
+    row = [int(f * unit) for f in factors]
+    common = gcd(*row)
+    return [f // common for f in row], (least * unit / common).__ceil__()
+
+
+def over_inputs(factors: Sequence[int], head: Ints) -> npt.NDArray[Any]:
+    """Sums of factors times the weights of the classes, one for each input of the head,
+    as Python integers.
+    """
+    row = np.zeros(head.shape[1], object)
+    for factor, weights in zip(factors, head, strict=True):
+        if factor:
+            row = row + factor * weights.astype(object)
+    return row

@@ -1,0 +1,307 @@
+"""The fields of a question, one table: how each is read from JSON, and its JSON schema.
+
+A question is checked field by field, so that what is wrong is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from sys import float_info
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Network, OneHot
+from sugenet.bnn.codings import Coding
+from sugenet.errors import QuestionError
+from sugenet.problem.regions import BALLS, Anything, Free, Region
+from sugenet.reason.rules.rule import parse_rule
+
+__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
+
+SECONDS = 30.0
+"""Time limit of a question that names none."""
+MOST_SECONDS = 600.0
+_MOST_ANSWERS = 50
+"""Reasons or counterfactuals that one question may ask for."""
+_RULE_LETTERS = 2000
+_SEEDS = 2**32
+_RADIUS = r"^[0-9]{1,9}(\.[0-9]{1,9})?$"
+
+Schema: TypeAlias = dict[str, Any]
+
+
+def checked(network: Network, question: Any) -> dict[str, Any]:
+    """A question with every field checked and filled in, its region and its categories as Python has them.
+
+    Raises
+    ------
+    QuestionError
+        Names the first field that is wrong, and what would be right.
+    """
+    if not isinstance(question, Mapping):
+        raise QuestionError('a question is a JSON object, such as {"kind": "rule", "text": "..."}.')
+    kind = question.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise QuestionError(f"kind is {_shown(kind)}, but must be one of {', '.join(_KINDS)}.")
+    needed, possible = _KINDS[kind]
+    for name in needed:
+        if name not in question:
+            raise QuestionError(f"a {kind} question needs the field {name}.")
+    known = {"kind", *needed, *possible, *_LIMITS}
+    stray = next((name for name in question if name not in known), None)
+    if stray is not None:
+        raise QuestionError(
+            f"a {kind} question has no field {_shown(stray)}. It may have {', '.join(sorted(known))}."
+        )
+    fields: dict[str, Any] = {"kind": kind}
+    for name in (*_LIMITS, *needed, *possible):
+        field = _FIELDS[name]
+        fields[name] = field.read(network, question[name]) if name in question else field.default
+    return fields
+
+
+def question_schema(network: Network) -> Schema:
+    """JSON schema of the questions that make sense for a network, as its OpenAPI description has it.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head
+    >>> schema = question_schema(Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["off", "on"]))
+    >>> [one["properties"]["kind"]["const"] for one in schema["oneOf"]]
+    ['verify', 'whatif', 'why', 'rule', 'count']
+    """
+    schemas = {name: field.schema(network) for name, field in _FIELDS.items()}
+    kinds = []
+    for kind, (needed, possible) in _KINDS.items():
+        named = {name: schemas[name] for name in (*needed, *possible, *_LIMITS)}
+        kinds.append(_object({"kind": {"const": kind}} | named, "kind", *needed))
+    return {"oneOf": kinds}
+
+
+def _object(properties: Schema, *required: str) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- the fields ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Field:
+    """How a field is read, what its schema is, and what it is where it is left out."""
+
+    read: Callable[[Network, Any], Any]
+    schema: Callable[[Network], Schema]
+    default: Any = None
+
+
+def _number(name: str, least: float, most: float, default: float) -> _Field:
+    def read(_network: Network, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise QuestionError(
+                f"{name} is {_shown(value)}, but must be a number from {least:g} to {most:g}."
+            )
+        return float(value)
+
+    return _Field(read, lambda _: {"type": "number", "minimum": least, "maximum": most}, default)
+
+
+def _whole(name: str, least: int, most: int, default: int) -> _Field:
+    def read(_network: Network, value: Any) -> int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not least <= value <= most or value != int(value):
+            raise QuestionError(
+                f"{name} is {_shown(value)}, but must be a whole number from {least} to {most}."
+            )
+        return int(value)
+
+    return _Field(read, lambda _: {"type": "integer", "minimum": least, "maximum": most}, default)
+
+
+def _one_of(name: str, words: list[str], default: str) -> _Field:
+    def read(_network: Network, value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise QuestionError(f"{name} is {_shown(value)}, but must be one of {', '.join(words)}.")
+        return value
+
+    return _Field(read, lambda _: {"enum": words}, default)
+
+
+def _sample(network: Network, values: Any) -> list[Any]:
+    encoder = network.encoder
+    if isinstance(values, dict):
+        values = encoder.values(values)
+    if not isinstance(values, list | tuple) or len(values) != encoder.features:
+        given = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
+        raise QuestionError(
+            f"sample is {given}, but must be a list of {encoder.features} values, one for each feature, "
+            "or an object with a value for each name."
+        )
+    return [
+        _value(name, coding, value)
+        for name, coding, value in zip(encoder.names, encoder.codings, values, strict=True)
+    ]
+
+
+def _value(name: str, coding: Coding, value: Any) -> Any:
+    if isinstance(coding, OneHot):
+        for category in coding.categories:
+            if (plain := json_value(category)) == value and isinstance(plain, bool) == isinstance(
+                value, bool
+            ):
+                return category
+        some = ", ".join(map(str, coding.categories[:12]))
+        raise QuestionError(
+            f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
+        raise QuestionError(f"sample: {name} is {_shown(value)}, but must be a number.")
+    coding.read(np.array([value], dtype=object), f"sample: {name}")
+    return value
+
+
+def json_value(value: Any) -> Any:
+    """A raw value as JSON has it; what JSON lacks, as text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _sample_schema(network: Network) -> Schema:
+    codings = network.encoder.codings
+    schemas = {coding: _value_schema(coding) for coding in codings}
+    row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
+    one = len(schemas) == 1
+    row |= (
+        {"items": schemas[codings[0]]}
+        if one
+        else {"prefixItems": [schemas[coding] for coding in codings], "items": False}
+    )
+    names = network.encoder.names
+    values = {name: schemas[coding] for name, coding in zip(names, codings, strict=True)}
+    return {"anyOf": [row, _object(values, *names)]}
+
+
+def _value_schema(coding: Coding) -> Schema:
+    if isinstance(coding, OneHot):
+        return {"enum": [json_value(category) for category in coding.categories]}
+    if coding.bipolar:
+        return {"enum": [-1, 0, 1]}
+    ends = {"minimum": coding.low, "maximum": coding.high}
+    bounds = {name: int(end) if end == int(end) else end for name, end in ends.items() if isfinite(end)}
+    return {"type": "integer" if coding.whole else "number"} | bounds
+
+
+def _region(network: Network, region: Any) -> Region:
+    if not isinstance(region, Mapping):
+        raise QuestionError(
+            f'region is {_shown(region)}, but must be an object such as {{"kind": "L0", "radius": "2"}}.'
+        )
+    kind = region.get("kind")
+    if not isinstance(kind, str) or kind not in (*BALLS, "Free", "Anything"):
+        raise QuestionError(
+            f"region: kind is {_shown(kind)}, but must be one of {', '.join(BALLS)}, Free, Anything."
+        )
+    wanted = {"Anything": {"kind"}, "Free": {"kind", "features"}}.get(kind, {"kind", "radius"})
+    if set(region) != wanted:
+        raise QuestionError(
+            f"region: {kind} has the fields {', '.join(sorted(wanted))}, "
+            f"not {_shown(', '.join(map(str, region)))}."
+        )
+    if kind == "Anything":
+        return Anything()
+    if kind == "Free":
+        return Free(_names(network, region["features"], "region: features"))
+    radius = region["radius"]
+    if not isinstance(radius, str) or not re.fullmatch(_RADIUS, radius, re.ASCII):
+        raise QuestionError(
+            f'region: radius is {_shown(radius)}, but must be a number as text, such as "2" or "0.5".'
+        )
+    exact = Fraction(radius)
+    return BALLS[kind](int(exact) if exact.denominator == 1 else exact)
+
+
+def _region_schema(network: Network) -> Schema:
+    balls = {"kind": {"enum": list(BALLS)}, "radius": {"type": "string", "pattern": _RADIUS}}
+    free = {"kind": {"const": "Free"}, "features": _names_schema(network)}
+    return {
+        "oneOf": [
+            _object({"kind": {"const": "Anything"}}, "kind"),
+            _object(balls, "kind", "radius"),
+            _object(free, "kind", "features"),
+        ]
+    }
+
+
+def _names(network: Network, names: Any, field: str) -> list[str]:
+    if not isinstance(names, list | tuple):
+        raise QuestionError(f"{field} is {_shown(names)}, but must be a list of names of features.")
+    known = frozenset(network.encoder.names)
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise QuestionError(
+                f"{field}: there is no feature {_shown(name)}. Names are "
+                f"{', '.join(network.encoder.names[:4])} and so on."
+            )
+    return list(dict.fromkeys(names))
+
+
+def _names_schema(network: Network) -> Schema:
+    return {"type": "array", "items": {"enum": list(network.encoder.names)}}
+
+
+def _target(network: Network, name: Any) -> str | None:
+    if name is None or (isinstance(name, str) and name in network.classes):
+        return name
+    raise QuestionError(
+        f"target is {_shown(name)}, which is no class. The classes are {', '.join(network.classes)}."
+    )
+
+
+def _text(network: Network, text: Any) -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= _RULE_LETTERS:
+        raise QuestionError(
+            f"text is {_shown(text)}, but must be a rule such as 'size >= 14 -> large', of up to "
+            f"{_RULE_LETTERS:,} letters."
+        )
+    parse_rule(network, text)  # says what is wrong with it
+    return text
+
+
+_FIELDS = {
+    "sample": _Field(_sample, _sample_schema),
+    "region": _Field(_region, _region_schema),
+    "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
+    "cost": _one_of("cost", list(BALLS), "L0"),
+    "minimal": _one_of("minimal", ["subset", "size"], "subset"),
+    "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
+    "n": _whole("n", 1, _MOST_ANSWERS, 1),
+    "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
+    "time_limit": _number("time_limit", 0, MOST_SECONDS, SECONDS),
+    "seed": _whole("seed", 0, _SEEDS - 1, 0),
+}
+_LIMITS = ("time_limit", "seed")
+"""Fields that any question may have."""
+_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "verify": (("sample", "region"), ("target",)),
+    "whatif": (("sample",), ("cost", "target", "immutable", "n")),
+    "why": (("sample", "region"), ("minimal", "n")),
+    "rule": (("text",), ()),
+    "count": (("sample", "region"), ()),
+}
+"""For each kind of question the fields that it must have, and those that it may have."""

@@ -1,0 +1,63 @@
+"""Certificates that were written before the rooms were moved: they hold today, in the same words, and the same
+questions give the same certificates.
+"""
+
+from functools import cache
+
+import pytest
+
+import sugenet as sg
+from tests.checker import make_golden
+
+
+@cache
+def golden():
+    return make_golden.stored()
+
+
+def test_the_corpus_has_every_kind():
+    rows = golden()["certificates"]
+    kinds = {(row["certificate"]["question"]["kind"], row["certificate"]["answer"]) for row in rows}
+    verdicts = {"robust", "always", "never", "monotone", "fair", "agree", "query"}
+    assert kinds >= {(kind, answer) for kind in verdicts for answer in ("proved", "refuted")}
+    assert kinds >= {("whatif", answer) for answer in ("counterfactual", "none", "open")}
+    assert kinds >= {("reason", answer) for answer in ("sufficient", "minimal", "minimum")}
+    assert kinds >= {("count", "counted"), ("robust", "undecided")}
+    proofs = {(row["certificate"]["proof"] or {}).get("kind") for row in rows}
+    assert proofs == {"bounds", "walk", "rup", "drup", "trust", "parts", "patches", "partition", None}
+    questions = [row["certificate"]["question"] for row in rows]
+    regions = {question["region"]["kind"] for question in questions if question.get("region")}
+    assert regions == {"Hamming", "L0", "L1", "L2", "Linf", "Anything", "Free", "Box"}
+    costs = {question["cost"]["kind"] for question in questions if "cost" in question}
+    assert costs == {"L0", "L1", "L2", "Linf", "Hamming", "Prices"}
+
+
+def test_they_hold_in_the_same_words():
+    networks = golden()["networks"]
+    for row in golden()["certificates"]:
+        other = None if row["other"] is None else networks[row["other"]]
+        found = make_golden.said_of(row["certificate"], networks[row["network"]], other)
+        assert found == row["said"], row["name"]
+
+
+def test_the_same_questions_give_the_same_certificates():
+    known = {row["name"]: row["certificate"] for row in golden()["certificates"] if row["again"]}
+    assert len(known) > 700
+    for name, _, _, again, ask in make_golden.entries(golden()["networks"]):
+        if again:
+            assert make_golden.asked(ask) == known.pop(name, None), name
+    assert not known
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_rulebooks_are_read_and_written_as_before(number):
+    row = golden()["rulebooks"][number]
+    book = sg.reason.Rulebook.from_data(golden()["networks"][row["network"]], row["data"])
+    assert book.data() | {"seconds": 0} == row["data"]
+
+
+def test_the_same_rulebooks_are_written():
+    found = list(make_golden.books(golden()["networks"]))
+    assert [(name, network, data | {"seconds": 0}) for name, network, data in found] == [
+        (row["name"], row["network"], row["data"]) for row in golden()["rulebooks"]
+    ]

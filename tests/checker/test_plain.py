@@ -1,0 +1,151 @@
+"""The plain forms say what the compiled ones say: of certificates of every kind, of forged ones, and of random cases."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.checker.clauses import written
+from sugenet.checker.drup import followed
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_followed, plain_walk
+from sugenet.checker.rup import check_rup
+from sugenet.checker.walk import walk
+from sugenet.errors import CertificateError, CheckLimitError
+from tests.checker.test_golden import golden
+from tests.engines.test_learn import plain as system_of
+from tests.engines.test_learn import random_cascade
+from tests.fuzzing.forgeries import forgeries
+
+
+def said_of(certificate, network, other, *, plain):
+    """What is said, or why it is refused."""
+    try:
+        return sg.check(certificate, network, other, plain=plain)
+    except CertificateError as error:
+        return error
+
+
+def test_both_say_the_same_of_the_golden_certificates():
+    networks, seen = golden()["networks"], {}
+    for row in golden()["certificates"]:
+        other = None if row["other"] is None else networks[row["other"]]
+        said = said_of(row["certificate"], networks[row["network"]], other, plain=True)
+        if isinstance(said, CheckLimitError):
+            assert "plain=True is for at most" in str(said)
+            continue
+        said = f"{type(said).__name__}: {said}" if isinstance(said, CertificateError) else said
+        assert said == row["said"], row["name"]
+        kind = (row["certificate"]["proof"] or {}).get("kind")
+        seen[kind] = seen.get(kind, 0) + 1
+    assert {"walk", "rup", "drup", "partition", "bounds", "patches", "parts"} <= seen.keys()
+    assert seen["walk"] > 300
+    assert seen["rup"] > 10
+    assert seen["drup"] > 5
+    assert seen["partition"] > 50
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_refuse_the_same_forgeries(seed):
+    refused, accepted = 0, 0
+    for forgery in islice(forgeries(300 + seed), 400):
+        fast, plain = (
+            said_of(forgery.certificate, forgery.network, forgery.other, plain=plain)
+            for plain in (False, True)
+        )
+        if isinstance(plain, CheckLimitError):
+            continue
+        assert str(fast) == str(plain), forgery.how
+        assert type(fast) is type(plain), forgery.how
+        refused += isinstance(fast, CertificateError)
+        accepted += isinstance(fast, str)
+    assert refused > 150
+    assert accepted > 30
+
+
+def test_walks_of_random_cases():
+    rng = np.random.default_rng(0)
+    violations = 0
+    for _ in range(150):
+        neurons, features = int(rng.integers(0, 7)), int(rng.integers(0, 5))
+        options = [
+            [(int(rng.integers(0, 4)), rng.integers(-2, 3, neurons)) for _ in range(rng.integers(1, 4))]
+            for _ in range(features)
+        ]
+        budget = None if rng.random() < 0.3 else int(rng.integers(0, 7))
+        base, head = rng.integers(-3, 3, neurons), rng.integers(-2, 3, (2, 3))
+        layers = [(rng.integers(-2, 3, (3, neurons)), rng.integers(0, 4, 3))]
+        edge = int(rng.integers(0, 5))
+        case = (
+            base,
+            options,
+            budget,
+            layers,
+            head,
+            lambda counts, edge=edge: counts[:, 0] - counts[:, 1] > edge,
+        )
+        limits = {"most": 10**9, "patterns": 10**9, "limit": Limit()}
+        found = walk(*case, **limits)
+        assert found == plain_walk(*case, **limits)
+        violations += found.bad
+    assert 20 < violations < 130
+
+
+def test_propagation_of_random_cases():
+    rng = np.random.default_rng(0)
+    words = set()
+    for _ in range(300):
+        cascade = random_cascade(rng, steps=4, hidden=[3])
+        if not cascade.cases:
+            continue
+        system = system_of(cascade)
+        total = system.starts[-1]
+        clauses = [
+            (rng.choice(total, rng.integers(1, 4), replace=False) + 1).tolist()
+            for _ in range(rng.integers(0, 4))
+        ]
+        clauses = [[int(x) * int(rng.choice([-1, 1])) for x in clause] for clause in clauses]
+        proof = {"kind": "rup", "variables": total, "facts": [], "cuts": [], "clauses": [*clauses, []]}
+        said = []
+        for plain in (False, True):
+            try:
+                said.append(check_rup(proof, system, plain=plain))
+            except CertificateError as error:
+                said.append(str(error))
+        assert said[0] == said[1]
+        words.add(said[0].split(",")[0])
+    assert len(words) > 6  # clauses that follow, and those that do not at every place
+
+
+def test_lemmas_of_random_cases():
+    rng = np.random.default_rng(0)
+    states = set()
+    for _ in range(600):
+        variables, given = int(rng.integers(1, 5)), int(rng.integers(1, 7))
+        clauses = []
+        for _ in range(given + int(rng.integers(1, 6))):
+            names = rng.choice(variables, rng.integers(1, min(3, variables) + 1), replace=False) + 1
+            clauses.append(tuple(int(x) * int(rng.choice([-1, 1])) for x in names))
+        steps, there = [], []
+        for lemma in range(given, len(clauses)):
+            if there and rng.random() < 0.4:
+                steps.append(-1 - there.pop(int(rng.integers(len(there)))))
+            steps.append(lemma)
+            there.append(lemma)
+        literals, starts, _ = written(clauses, Limit())
+        case = starts, given, np.array(steps, np.int64), variables, Limit()
+        fast = followed(literals.copy(), *case)
+        assert fast == plain_followed(literals, *case)
+        states.add(min(fast, 0))
+    assert states == {-2, -1, 0}
+
+
+def test_what_is_too_large_for_the_plain_form_is_said():
+    rng = np.random.default_rng(0)
+    layer = sg.DenseLayer(rng.choice([-1, 1], (4, 20)), [12] * 4)
+    network = sg.Network.of_bits([layer], sg.Head(rng.choice([-1, 1], (2, 4)), [9, 0]))
+    answer = sg.verify(network, sg.Robust([0] * 20, sg.Hamming(20)), engine="exhaust")
+    assert sg.check(answer.certificate, network).startswith("none of the 1,048,576 changes")
+    with pytest.raises(CheckLimitError, match="plain=True is for at most 16,384 sets of changes"):
+        sg.check(answer.certificate, network, plain=True)

@@ -1,0 +1,119 @@
+"""The wall around the judge: it imports the definition and the errors, and runs where nothing else is."""
+
+import ast
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import sugenet as sg
+from tests.checker import make_golden
+
+SOURCE = Path(sg.__file__).parent
+BELOW = [
+    name
+    for name in ("errors.py", "files.py", "drawn.py", "capacity", "bits", "bnn")
+    if (SOURCE / name).exists()
+]
+"""What the definition itself needs."""
+
+ALONE = """
+import json, pickle, sys
+from pathlib import Path
+from sugenet.checker import check
+from sugenet.errors import CertificateError
+
+networks, rows = pickle.loads(Path(sys.argv[1]).read_bytes())
+said = []
+for network, other, certificate in rows:
+    try:
+        said.append(check(certificate, networks[network], networks.get(other), plain=PLAIN))
+    except CertificateError as error:
+        said.append(f"{type(error).__name__}: {error}")
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("sugenet.")}
+print(json.dumps([said, sorted(rooms), sys.modules["sugenet.checker"].__file__]))
+"""
+HOOK = """
+import sys
+
+class Wall:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("sugenet.") and name.split(".")[1] not in ROOMS:
+            raise ImportError(f"{name} is behind the wall")
+
+sys.meta_path.insert(0, Wall())
+"""
+
+
+def imported(path):
+    """Modules of this package that a file imports, and the names that it takes from them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, path
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def test_the_judge_imports_the_definition_the_errors_and_itself():
+    files = sorted((SOURCE / "checker").glob("*.py"))
+    assert len(files) > 20
+    for path in files:
+        for module, name in imported(path):
+            if module.split(".")[0] == "sugenet":
+                assert module.split(".")[1:2] in (["bnn"], ["checker"], ["errors"]), (path.name, module)
+                assert not name.startswith("_"), (path.name, module, name)
+
+
+def some_of_each(rows):
+    """Of each kind of question, answer and proof the first few."""
+    kept = {}
+    for row in rows:
+        certificate = row["certificate"]
+        proof = (certificate["proof"] or {}).get("kind")
+        kept.setdefault((certificate["question"]["kind"], certificate["answer"], proof), []).append(row)
+    return [row for same in kept.values() for row in same[:3]]
+
+
+def asked_alone(tmp_path, chosen, where, *, plain):
+    """What the judge says in a process of its own, where only the rooms below are importable."""
+    networks = make_golden.stored()["networks"]
+    rows = [(row["network"], row["other"], row["certificate"]) for row in chosen]
+    (tmp_path / "asked").write_bytes(pickle.dumps((networks, rows)))
+    rooms = {name.removesuffix(".py") for name in [*BELOW, "checker"]}
+    code = f"{HOOK.replace('ROOMS', repr(rooms))}\nsys.path.insert(0, {str(where)!r})\n{ALONE.replace('PLAIN', str(plain))}"
+    command = [sys.executable, "-I", "-c", code, str(tmp_path / "asked")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said, loaded, file = json.loads(done.stdout)
+    assert Path(file).is_relative_to(where)
+    assert set(loaded) <= rooms
+    return said
+
+
+def test_the_judge_runs_where_every_other_room_is_locked(tmp_path):
+    chosen = some_of_each(make_golden.stored()["certificates"])
+    assert len(chosen) > 90
+    assert asked_alone(tmp_path, chosen, SOURCE.parent, plain=False) == [row["said"] for row in chosen]
+
+
+def test_the_judge_can_be_copied_out(tmp_path):
+    package = tmp_path / "copied" / "sugenet"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    for name in [*BELOW, "checker"]:
+        if (SOURCE / name).is_dir():
+            shutil.copytree(SOURCE / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(SOURCE / name, package / name)
+    chosen = some_of_each(make_golden.stored()["certificates"])
+    said = asked_alone(
+        tmp_path, chosen, package.parent, plain=True
+    )  # what is compiled would be compiled anew
+    small = [
+        (row["said"], words) for row, words in zip(chosen, said, strict=True) if "plain=True" not in words
+    ]
+    assert len(small) > 80
+    assert all(first == second for first, second in small)

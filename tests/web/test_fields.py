@@ -1,0 +1,68 @@
+"""Fields of questions: checked one by one, what is wrong is named; the schema says the same."""
+
+import json
+from datetime import date
+
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
+from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
+from sugenet.web.asking import ask
+from sugenet.web.fields import checked, question_schema
+
+DIGITS = sg.models.digits()
+
+
+def mixed():
+    """A number, a category that JSON knows, one that it does not, and a bit."""
+    codings = [
+        integer(0, 3),
+        OneHot(("left", "right")),
+        OneHot((1, date(2020, 2, 29))),
+        Steps((1.0,), 0.0, 1.0, True, True),
+    ]
+    encoder = Encoder(codings, ["size", "side", "kind", "bit"])
+    width = sum(coding.width for coding in codings)
+    return Network(
+        encoder,
+        [DenseLayer([[1] * width, [-1] * width], [4, 4])],
+        Head([[1, 1], [-1, 1]]),
+        ["small", "large"],
+    )
+
+
+def test_categories_are_found_again_from_json():
+    network = mixed()
+    sample = [2, "right", "2020-02-29", -1]
+    fields = checked(network, {"kind": "whatif", "sample": sample})
+    assert fields["sample"] == [2, "right", date(2020, 2, 29), -1]
+    found = ask(network, {"kind": "whatif", "sample": sample})
+    json.dumps(found, allow_nan=False)
+    assert found["outcome"] in ("minimum", "none")
+    with pytest.raises(QuestionError, match="kind is True, which is no category"):
+        checked(network, {"kind": "whatif", "sample": [2, "right", True, -1]})
+    with pytest.raises(
+        EncodingError, match="sample: size is 4 in sample 0, but it must be a whole number from 0 to 3"
+    ):
+        checked(network, {"kind": "whatif", "sample": [4, "right", 1, -1]})
+
+
+def test_the_schema_says_what_each_feature_takes():
+    row, named = question_schema(mixed())["oneOf"][0]["properties"]["sample"]["anyOf"]
+    wanted = [
+        {"type": "integer", "minimum": 0, "maximum": 3},
+        {"enum": ["left", "right"]},
+        {"enum": [1, "2020-02-29"]},
+        {"enum": [-1, 0, 1]},
+    ]
+    assert row["prefixItems"] == wanted
+    assert named["properties"] == dict(zip(mixed().encoder.names, wanted, strict=True))
+    assert named["required"] == list(mixed().encoder.names)
+    row, _ = question_schema(DIGITS)["oneOf"][0]["properties"]["sample"]["anyOf"]
+    assert row["items"] == {"type": "integer", "minimum": 0, "maximum": 16}
+
+
+def test_a_rule_that_cannot_be_read_is_said_at_once():
+    with pytest.raises(RuleSyntaxError, match="has no '->'"):
+        checked(DIGITS, {"kind": "rule", "text": "pixel"})
