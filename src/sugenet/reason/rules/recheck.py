@@ -60,9 +60,8 @@ def check_data(data: Any, network: Network) -> None:
         not isinstance(data, Mapping)
         or data.get("format") != "sugenet rulebook"
         or type(data.get("version")) is not int
+        or data["version"] != 1
     ):
-        raise CertificateError("this is no sugenet rulebook of version 1.")
-    if data["version"] != 1:
         raise CertificateError("this is no sugenet rulebook of version 1.")
     only(data, _FIELDS, "the rulebook")
     if data["network"] != network.fingerprint:
