@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from time import monotonic
 
 import numpy as np
 import pytest
@@ -83,13 +82,10 @@ def test_finely_divided_costs(solve):
 
 def test_solvers_stop(solve):
     problem = shipped("digits", 3, Hamming(5))
-    problem.cascade, problem.front  # noqa: B018 not what is timed
     for limit in (0.3, 0):
-        start = monotonic()
-        found = solve(problem, Clock(limit, threads=1))
-        assert monotonic() - start < 5
-        if isinstance(found, Open):
-            assert found.reason == "it was stopped"
+        found = solve(problem, Clock(limit, threads=1))  # which would take hours to the end
+        assert isinstance(found, Open)
+        assert found.reason == "it was stopped"
 
 
 @pytest.mark.parametrize("name", ["cpsat", "pysat"])
