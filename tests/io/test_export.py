@@ -18,7 +18,7 @@ from sugenet.io import export, sample_of, write_cnf, write_mps, write_opb, write
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.problem.small import random_network, random_sample
+from tests.problem.small import random_network, random_sample, violating
 
 REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), Anything()]
 LARGEST = 14
@@ -47,7 +47,7 @@ def least_weights(problem):
     rows = np.array(list(product((0, 1), repeat=cascade.steps)), np.int64).reshape(
         2**cascade.steps, cascade.steps
     )
-    good = rows[cascade.holds(rows)]
+    good = rows[violating(cascade, rows)]
     return {tuple(row): sum(move.weight for move in cascade.moves(row)) for row in good.tolist()}
 
 
