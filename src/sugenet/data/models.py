@@ -63,7 +63,8 @@ def samples(name: ModelName) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     >>> X.shape, X.dtype, y[:5].tolist()
     ((359, 64), dtype('uint8'), [5, 9, 2, 4, 6])
     """
-    _check(name)
+    if name not in get_args(ModelName):
+        raise SugenetError(f"there is no shipped model {name!r}; there are {', '.join(get_args(ModelName))}.")
     with np.load(
         BytesIO((files("sugenet.data") / f"{name}_samples.npz").read_bytes()), allow_pickle=False
     ) as arrays:
@@ -74,8 +75,3 @@ def samples(name: ModelName) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
 def _network(name: ModelName) -> Network:
     with as_file(files("sugenet.data") / f"{name}.sugenet") as path:
         return load(path)
-
-
-def _check(name: str) -> None:
-    if name not in get_args(ModelName):
-        raise SugenetError(f"there is no shipped model {name!r}; there are {', '.join(get_args(ModelName))}.")

@@ -96,9 +96,8 @@ def _pairs(
         bits = layer.activity(bits)
         pairs[f"layer {number + 1}"] = bits, theirs.active[number].numpy()
     counts = network.head.match_counts(bits)
-    sums = theirs.sums.numpy().astype(np.float64)
     logits = theirs.logits.numpy()
-    pairs["match count"] = counts, (sums + network.head.sizes) / 2
+    pairs["match count"] = counts, (theirs.sums.numpy().astype(np.float64) + network.head.sizes) / 2
     pairs["score"] = network.head.logits(counts), logits.astype(np.float64)
     pairs["predicted class"] = network.head.classes(counts)[:, None], np.argmax(logits, axis=1)[:, None]
     return pairs

@@ -200,8 +200,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _read(self, X: Any) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        table: npt.NDArray[Any] = read_features(self, X, fit=False, names=self.network_.encoder.names)
-        return table
+        return np.asarray(read_features(self, X, fit=False, names=self.network_.encoder.names))
 
     def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:
         self.network_, self.classes_ = network, kinds

@@ -105,23 +105,19 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
             raise EncodingError(
                 f"X has shape {bits.shape}, but bits of shape (samples, {self.encoder_.width}) are needed."
             )
-        on, columns = bits > 0, []
-        for i, coding in enumerate(self.encoder_.codings):
+        codings = self.encoder_.codings
+        numeric = all(isinstance(coding, Steps) for coding in codings)
+        out: _Table = np.empty((len(bits), len(codings)), dtype=np.float64 if numeric else object)
+        for i, coding in enumerate(codings):
             group = self.encoder_.group(i)
-            columns.append(
-                _values(on[:, group.start : group.stop], coding, self.encoder_.names[i], self._ends[i])
-            )
-        numeric = all(isinstance(coding, Steps) for coding in self.encoder_.codings)
-        out: _Table = np.empty((len(bits), len(columns)), dtype=np.float64 if numeric else object)
-        for i, column in enumerate(columns):
-            out[:, i] = column
+            on = bits[:, group.start : group.stop] > 0
+            out[:, i] = _values(on, coding, self.encoder_.names[i], self._ends[i])
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """What each bit says, as ``age >= 18`` or ``colour = red``."""
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        spoken = Encoder(self.encoder_.codings, names)
+        spoken = Encoder(self.encoder_.codings, _check_feature_names_in(self, input_features))
         return np.array([spoken.words(place) for place in range(spoken.width)], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:

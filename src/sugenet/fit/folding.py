@@ -25,15 +25,13 @@ def network_of(
     notes: Mapping[str, str] | None = None,
 ) -> Network:
     """The network that answers bit for bit as the module does after training."""
-    levels = module.depth > 0 and reads_levels(encoder)
-    layers: list[Layer] = []
-    for number in range(module.depth):
-        tops = encoder.tops if number == 0 and levels else None
-        layers.append(
-            _dense(module, number)
-            if tops is None
-            else _levels(module, number, np.array(tops, dtype=np.int64))
-        )
+    tops = encoder.tops if reads_levels(encoder) else None
+    layers: list[Layer] = [
+        _dense(module, number)
+        if number or tops is None
+        else _levels(module, number, np.array(tops, dtype=np.int64))
+        for number in range(module.depth)
+    ]
     unit = Fraction(module.unit)
     votes = [Fraction(round(bias * BIAS_GRID), BIAS_GRID) for bias in module.biases().tolist()]
     head = Head(_whole(module.weights(module.depth)), bias=[unit * vote for vote in votes], scale=unit)

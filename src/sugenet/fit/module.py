@@ -206,8 +206,7 @@ class BinaryModule:
         """Keep the same number of weights in every hidden neuron, those with the largest latent values."""
         for rows, kept in zip(self.latent[:-1], self.kept[:-1], strict=True):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
-            best = rows.detach().abs().topk(count, dim=1).indices
-            kept.zero_().scatter_(1, best, 1.0)
+            kept.zero_().scatter_(1, rows.detach().abs().topk(count, dim=1).indices, 1.0)
 
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""

@@ -164,8 +164,7 @@ def train(
         comparison.check()
         if validation is not None:
             compare(network, module, outer).check()
-    samples = training if held_out is None else held_out
-    accuracy = _accuracy(network, samples)
+    accuracy = _accuracy(network, training if held_out is None else held_out)
     return Trained(
         network, outcome.history, accuracy, outcome.best_epoch, outcome.interrupted, comparison, module
     )

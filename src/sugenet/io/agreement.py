@@ -123,18 +123,14 @@ def verify_against(
         part = rows[start : start + _CHUNK]
         tally.add(part, exact.hidden(part), seen, start)
         tally.add_classes(exact.match_counts(part, engine="definition"), seen.outputs, start)
-    return _agreement(tally, len(samples), remark)
-
-
-def _agreement(tally: Tally, samples: int, remark: str) -> Agreement:
     pairs = tally.pairs or []
-    neurons = sum(tally.network.layers[pair.layer].outputs for pair in pairs)
+    neurons = sum(exact.layers[pair.layer].outputs for pair in pairs)
     nearest = tuple(tie for _, tie in sorted(tally.nearest, key=lambda pair: pair[0])[:SHOWN])
     return Agreement(
-        samples,
+        len(samples),
         len(pairs),
         neurons,
-        tally.network.head.outputs,
+        exact.head.outputs,
         tally.differences,
         tally.found,
         tally.class_differences,

@@ -73,8 +73,9 @@ def _imported(
     found = made_exact(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
     if not options.get("prove", True):
         return found
-    known = judges(chain) or [judge_of_chain(chain)]
-    return prove_import(found, chain, known, inputs, declared=zero is not None)
+    return prove_import(
+        found, chain, judges(chain) or [judge_of_chain(chain)], inputs, declared=zero is not None
+    )
 
 
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:

@@ -29,8 +29,9 @@ def reference_of(reference: Any) -> tuple[Run, str]:
     if isinstance(reference, str | Path):
         return _onnx_file(Path(reference)), ""
     if hasattr(reference, "run") and hasattr(reference, "get_inputs"):
-        return _session(
-            reference, reference.get_inputs()[0].name
+        name = reference.get_inputs()[0].name
+        return (
+            lambda x: Seen(np.asarray(reference.run(None, _fed(reference, name, x))[0]))
         ), "a session shows its outputs only; give the path of the .onnx file"
     if callable(reference):
         return (lambda x: Seen(np.asarray(reference(x)))), "a function shows its outputs only"
@@ -49,12 +50,12 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
             return made
         return made.to(first.device, first.dtype if made.is_floating_point() else None)
 
-    def outputs(x: _Array) -> Seen:
-        with torch.no_grad():
-            return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
-
     def run(x: _Array) -> Seen:
-        signal, found = signal_of_module(module, tensor(x))
+        try:
+            signal, found = signal_of_module(module, tensor(x))
+        except FileError:  # it cannot be followed, but run
+            with torch.no_grad():
+                return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
         stages = []
         for node in signal.node.path():
             if isinstance(node.op, Sign) and node.before is not None:
@@ -65,27 +66,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
 
     if module.training:
         raise FileError("the reference is in training mode. Call module.eval() first.")
-    return _either(run, outputs), ""
-
-
-def _either(run: Run, outputs: Run) -> Run:
-    """The first, or where it cannot follow the module the second."""
-
-    def both(x: _Array) -> Seen:
-        try:
-            return run(x)
-        except FileError:
-            return outputs(x)
-
-    return both
-
-
-def _runtime() -> Any:
-    try:
-        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
-    return onnxruntime
+    return run, ""
 
 
 _KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
@@ -97,17 +78,16 @@ def _fed(session: Any, name: str, x: _Array) -> dict[str, Any]:
     return {name: x if kind is None else x.astype(kind)}
 
 
-def _session(session: Any, name: str) -> Run:
-    return lambda x: Seen(np.asarray(session.run(None, _fed(session, name, x))[0]))
-
-
 def _onnx_file(path: Path) -> Run:
     """A copy of the graph that gives out every tensor; which of them are signs is seen from their values."""
     try:
         import onnx
     except ImportError:
         raise FileError("looking into an .onnx file needs the package onnx: pip install onnx") from None
-    runtime = _runtime()
+    try:
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
     try:
         model = onnx.load(str(path))
     except Exception as error:
@@ -116,10 +96,10 @@ def _onnx_file(path: Path) -> Run:
     made = {name: node for node in model.graph.node for name in node.output if name}
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in given)
     model.ir_version = min(model.ir_version, 10)
-    options = runtime.SessionOptions()
+    options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
-        session = runtime.InferenceSession(
+        session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:

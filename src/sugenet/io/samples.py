@@ -243,8 +243,7 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
         return X
     read = np.empty(X.shape, dtype=object)
     for i, row in enumerate(X.tolist()):
-        cells = [text.strip() for text in row]
-        read[i] = _sample(cells, network, f"{name}, sample {i}, feature", object)
+        read[i] = _sample([text.strip() for text in row], network, f"{name}, sample {i}, feature", object)
     return read
 
 

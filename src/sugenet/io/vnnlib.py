@@ -127,7 +127,7 @@ def parse_vnnlib(text: str) -> Query:
     if len(text) > SIZE_LIMIT:
         raise FileError(f"the text has {len(text):,} characters, but {SIZE_LIMIT:,} is the limit.")
     try:
-        return _QueryReader().read(text)
+        return _QueryReader(_WORK + len(text)).read(text)
     except _UnsupportedError as error:
         start = text.rfind("\n", 0, error.place) + 1
         raise FileError(
@@ -183,15 +183,15 @@ class _QueryReader:
     so nothing recurs.
     """
 
+    limit: int
+    """Steps it may take: what is written out already is read in any case."""
     declared: set[_Variable] = field(default_factory=set)
     asserted: list[_Formula] = field(default_factory=list)
     known: dict[str, Fraction] = field(default_factory=dict)
     """Numbers by their spelling: files repeat them."""
     work: int = 0
-    limit: int = _WORK
 
     def read(self, text: str) -> Query:
-        self.limit = _WORK + len(text)  # what is written out already is read in any case
         if text.count("(") > _BRACKETS:
             place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
             raise _UnsupportedError(
@@ -465,8 +465,7 @@ def _constant(place: int, word: str) -> Fraction:
     if len(digits) > 4100 or len(power) > 6 or abs(tens + int(power)) > _LONGEST_NUMBER:
         raise _UnsupportedError(place, f"{_short(word)} takes more than 4000 digits.")
     exponent = tens + int(power)
-    value = Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
-    return _sized(place, value)
+    return _sized(place, Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0)))
 
 
 def _sized(place: int, value: Fraction) -> Fraction:

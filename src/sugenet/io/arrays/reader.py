@@ -70,10 +70,9 @@ def read_npz(
         elif "W0" in arrays and "T0" in arrays:
             chain = _match_counts(name, arrays, features, outputs, above)
         else:
-            shown = ", ".join(list(arrays)[:6])
             raise FileError(
-                f"its arrays {shown} follow no known convention: blocks/0/lin/W and so on, or W0, T0, "
-                f"W1, T1 and so on."
+                f"its arrays {', '.join(list(arrays)[:6])} follow no known convention: blocks/0/lin/W and "
+                f"so on, or W0, T0, W1, T1 and so on."
             )
         left = arrays.left()
         if left:

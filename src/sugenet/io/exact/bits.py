@@ -70,9 +70,12 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign) -> P
     return replace(pad, fill=tuple(fill))
 
 
-def values_by_channel(values: npt.NDArray[Any], bits: BitSignal) -> list[set[Any]]:
-    """The different values that the bits of each channel have."""
-    return [set(row) for row in values.reshape(bits.shape[0], -1).tolist()]
+def values_by_channel(bits: BitSignal, what: str) -> list[tuple[Fraction, Fraction]]:
+    """The two values of the bits of each channel; refused where they differ within it."""
+    rows = [values.reshape(bits.shape[0], -1) for values in (bits.low, bits.high)]
+    if any((row != row[:, :1]).any() for row in rows):
+        raise FileError(f"{what} of bits whose values differ within a channel.")
+    return list(zip(*(row[:, 0].tolist() for row in rows), strict=True))
 
 
 def linear_of_bits(bits: BitSignal, op: LinearOp) -> SumSignal:
@@ -141,15 +144,12 @@ def convolution_of_bits(bits: BitSignal, op: Convolution) -> SumSignal:
         raise FileError(f"{op.where}: a convolution of flat or reordered values.")
     zeros = (Fraction(0),) * bits.shape[0]
     pad = padded(bits.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
-    by_channel = list(zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True))
-    if any(len(v) != 1 for pair in by_channel for v in pair):
-        raise FileError(f"{op.where}: a convolution of bits whose values differ within a channel.")
+    pairs = values_by_channel(bits, f"{op.where}: a convolution")
     window = Window(bits.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
-    lows, highs = ([next(iter(pair[k])) for pair in by_channel] for k in (0, 1))
     outs, per_in = op.weights.shape[:2]
     channel_of = channels_of(op)
-    middle = np.array([(a + b) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
-    half = np.array([(b - a) / 2 for a, b in zip(lows, highs, strict=True)], dtype=object)
+    middle = np.array([(low + high) / 2 for low, high in pairs], dtype=object)
+    half = np.array([(high - low) / 2 for low, high in pairs], dtype=object)
     plain, worth = in_units(op.weights, op.where)
     if len({abs(h) for h in half.tolist()}) == 1:
         signed = plain * np.array([sign_of(h) for h in half.tolist()])[channel_of][:, :, None, None]

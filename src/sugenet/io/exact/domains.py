@@ -47,8 +47,7 @@ class Integers:
 
     def value(self, x: int) -> Fraction:
         """What a raw number enters the network as."""
-        found: Fraction = self.start + self.step * x
-        return found
+        return Fraction(self.start + self.step * x)
 
 
 @dataclass(frozen=True)

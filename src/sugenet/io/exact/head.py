@@ -41,7 +41,7 @@ def head_of(
         return _signed(
             weights, [(a * u, a * o + b) for (a, b), u, o in zip(pairs, units, offsets, strict=True)]
         ), None
-    near = [_near(line) for line in lines]
+    near = map(_near, lines)
     scores = [(a * u, a * o + b) for (a, b), u, o in zip(near, units, offsets, strict=True)]
     head = _signed(weights, scores)
     if len(set(lines)) > 1:

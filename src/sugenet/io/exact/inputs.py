@@ -84,5 +84,4 @@ def _code(value: float) -> int:
 
 def _float(code: int) -> float:
     bits = code if code >= 0 else (-code) | (1 << 63)
-    value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
-    return value
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])

@@ -257,8 +257,7 @@ class _Lowering:
         channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
         lines = pipelines(raw.steps, channels)
         per_place = [lines[c] for c in np.repeat(np.arange(channels), len(raw.order) // channels)]
-        places = np.empty(len(raw.order), np.intp)
-        places[raw.order] = np.arange(len(raw.order))  # by raw feature
+        places = np.argsort(raw.order)  # by raw feature
         self.encoder, rises, ties = cut_inputs([per_place[p] for p in places], domain, self._zero(op))
         self.reports.append(
             LayerReport(op.where, "inputs", len(places), int((~rises).sum()), 0, int(ties.sum()))
@@ -279,8 +278,8 @@ class _Lowering:
         self.layers.append(layer)
         count = layer.outputs
         if sums.pool is not None:
-            channels = sums.pool.shape[0]
-            every = [line.direction(sums.pool_at) < 0 for line in lines[:: max(len(lines) // channels, 1)]]
+            per = max(len(lines) // sums.pool.shape[0], 1)
+            every = [line.direction(sums.pool_at) < 0 for line in lines[::per]]
             self.layers.append(PoolLayer(sums.pool, every))
             count = self.layers[-1].outputs
         low, high = (np.array([Fraction(v)] * count, dtype=object) for v in (op.low, op.high))
@@ -340,12 +339,15 @@ class _Lowering:
             layer = LevelLayer(weights, tau[:, 0], sums.tops, **marks, theta=_if_known(thetas[0]))
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
-        constant = int(layer.constant.sum())
-        kind = type(layer).__name__.removesuffix("Layer").lower()
-        nearest = float(gap.min(initial=np.inf))
         self.reports.append(
             LayerReport(
-                sums.where, kind, layer.outputs, int(flipped.sum()), constant, int(ties.sum()), nearest
+                sums.where,
+                type(layer).__name__.removesuffix("Layer").lower(),
+                layer.outputs,
+                int(flipped.sum()),
+                int(layer.constant.sum()),
+                int(ties.sum()),
+                float(gap.min(initial=np.inf)),
             )
         )
         return layer, lines
@@ -393,7 +395,7 @@ class _Lowering:
         top = domain.high - domain.low
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
         weights, unit = in_units(op.weights, op.where)
-        bias = bias_of(op)
+        bias, units = bias_of(op), [u * step for u in unit]
         if isinstance(op, LinearOp):
             if len(raw.shape) != 1 or op.weights.shape[1] != len(raw.order):
                 raise FileError(
@@ -403,7 +405,6 @@ class _Lowering:
             rows[:, raw.order] = weights
             totals = rows.sum(axis=1).tolist()
             offset = [b + u * start * t for b, u, t in zip(bias, unit, totals, strict=True)]
-            units = [u * step for u in unit]
             return SumSignal(
                 op.where,
                 rows,
@@ -424,7 +425,7 @@ class _Lowering:
             [b + u * (start * t + o) for t, o in zip(row, rim, strict=True)]
             for b, u, row, rim in zip(bias, unit, totals, outer, strict=True)
         ]
-        shape, units = (len(weights), *window.positions), [u * step for u in unit]
+        shape = (len(weights), *window.positions)
         flat = np.array(constants, dtype=object)[:, kind_of.reshape(-1)].reshape(-1)
         return SumSignal(op.where, weights, units, flat, shape, window, op.groups, (top,) * window.inputs)
 
@@ -438,12 +439,7 @@ class _Lowering:
                 f"which never counts."
             )
         window = Window(bits.shape, op.kernel, op.stride, op.dilation, op.pads)
-        by_channel = list(
-            zip(values_by_channel(bits.low, bits), values_by_channel(bits.high, bits), strict=True)
-        )
-        if any(len(values) != 1 for pair in by_channel for values in pair):
-            raise FileError(f"{op.where}: max pooling of bits whose values differ within a channel.")
-        pairs = [(next(iter(low)), next(iter(high))) for low, high in by_channel]
+        pairs = values_by_channel(bits, f"{op.where}: max pooling")
         self.layers.append(PoolLayer(window, [high < low for low, high in pairs]))
         per = prod(window.positions)
         low, high = (np.repeat(np.array([pair[k] for pair in pairs], dtype=object), per) for k in (0, 1))
@@ -463,8 +459,7 @@ class _Lowering:
             raise FileError(
                 f"{self.chain.source}: the only layer reads raw numbers. A network needs at least one sign."
             )
-        if sums.window is not None:
-            sums = unrolled(sums)
+        sums = unrolled(sums)
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
         assert self.encoder is not None

@@ -127,8 +127,10 @@ def _middle(
     if tail:
         if not any(isinstance(op, Sign) for op in exact):
             raise FileError("nothing exact is left.")
-        count = _width(replace(chain, shape=shape, ops=exact))
-        exact = (*exact, LinearOp("the bits themselves", np.eye(count)))
+        _, *sizes = passed(exact, np.zeros((1, *shape))).shape
+        if len(sizes) != 1:
+            raise FileError("the exact part ends in maps, not in flat bits.")
+        exact = (*exact, LinearOp("the bits themselves", np.eye(sizes[0])))
         remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     found = lower(
@@ -159,10 +161,3 @@ def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) 
     for sign in signs:
         every[first + sign.number] = replace(sign, number=first + sign.number)
     return tuple(every)
-
-
-def _width(chain: OpChain) -> int:
-    _, *sizes = passed(chain.ops, np.zeros((1, *chain.shape))).shape
-    if len(sizes) != 1:
-        raise FileError("the exact part ends in maps, not in flat bits.")
-    return int(sizes[0])

@@ -124,14 +124,13 @@ class Imported:
 
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
-        rows = [
-            {**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest}
-            for layer in self.layers
-        ]
         return {
             "network": str(self.network),
             "fingerprint": self.network.fingerprint,
-            "layers": rows,
+            "layers": [
+                {**asdict(layer), "nearest": None if layer.nearest == inf else layer.nearest}
+                for layer in self.layers
+            ],
             "remarks": list(self.remarks),
             "proof": None if self.proof is None else self.proof.data(),
         }

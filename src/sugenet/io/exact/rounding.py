@@ -126,12 +126,11 @@ def rounding_of(
     shape = chain.shape
     signs: dict[int, float] = {}
     for number, op in enumerate(chain.ops):
-        other = op if others is None else others[number]
         if isinstance(op, Sign):
             signs[number] = now.error
             now = _signed(op, now, floats, clean)
         else:
-            after = _past(op, other, now, floats, shape)
+            after = _past(op, op if others is None else others[number], now, floats, shape)
             reach = 0.0 if reaches is None else reaches[number]
             far = reach > 4 * max(now.size, after.size)
             now = _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
@@ -143,8 +142,7 @@ def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
     if isinstance(inputs, Integers):
         ends = [inputs.value(inputs.low), inputs.value(inputs.high)]
         values = np.array([*ends, inputs.start, inputs.step], dtype=object)
-        size = float(max(abs(end) for end in ends))
-        return _settled(size, 1, 0.0, _grid(values), floats)
+        return _settled(float(max(map(abs, ends))), 1, 0.0, _grid(values), floats)
     if isinstance(inputs, BitInputs):
         values = np.array([Fraction(inputs.low), Fraction(inputs.high)], dtype=object)
         return _settled(float(max(abs(values))), 1, 0.0, _grid(values), floats)
@@ -164,8 +162,11 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
             gap = _sizes(_minus(op.weights, other.weights)).reshape(rows.shape)
             scale, shift = _most(rows.sum(axis=1)), _most(op.bias)
             error = scale * x.error + _most(gap.sum(axis=1)) * x.size + _most(_minus(op.bias, other.bias))
-            exact = floats.whole or isinstance(op, LinearOp)
-            grid = _product(_grid(op.weights), x.grid, _grid(op.bias)) if exact else None
+            grid = (
+                _product(_grid(op.weights), x.grid, _grid(op.bias))
+                if floats.whole or isinstance(op, LinearOp)
+                else None
+            )
             return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
         case Affine(), Affine():
             scale, shift = _most(op.scale), _most(op.shift)
@@ -184,11 +185,7 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
             error += _most(_minus(mine, theirs)) * reach + _most(_minus(op.beta, other.beta))
             plain = bool(np.all(_numbers(op.var) + op.eps == 1))
             means = _product(_grid(op.gamma), _grid(op.mean), _grid(op.beta))
-            grid = (
-                _product(_grid(op.gamma), x.grid, None if means is None else means)
-                if plain and means is not None
-                else None
-            )
+            grid = _product(_grid(op.gamma), x.grid, means) if plain else None
             return _settled(_most(mine) * reach + _most(op.beta), 1, error, grid, floats)
         case Clip(), Clip():
             ends = [end for end in (op.low, op.high) if isfinite(end)]
@@ -240,8 +237,8 @@ def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
             top, left, bottom, right = op.pads
             return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
         case Convolution():
-            window = Window(shape, op.weights.shape[2:], op.stride, op.dilation, op.pads)
-            return (len(op.weights), *window.positions)
+            kernel = op.weights.shape[2:]
+            return (len(op.weights), *Window(shape, kernel, op.stride, op.dilation, op.pads).positions)
         case MaxPool():
             return (shape[0], *Window(shape, op.kernel, op.stride, op.dilation, op.pads).positions)
         case AveragePool():

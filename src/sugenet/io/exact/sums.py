@@ -63,9 +63,14 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
             offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / count)
             units.append(dense.unit[c * per] / count)
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
-    shape = (channels, *window.positions)
     return SumSignal(
-        sums.where, np.array(rows), units, np.array(offsets, dtype=object), shape, tops=sums.tops, steps=steps
+        sums.where,
+        np.array(rows),
+        units,
+        np.array(offsets, dtype=object),
+        (channels, *window.positions),
+        tops=sums.tops,
+        steps=steps,
     )
 
 
@@ -95,11 +100,10 @@ def unrolled(sums: SumSignal) -> SumSignal:
     layer = ConvLayer(
         sums.weights, np.zeros(len(sums.weights), np.int64), sums.window, sums.groups
     ).unrolled()
-    unit = [u for u in sums.unit for _ in range(per)]
     return replace(
         sums,
         weights=layer.weights,
-        unit=unit,
+        unit=[u for u in sums.unit for _ in range(per)],
         window=None,
         steps=tuple(_repeated(step, per) for step in sums.steps),
     )
@@ -260,17 +264,14 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.N
         return [case(rows, 0)], np.zeros(1, np.intp)
     taps = sums.window.taps
     offset = sums.offset.reshape(channels, len(taps))
-    kinds: dict[tuple[Any, ...], int] = {}
-    case_of = np.empty(len(taps), np.intp)
-    first: list[int] = []
-    for position in range(len(taps)):
-        key = (taps[position] >= 0).tobytes(), tuple(offset[:, position])
-        if key not in kinds:
-            kinds[key] = len(first)
-            first.append(position)
-        case_of[position] = kinds[key]
+    keys = [((taps[k] >= 0).tobytes(), tuple(offset[:, k])) for k in range(len(taps))]
+    first: dict[tuple[Any, ...], int] = {}
+    for position, key in enumerate(keys):
+        first.setdefault(key, position)
+    number = {key: k for k, key in enumerate(first)}
     times = rows.shape[1] // taps.shape[1]
-    return [case(rows * np.tile(taps[position] >= 0, times), position) for position in first], case_of
+    cases = [case(rows * np.tile(taps[k] >= 0, times), k) for k in first.values()]
+    return cases, np.array([number[key] for key in keys], np.intp)
 
 
 def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:

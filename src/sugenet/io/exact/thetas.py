@@ -118,8 +118,7 @@ def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
         else:
             scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
             root = isqrt(square.numerator * scale**2 // square.denominator)
-            ends = sorted(half.p + sign * Fraction(value, scale) for value in (root, root + 1))
-            low, high = ends[0], ends[1]
+            low, high = sorted(half.p + sign * Fraction(value, scale) for value in (root, root + 1))
     if half.closed or low < high:
         return low, high
     return low, low + Fraction(1, 1 << _BITS)

@@ -187,8 +187,7 @@ def _contents(h5py: Any, file: Any) -> Contents:
 
 
 def _group(h5py: Any, parent: Any, name: str) -> Any:
-    link = parent.get(name, getlink=True)
-    found = parent.get(name) if isinstance(link, h5py.HardLink) else None
+    found = parent.get(name) if isinstance(parent.get(name, getlink=True), h5py.HardLink) else None
     if not isinstance(found, h5py.Group):
         raise FileError(f"its group {name[:80]!r} is missing. {DAMAGED}")
     return found
@@ -251,8 +250,7 @@ def _attribute(owner: Any, key: str) -> Any:
 
 
 def _array(h5py: Any, group: Any, name: str, what: str) -> npt.NDArray[Any]:
-    link = group.get(name, getlink=True)
-    data = group.get(name) if isinstance(link, h5py.HardLink) else None
+    data = group.get(name) if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
     if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external or data.shape is None:
         raise FileError(f"{what} is missing, or stands in another file. {DAMAGED}")
     if data.dtype.kind not in "fiu" or data.dtype.itemsize > 8:

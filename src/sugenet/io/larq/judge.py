@@ -8,6 +8,7 @@ height, width, channels).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -41,12 +42,12 @@ def judge_of_layers(layers: Sequence[KerasLayer]) -> SourceJudge:
     )
 
 
+@dataclass
 class _Pass:
     """One batch on its way, with the signs that it met."""
 
-    def __init__(self, layers: Sequence[KerasLayer]) -> None:
-        self.layers = layers
-        self.stages: list[Stage] = []
+    layers: Sequence[KerasLayer]
+    stages: list[Stage] = field(default_factory=list)
 
     def run(self, x: _Array) -> Seen:
         about = self.layers[0].config
@@ -88,7 +89,9 @@ class _Pass:
         if name in ("", "noop", "noopquantizer", "linear"):
             return x
         on = x > 0 if name == "steheaviside" else x >= 0
-        flat, before = (_channels_first(values).reshape(len(x), -1) for values in (on, x))
+        flat, before = (  # in the order in which the exact network has its neurons: channels first
+            np.moveaxis(values, -1, 1).reshape(len(x), -1) for values in (on, x)
+        )
         self.stages.append(Stage(layer.where, before, flat, ~flat))
         return np.where(on, 1.0, 0.0 if name == "steheaviside" else -1.0)
 
@@ -98,11 +101,6 @@ def _name(quantizer: Any) -> str:
         settings = quantizer.get("config")
         quantizer = settings if isinstance(settings, str) else quantizer.get("class_name")
     return "" if quantizer is None else str(quantizer).rpartition(">")[2].lower().replace("_", "")
-
-
-def _channels_first(x: _Array) -> _Array:
-    """In the order in which the exact network has its neurons."""
-    return np.moveaxis(x, -1, 1)
 
 
 def _kernel(layer: KerasLayer, which: str = "kernel") -> _Array:
@@ -254,9 +252,7 @@ def _batch_norm(layer: KerasLayer, x: _Array) -> _Array:
 
 def _zero_padding(layer: KerasLayer, x: _Array) -> _Array:
     given: Any = layer.config.get("padding", 1)
-    rows = given if isinstance(given, list) else [given] * (x.ndim - 2)
-    if x.ndim == 3:
-        rows = [given]
+    rows = given if isinstance(given, list) and x.ndim == 4 else [given] * (x.ndim - 2)
     around = [tuple(row) if isinstance(row, list) else (row, row) for row in rows]
     return np.pad(x, [(0, 0), *around, (0, 0)])
 

@@ -307,8 +307,8 @@ def _convolution(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
             f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels."
         )
     flat = layer.kind.endswith("1D")
-    kept = _parameter(layer, "kernel", (*size[1 if flat else 0 :], channels // groups, filters))
-    kernel = _quantized(layer, "kernel", kept)
+    shape = (*size[1 if flat else 0 :], channels // groups, filters)
+    kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", shape))
     weights = (kernel[None] if flat else kernel).transpose(3, 2, 0, 1)
     return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
 
@@ -360,8 +360,9 @@ def _batch_norm(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
     if (var < 0).any():
         raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
-    eps = setting(layer.where, layer.config, "epsilon", 1e-3)
-    return walk.then(BatchNorm(layer.where, gamma, beta, mean, var, eps))
+    return walk.then(
+        BatchNorm(layer.where, gamma, beta, mean, var, setting(layer.where, layer.config, "epsilon", 1e-3))
+    )
 
 
 def _pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
@@ -369,9 +370,8 @@ def _pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     kernel = _two(layer, "pool_size", 2)
     stride = _two(layer, "strides") if layer.config.get("strides") is not None else kernel
     pads, out = _pads(layer, (sizes[0], sizes[1]), kernel, stride)
-    if layer.kind.startswith("Max"):
-        return walk.then(MaxPool(layer.where, kernel, stride, pads), shape=(channels, *out))
-    return walk.then(AveragePool(layer.where, kernel, stride, pads), shape=(channels, *out))
+    pool = MaxPool if layer.kind.startswith("Max") else AveragePool
+    return walk.then(pool(layer.where, kernel, stride, pads), shape=(channels, *out))
 
 
 def _global_pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
@@ -406,8 +406,7 @@ def _pad(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     rows = given if isinstance(given, list) else [given, given]
     if layer.kind.endswith("1D"):
         rows = [[0, 0], rows]
-    sides = [row if isinstance(row, list) else [row, row] for row in rows]
-    flat = [side for row in sides for side in row]
+    flat = [side for row in rows for side in (row if isinstance(row, list) else [row, row])]
     if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat):
         raise FileError(f"{layer.where}: padding is {str(given)[:40]}, but whole numbers are needed.")
     top, bottom, left, right = flat

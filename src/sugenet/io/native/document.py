@@ -249,11 +249,11 @@ def _source_out(network: Network) -> Document:
     source, shape = network.source, network.encoder.shape
     if source == Source() and shape is None:
         return {}
-    numbers = {"start": str(source.start), "step": str(source.step)}
     return {
         "source": {
             "shape": None if shape is None else list(shape),
-            **numbers,
+            "start": str(source.start),
+            "step": str(source.step),
             "outputs": source.outputs,
             "remark": source.remark,
         }

@@ -38,8 +38,8 @@ class Builder:
             + blob(2, made)
             + blob(3, f"{op}_{len(self.nodes)}")
             + blob(4, op)
+            + b"".join(blob(5, _attribute(key, value)) for key, value in attributes.items())
         )
-        body += b"".join(blob(5, _attribute(key, value)) for key, value in attributes.items())
         self.nodes.append(body)
         return made
 
@@ -75,9 +75,8 @@ class Builder:
             b"".join(blob(1, node) for node in self.nodes)
             + blob(2, "sugenet")
             + b"".join(blob(5, tensor) for tensor in self.tensors)
-        )
-        graph += b"".join(blob(11, port) for port in self.inputs) + b"".join(
-            blob(12, port) for port in self.outputs
+            + b"".join(blob(11, port) for port in self.inputs)
+            + b"".join(blob(12, port) for port in self.outputs)
         )
         notes = b"".join(blob(14, blob(1, key) + blob(2, text)) for key, text in about.items())
         return (

@@ -213,12 +213,16 @@ class Flow:
             raise FileError(
                 "the axes of the raw input are in an order that is neither channel first nor channel last."
             )
-        shape = (_size(c), _size(h), _size(w))
-        return replace(self, kind="maps", parts=(c, h, w), shape=shape, channels_last=raw != c + h + w)
+        return replace(
+            self,
+            kind="maps",
+            parts=(c, h, w),
+            shape=(_size(c), _size(h), _size(w)),
+            channels_last=raw != c + h + w,
+        )
 
     def features(self, axis: int, where: str) -> Flow:
         """Check that one axis holds all features, and flatten maps in its order."""
-        held = self.axes[axis]
         others = tuple(
             piece
             for number, pieces in enumerate(self.axes)
@@ -230,7 +234,7 @@ class Flow:
                 f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
                 f"sample. Flatten them first."
             )
-        return self.flat(held, where)
+        return self.flat(self.axes[axis], where)
 
     def permuted_features(self, axis: int, where: str) -> tuple[Flow, Array | None]:
         """As `features`, but in whatever order they lie: also which feature stands at each place,

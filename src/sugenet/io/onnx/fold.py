@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
@@ -155,13 +156,7 @@ def _two(function: Callable[[Any, Any], Any]) -> _Function:
 
 
 def _many(function: Callable[[Any, Any], Any]) -> _Function:
-    def run(given: _Given, _: _Attributes) -> Array:
-        total: Any = given[0]
-        for more in given[1:]:
-            total = total if more is None else function(total, more)
-        return np.asarray(total)
-
-    return run
+    return lambda given, _: np.asarray(reduce(function, [array for array in given if array is not None]))
 
 
 def _mean(given: _Given, attributes: _Attributes) -> Array:
@@ -188,8 +183,7 @@ def _cast(given: _Given, attributes: _Attributes) -> Array:
     kind = attributes.get("to", 0)
     if kind not in DTYPES:
         raise FileError(f"it makes element type {kind}, which is not supported. Use float32.")
-    array = given[0]
-    return np.asarray(array.astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
+    return np.asarray(given[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
 
 
 def _bipolar(given: _Given, _: _Attributes) -> Array:
@@ -235,6 +229,7 @@ ELEMENTWISE: dict[str, _Function] = {
     "Greater": _two(np.greater),
     "GreaterOrEqual": _two(np.greater_equal),
     "Identity": _one(lambda x: x),
+    "IntQuant": _quant,
     "Less": _two(np.less),
     "LessOrEqual": _two(np.less_equal),
     "Log": _one(np.log),
@@ -260,7 +255,6 @@ ELEMENTWISE: dict[str, _Function] = {
     "Xor": _two(np.logical_xor),
 }
 """Operations that treat every element alike, with broadcasting."""
-ELEMENTWISE["IntQuant"] = ELEMENTWISE["Quant"]
 
 
 def _reshape(given: _Given, attributes: _Attributes) -> Array:
@@ -274,8 +268,7 @@ def _reshape(given: _Given, attributes: _Attributes) -> Array:
 def _unsqueeze(given: _Given, attributes: _Attributes) -> Array:
     array = given[0]
     count = len(integers(attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
-    axes = axes_of(given, attributes, array.ndim + count)
-    return np.expand_dims(array, axes or ())
+    return np.expand_dims(array, axes_of(given, attributes, array.ndim + count) or ())
 
 
 def _squeeze(given: _Given, attributes: _Attributes) -> Array:
@@ -293,8 +286,7 @@ def _reduce(function: Callable[..., Any]) -> _Function:
         )
         if not axes and noop:
             return np.asarray(array)
-        found = function(array, axis=axes or None, keepdims=keep)
-        return np.asarray(found, array.dtype)
+        return np.asarray(function(array, axis=axes or None, keepdims=keep), array.dtype)
 
     return run
 
@@ -315,8 +307,7 @@ def _slice(given: _Given, attributes: _Attributes) -> Array:
 
 def _flatten(given: _Given, attributes: _Attributes) -> Array:
     array = given[0]
-    axis = int(attributes.get("axis", 1))
-    return np.asarray(array.reshape(prod(array.shape[:axis]), -1))
+    return np.asarray(array.reshape(prod(array.shape[: int(attributes.get("axis", 1))]), -1))
 
 
 def _full(given: _Given, attributes: _Attributes) -> Array:

@@ -10,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -172,9 +172,7 @@ class _ModelReader:
 
     source: str
     folder: Path | None
-
-    def __post_init__(self) -> None:
-        self.sides: dict[Path, bytes] = {}
+    sides: dict[Path, bytes] = field(default_factory=dict)
 
     def read(self, raw: bytes) -> Graph:
         if not raw:
@@ -250,14 +248,7 @@ class _ModelReader:
             raise FileError(f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
         if not kind:  # files of the first format versions do not say
-            kind = next(
-                (
-                    k
-                    for k, field in ((1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9))
-                    if field in message
-                ),
-                0,
-            )
+            kind = next((k for k in range(1, 9) if k + 1 in message), 0)
         match kind:
             case 1:
                 return message.real(2)
@@ -299,17 +290,16 @@ class _ModelReader:
         if 3 in tensor:
             raise FileError(f"{what} is cut into segments, which is not supported.")
         count = prod(shape)
-        if tensor.number(14) == 1 or 13 in tensor:
-            flat = np.frombuffer(self.outside(tensor, what), np.uint8)
-        elif (raw := tensor.raw(9)) is not None:
-            flat = np.frombuffer(raw, np.uint8)
-        else:
+        outside = tensor.number(14) == 1 or 13 in tensor
+        raw = self.outside(tensor, what) if outside else tensor.raw(9)
+        if raw is None:
             flat = _typed(tensor, kind, dtype)
             if len(flat) != count:
                 raise FileError(
                     f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there."
                 )
             return _frozen(flat.reshape(shape))
+        flat = np.frombuffer(raw, np.uint8)
         if len(flat) != count * dtype.itemsize:
             raise FileError(
                 f"{what} of shape {list(shape)} needs {count * dtype.itemsize} bytes, "
@@ -371,8 +361,7 @@ def _typed(tensor: Message, kind: int, dtype: np.dtype[Any]) -> Array:
         return tensor.fixed(4 if kind == 1 else 10, dtype.str).astype(native, copy=False)
     if kind == 10:  # half floats stand as their bits
         return tensor.numbers(5).astype(np.uint16).view(np.float16)
-    values = tensor.numbers(7 if kind == 7 else 11 if kind in (12, 13) else 5)
-    return values.astype(native)
+    return tensor.numbers(7 if kind == 7 else 11 if kind in (12, 13) else 5).astype(native)
 
 
 def _frozen(array: Array) -> Array:

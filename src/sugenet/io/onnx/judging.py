@@ -80,7 +80,6 @@ class _Interpreted:
             for part, kept in _batches(rows, self.program.batch, self.per)
         ]
         signs = [_levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign)]
-        stages = self._stages(x, outcomes, signs)
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate(
             [_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes]
@@ -88,7 +87,7 @@ class _Interpreted:
         ends = np.concatenate(
             [_rows(outcome.values[self.program.output].values, *counts) for outcome, counts in outcomes]
         )
-        return Seen(ends, tuple(stages), scores, error)
+        return Seen(ends, tuple(self._stages(x, outcomes, signs)), scores, error)
 
     def _stages(
         self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign]
@@ -230,9 +229,10 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
         return False, None
     own = own.reshape(len(own), -1)
     best: tuple[float, bool, Array | None] = (-1.0, False, None)
-    few = len(own)
     for order in orders:
-        high, low = (a[:few] if order is None else a[:few, order] for a in (stage.high, stage.low))
+        high, low = (
+            a[: len(own)] if order is None else a[: len(own), order] for a in (stage.high, stage.low)
+        )
         sure = high != low
         for turned, share in (
             (False, float((sure & (high == own)).mean())),

@@ -48,9 +48,8 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
     """A linear layer on flat features that lie on one axis; weights as (outputs, inputs)."""
     after = new_axis(len(weights))
     axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
-    op = LinearOp(where, np.ascontiguousarray(weights))
     return replace(
-        flow.then(op),
+        flow.then(LinearOp(where, np.ascontiguousarray(weights))),
         axes=axes,
         parts=(after,),
         dtype=_real_type(weights),
@@ -76,11 +75,10 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
         )
     after = new_axis(weights.shape[1])
     op = Convolution(str(node), np.ascontiguousarray(weights.T)[:, :, None, None])
-    parts = (after, *flow.parts[1:])
     return replace(
         flow.then(op),
         axes=(*flow.axes[:-1], after),
-        parts=parts,
+        parts=(after, *flow.parts[1:]),
         dtype=_real_type(weights),
         whole=flow.whole and _whole(weights),
     )
@@ -156,11 +154,10 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
     if named is not None and integers(named, "kernel_shape") != weights.shape[2:]:
         raise FileError(f"its kernel_shape is {list(named)}, but its weights have shape {weights.shape}.")
     stride, dilation = (_two(node, name, spatial) for name in ("strides", "dilations"))
-    kernel = _flat_pair(weights.shape[2:])
     groups = node.attributes.get("group", 1)
     if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
         raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
-    pads, _ = _pads(node, flow, kernel, stride, dilation, spatial)
+    pads, _ = _pads(node, flow, _flat_pair(weights.shape[2:]), stride, dilation, spatial)
     return _convolved(
         node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias)
     )
@@ -275,8 +272,7 @@ def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
         return after.then(MaxPool(where, (height, width), (height, width)))
     found = replace(after.then(AveragePool(where)), whole=False)
     if how == "sum":
-        count = np.asarray(height * width, np.float32)
-        return found.then(Affine(where, count, np.zeros((), np.float32)))
+        return found.then(Affine(where, np.asarray(height * width, np.float32), np.zeros((), np.float32)))
     return found
 
 
@@ -309,9 +305,7 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
             node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op]
         )
         flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])
-    if keep:
-        return flow
-    return replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
+    return flow if keep else replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
 
 
 def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
@@ -335,8 +329,7 @@ def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     before, behind = [0] * rank, [0] * rank
     for k, axis in enumerate(axes):
         before[axis], behind[axis] = amounts[k], amounts[k + len(axes)]
-    touched = [axis for axis in range(rank) if before[axis] or behind[axis]]
-    order = _map_order(flow, touched)
+    order = _map_order(flow, [axis for axis in range(rank) if before[axis] or behind[axis]])
     first = flow.transposed(order).maps(rank - 2)
     ahead, after = [before[axis] for axis in order], [behind[axis] for axis in order]
     if any((*ahead[:2], *after[:2])):
@@ -395,18 +388,16 @@ def _of_patches(node: Node, found: WindowRows, weights: Array) -> Flow:
             f"its weights have {len(weights)} rows for windows of {found.kernel} over {channels} channels."
         )
     kernel = weights.T.reshape(-1, *found.kernel, channels).transpose(0, 3, 1, 2)
-    after = _convolved(
+    return _convolved(
         node, found.flow, np.ascontiguousarray(kernel), found.stride, found.dilation, found.pads, 1
-    )
-    return after.transposed((0, 2, 3, 1))
+    ).transposed((0, 2, 3, 1))
 
 
 # -- attributes ----------------------------------------------------------------------------------------------
 
 
 def _two(node: Node, name: str, spatial: int) -> tuple[int, int]:
-    found = integers(node.attributes.get(name, (1,) * spatial), name, spatial)
-    return _small(_flat_pair(found), name)
+    return _small(_flat_pair(integers(node.attributes.get(name, (1,) * spatial), name, spatial)), name)
 
 
 def _flat_pair(sizes: Sequence[int]) -> tuple[int, int]:

@@ -53,9 +53,8 @@ _RESIDUAL = (
 def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Data:
     """One operation that treats every element alike, at least one of its inputs being data."""
     tables = [value for value in values if isinstance(value, SignTable)]
-    constants = [value for value in values if isinstance(value, Constant)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
-    if any(constant.of_batch for constant in constants):
+    if any(value.of_batch for value in values if isinstance(value, Constant)):
         raise FileError(
             "it combines the data with the size of the batch, so that a sample's answer would "
             "depend on the others."
@@ -77,7 +76,10 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
         value = settled(value, _CUT)
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)
-    return _arithmetic(node, values, settled(value, _CUT))  # type: ignore[arg-type]
+    flow = settled(value, _CUT)  # type: ignore[arg-type]
+    if node.op not in _RULES:
+        raise FileError(f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}.")
+    return _RULES[node.op](node, values, flow)
 
 
 def _as_one(constant: Constant, value: Value) -> Constant:
@@ -157,18 +159,16 @@ def _added(node: Node, left: Value, right: Value) -> Data:
 
 def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) -> Data:
     where = str(node)
+    flow = value.flow if isinstance(value, Curve) else value
     if node.op in _CURVES:
-        return Curve(value.flow if isinstance(value, Curve) else value, where)
+        return Curve(flow, where)
     if node.op == "Sign":
-        flow = value.flow if isinstance(value, Curve) else value
         return SignTable(flow, np.array([0 if flow.dtype.kind == "u" else -1, 0, 1], flow.dtype), where)
     first = isinstance(values[0], Constant)
     bound = _constant(values[0] if first else values[1])
     if not isinstance(value, Curve):
-        flow = _shifted(value, -_real(bound, where), where)
-    elif (bound == 0).all():
-        flow = value.flow
-    else:
+        flow = _shifted(flow, -_real(bound, where), where)
+    elif not (bound == 0).all():
         raise FileError(
             f"it compares {value.where} with {_few(bound)}; behind a curve only zero can be compared. "
             f"Move the curve out."
@@ -219,13 +219,6 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> SignTable:
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
 
 
-def _arithmetic(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
-    rule = _RULES.get(node.op)
-    if rule is None:
-        raise FileError(f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}.")
-    return rule(node, values, flow)
-
-
 def _affine(flow: Flow, scale: Array, shift: Array, where: str) -> Flow:
     if flow.dtype.kind in "iu" and flow.dtype.itemsize < 4:
         raise FileError(f"it calculates in {flow.dtype}, which wraps around. Cast to float32 first.")
@@ -254,8 +247,8 @@ def _total(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     for array in arrays:
         flow = _affine(flow, np.ones((), array.dtype), array, str(node))
     if node.op == "Mean" and arrays:
-        share = _inverse(np.asarray(len(arrays) + 1, np.float32))
-        flow = _affine(flow, share, np.zeros((), np.float32), str(node))
+        count = np.asarray(len(arrays) + 1, np.float32)
+        return _affine(flow, _inverse(count), np.zeros((), np.float32), str(node))
     return flow
 
 
@@ -280,10 +273,8 @@ def _inverse(array: Array) -> Array:
         inverse = np.asarray(1 / array).astype(array.dtype)
         if (np.abs(mantissa) == 0.5).all() and np.isfinite(inverse).all():
             return inverse
-    exact = [1 / Fraction(value) for value in array.reshape(-1).tolist()]
-    found = np.empty(array.size, dtype=object)
-    found[:] = exact
-    return found.reshape(array.shape)
+    exact = np.array([1 / Fraction(value) for value in array.reshape(-1).tolist()], dtype=object)
+    return exact.reshape(array.shape)
 
 
 def _negate(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
@@ -292,9 +283,8 @@ def _negate(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
-    low, high = -inf, inf
     if node.op == "Relu":
-        low = 0.0
+        low, high = 0.0, inf
     elif node.op in ("Max", "Min"):
         arrays = [value.array for value in values if isinstance(value, Constant)]
         bounds = [_single(array, "its bound") for array in arrays]
@@ -333,8 +323,9 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
             "clip to 0 and 1 before rounding."
         )
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
-    half = _shifted(flow, np.asarray(-0.5, dtype), str(node))
-    return SignTable(half, np.array([0, 0, 1], dtype), str(node))  # a half goes to the even number
+    return SignTable(  # a half goes to the even number
+        _shifted(flow, np.asarray(-0.5, dtype), str(node)), np.array([0, 0, 1], dtype), str(node)
+    )
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:

@@ -395,8 +395,7 @@ class _GraphWalk:
         if node.op in _TAILS:
             found = self._tail(node, [tail.flow])
             return replace(found, left_out=(*tail.left_out, *found.left_out))
-        rule = RULES[node.op]
-        moved = rule(node, [tail.flow, *given[1:]])
+        moved = RULES[node.op](node, [tail.flow, *given[1:]])
         assert isinstance(moved, Flow)
         return replace(tail, flow=moved)
 

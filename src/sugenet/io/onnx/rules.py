@@ -85,12 +85,12 @@ def _shape(node: Node, given: list[Value | None]) -> Value:
     if not isinstance(value, Flow | SignTable | Curve):
         raise FileError("it asks for the shape of something that has none here.")
     flow = value if isinstance(value, Flow) else value.flow
-    sizes = (
+    array = np.array(
         flow.sizes[slice(node.attributes.get("start"), node.attributes.get("end"))]
         if node.op == "Shape"
-        else (prod(flow.sizes),)
+        else prod(flow.sizes),
+        np.int64,
     )
-    array = np.array(sizes if node.op == "Shape" else sizes[0], np.int64)
     return Constant(array, bool((array % OPEN_BATCH == 0).any()))
 
 

@@ -8,7 +8,7 @@ element, and looks at the three numbers when they are needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -151,11 +151,10 @@ def _signed(table: SignTable) -> Flow:
         raise FileError(
             f"{table.where} and what follows it give {below} both below and above zero: this is no sign."
         )
+    if below > above:
+        flow = flow.then(Affine(table.where, -one, none))
     if at in (below, above):
-        rises = below < above
         zero: Literal[1, -1] = 1 if at == max(below, above) else -1
-        if not rises:
-            flow = flow.then(Affine(table.where, -one, none))
         flow = flow.then(Sign(table.where, zero, min(below, above), max(below, above)), table.notes)
     else:
         if Fraction(at) - Fraction(below) != Fraction(above) - Fraction(at):
@@ -163,12 +162,8 @@ def _signed(table: SignTable) -> Flow:
                 f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: "
                 f"this is no sign."
             )
-        size = (above - below) / 2
-        if size < 0:
-            flow = flow.then(Affine(table.where, -one, none))
-        flow = flow.then(Sign(table.where, 0, -abs(size), abs(size)), table.notes)
+        size = abs(above - below) / 2
+        flow = flow.then(Sign(table.where, 0, -size, size), table.notes)
         if at:
             flow = flow.then(Affine(table.where, one, np.asarray(at, dtype)))
-    return Flow(
-        flow.link, flow.axes, flow.batch, flow.kind, flow.parts, dtype, whole, flow.shape, flow.channels_last
-    )
+    return replace(flow, dtype=dtype, whole=whole)

@@ -106,11 +106,10 @@ class Message:
 
     def raws(self, field: int) -> list[memoryview]:
         """All byte strings of a field."""
-        found = []
-        for value in self._fields.get(field, ()):
-            if isinstance(value, int):
-                raise FileError(f"field {field} should be bytes, but is a number. {_DAMAGED}")
-            found.append(value)
+        values = self._fields.get(field, [])
+        found = [value for value in values if not isinstance(value, int)]
+        if len(found) < len(values):
+            raise FileError(f"field {field} should be bytes, but is a number. {_DAMAGED}")
         return found
 
     def text(self, field: int) -> str:
@@ -140,8 +139,9 @@ class Message:
         values = self._fields.get(field, [])
         if all(isinstance(value, int) for value in values):
             return np.array([_signed(value) for value in values if isinstance(value, int)], np.int64)
-        parts = [np.array([_signed(v)], np.int64) if isinstance(v, int) else _unpacked(v) for v in values]
-        return np.concatenate(parts)
+        return np.concatenate(
+            [np.array([_signed(v)], np.int64) if isinstance(v, int) else _unpacked(v) for v in values]
+        )
 
     def fixed(self, field: int, dtype: str) -> npt.NDArray[Any]:
         """Floats of a fixed size, written one by one or packed."""

@@ -138,17 +138,16 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
     """How many cuts each raw feature reaches."""
     codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
     assert len(codings) == encoder.features
-    steps = all(
-        coding.whole and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1))
+    if all(
+        coding.whole
+        and not coding.bipolar  # a bit may be written as -1
+        and coding.cuts == tuple(range(int(coding.low) + 1, int(coding.high) + 1))
         for coding in codings
-        if coding.whole
-    )
-    if steps and all(coding.whole and not coding.bipolar for coding in codings):  # a bit may be written as -1
+    ):
         lows = _shortest(np.array([coding.low for coding in codings], np.float64))
         whole = graph.add("Sub", "x", graph.constant(lows)) if lows.any() else "x"
         return graph.add("Cast", whole, to=1)
-    most = max((coding.width for coding in codings), default=0)
-    cuts = np.full((encoder.features, max(most, 1)), np.inf)
+    cuts = np.full((encoder.features, max([1, *(coding.width for coding in codings)])), np.inf)
     for row, coding in zip(cuts, codings, strict=True):
         row[: coding.width] = coding.cuts
     apart = graph.add("Unsqueeze", "x", graph.constant(np.array([2], np.int64)))
@@ -172,11 +171,16 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
 
 
 def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
-    dtype = np.float32 if largest + 2 < _EXACT32 else np.float64
+    sums, dtype = _sums(graph, weights, largest + 2, signal)
+    return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
+
+
+def _sums(graph: Builder, weights: Array, largest: int, signal: str) -> tuple[str, Any]:
+    """The sums of a layer, in the smallest floats that are exact up to the largest of them."""
+    dtype = np.float32 if largest < _EXACT32 else np.float64
     if dtype is np.float64:
         signal = graph.add("Cast", signal, to=11)
-    sums = graph.add("MatMul", signal, graph.weights(weights.T, dtype))
-    return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
+    return graph.add("MatMul", signal, graph.weights(weights.T, dtype)), dtype
 
 
 def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
@@ -255,11 +259,7 @@ def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
 
 def _head(graph: Builder, head: Head, signal: str) -> None:
     """Match counts, scores and class."""
-    largest = int(head.sizes.max(initial=0))
-    dtype = np.float32 if 2 * largest < _EXACT32 else np.float64
-    if dtype is np.float64:
-        signal = graph.add("Cast", signal, to=11)
-    sums = graph.add("MatMul", signal, graph.weights(head.weights.T, dtype))
+    sums, dtype = _sums(graph, head.weights, 2 * int(head.sizes.max(initial=0)), signal)
     twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
     counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
     whole = graph.give(graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs))
@@ -339,5 +339,4 @@ def _ranks(head: Head) -> list[Any]:
 
 def _looked_up(graph: Builder, counts: str, rows: Any) -> str:
     """A number for every match count and class, from a table with one row a match count."""
-    table = np.array(rows, np.float64)
-    return graph.add("GatherElements", graph.constant(table), counts, axis=0)
+    return graph.add("GatherElements", graph.constant(np.array(rows, np.float64)), counts, axis=0)

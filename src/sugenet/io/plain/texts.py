@@ -32,9 +32,9 @@ def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
     except RecursionError:
         raise FileError(f"{name} is no JSON file: it is nested too deeply.") from None
-    except (UnicodeDecodeError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
+    except FileError:
+        raise
+    except ValueError as error:
         raise FileError(f"{name} is no JSON file: {error}.") from None
     if not isinstance(data, dict):
         raise FileError(f"{name} holds {type(data).__name__}, but a JSON object is needed.")

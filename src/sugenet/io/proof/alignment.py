@@ -35,14 +35,13 @@ class LayerPair:
         stage = stages[self.stage]
         if self.order is None:
             return stage
-        turned = None if stage.turned is None else stage.turned[:, self.order]
         return Stage(
             stage.name,
             stage.before[:, self.order],
             stage.high[:, self.order],
             stage.low[:, self.order],
             stage.clean,
-            turned,
+            None if stage.turned is None else stage.turned[:, self.order],
         )
 
 
@@ -87,14 +86,12 @@ def _matched(
         [(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)
     ]
     for i in range(1, len(bits) + 1):
-        ways = [None, _pixel_by_pixel(network, i - 1), orders.get(i - 1)]
+        ways = (_pixel_by_pixel(network, i - 1), orders.get(i - 1))
         for j in range(1, len(stages) + 1):
             choices = [best[i - 1][j], best[i][j - 1]]
             if stages[j - 1].high.shape == bits[i - 1].shape:
                 total, pairs = best[i - 1][j - 1]
-                for number, order in enumerate(ways):
-                    if number and order is None:
-                        continue
+                for order in (None, *(way for way in ways if way is not None)):
                     high = stages[j - 1].high if order is None else stages[j - 1].high[:, order]
                     share = float((high == bits[i - 1]).mean())
                     choices.append((total + 1 + share, [*pairs, LayerPair(i - 1, j - 1, order)]))

@@ -46,14 +46,11 @@ class Domain:
         steps = [coding for coding in encoder.codings if isinstance(coding, Steps)]
         assert len(steps) == encoder.features
         known: dict[int, tuple[float, float, float]] = {}
-        rows = []
         for coding in steps:
-            key = id(coding)
-            if key not in known:
+            if id(coding) not in known:
                 inside = [cut for cut in coding.cuts if coding.low < cut <= coding.high and abs(cut) < _FAR]
-                known[key] = coding.low, coding.high, inside[len(inside) // 2] if inside else np.nan
-            rows.append(known[key])
-        low, high, cut = np.array(rows, np.float64).reshape(-1, 3).T
+                known[id(coding)] = coding.low, coding.high, inside[len(inside) // 2] if inside else np.nan
+        low, high, cut = np.array([known[id(coding)] for coding in steps], np.float64).reshape(-1, 3).T
         return cls(low, high, cut, all(coding.whole or coding.bipolar for coding in steps))
 
     @classmethod
@@ -77,8 +74,9 @@ class Domain:
         few features changed.
         """
         makers = (self._anywhere, self._ends, self._cuts, self._changed)
-        parts = [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
-        return np.concatenate(parts)
+        return np.concatenate(
+            [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
+        )
 
     def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
         shape = (count, len(self.low))
@@ -95,7 +93,7 @@ class Domain:
         bounded = np.isfinite(low) & np.isfinite(high)
         with np.errstate(invalid="ignore"):
             spread = low + random.random(shape) * (high - low)
-        return _kept(np.where(bounded & (random.random((count, 1)) < 0.5), spread, found), low, high)
+        return np.clip(np.where(bounded & (random.random((count, 1)) < 0.5), spread, found), low, high)
 
     def _ends(self, count: int, random: np.random.Generator) -> _Rows:
         low, high = self._reach()
@@ -115,7 +113,7 @@ class Domain:
         below = at - 1 if self.whole else np.nextafter(at, -np.inf)
         beside = np.where(random.random(found.shape) < 0.5, at, below)
         few = random.random(found.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
-        return _kept(np.where(np.isfinite(beside) & few, beside, found), self.low, self.high)
+        return np.clip(np.where(np.isfinite(beside) & few, beside, found), self.low, self.high)
 
     def _changed(self, count: int, random: np.random.Generator) -> _Rows:
         low, high = self._reach()
@@ -129,10 +127,6 @@ class Domain:
         """
         low, high = self._reach()
         return np.where(weights > 0, low, high), np.where(weights > 0, high, low)
-
-
-def _kept(values: _Rows, low: _Rows, high: _Rows) -> _Rows:
-    return np.asarray(np.clip(values, low, high))
 
 
 def turning(
@@ -166,8 +160,7 @@ def turning(
             targets += [(0, neuron) for neuron in chosen]
     if not targets:
         return pool[:0]
-    found = _halved(hidden, np.array(starts), np.array(ends), targets, random, domain.whole)
-    return np.concatenate(found)
+    return np.concatenate(_halved(hidden, np.array(starts), np.array(ends), targets, random, domain.whole))
 
 
 def _outer(
@@ -175,8 +168,8 @@ def _outer(
 ) -> tuple[list[_Rows], list[_Rows], list[int]]:
     """Neurons of the first layer that random samples do not turn, with samples that do."""
     layer = network.layers[0]
-    never = np.flatnonzero((bits.all(axis=0) | ~bits.any(axis=0)) & ~layer.constant)
-    chosen = random.permutation(never)[:count].tolist()
+    never = (bits.all(axis=0) | ~bits.any(axis=0)) & ~layer.constant
+    chosen = random.permutation(np.flatnonzero(never))[:count].tolist()
     if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
         return [], [], []
     rows = (

@@ -8,7 +8,7 @@ that differs is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -66,27 +66,25 @@ def prove_import(
     """
     ours = _Ours(found, chain, inputs)
     random = np.random.default_rng(0)
-    count = min(_MOST, max(_LEAST, _WORK // (2 * ours.work)))
-    pool = ours.domain.samples(count, random)
+    pool = ours.domain.samples(min(_MOST, max(_LEAST, _WORK // (2 * ours.work))), random)
     layers = max(1, len(found.network.layers))
     halvings = 2 + len(bin(pool.shape[1]))
     targets = min(16, max(1, _WORK // (2 * ours.work * layers * halvings)))
     near = turning(found.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
     rows = np.concatenate([pool, near])
-    proofs = [_judged(ours, chain, judge, rows, inputs, declared) for judge in judges]
-    first = proofs[0]
+    tallies = [_judged(ours, chain, judge, rows, inputs, declared) for judge in judges]
+    compared = [{pair.layer for pair in tally.pairs or []} for tally in tallies]
+    seen = {None}.union(*compared)
     proof = ImportProof(
         tuple(judge.name for judge in judges),
         len(rows),
         len(near),
-        max(tally.layers for tally in proofs),
-        first.unseen
-        if len(proofs) == 1
-        else tuple(name for name in first.unseen if all(name in tally.unseen for tally in proofs)),
-        sum(tally.bits for tally in proofs),
-        sum(tally.scores for tally in proofs),
-        sum(tally.rounded for tally in proofs),
-        max(tally.left for tally in proofs),
+        max(map(len, compared)),
+        tuple(sign.where for sign in found.signs if sign.layer not in seen),
+        sum(tally.bits for tally in tallies),
+        sum(tally.scores for tally in tallies),
+        sum(tally.rounded for tally in tallies),
+        max(tally.left for tally in tallies),
     )
     return replace(found, proof=proof)
 
@@ -128,25 +126,14 @@ class _Ours:
 
     def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Samples, flat, in the numbers of the source."""
-        numbers = rows
         if isinstance(self.inputs, Integers):
             values = np.array(
                 [float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)]
             )
-            numbers = values[rows.astype(np.int64) - self.inputs.low]
-        elif isinstance(self.inputs, BitInputs):
-            numbers = np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
-        return np.asarray(numbers, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class _Judged:
-    layers: int
-    unseen: tuple[str, ...]
-    bits: int
-    scores: int
-    rounded: int
-    left: int
+            return np.asarray(values[rows.astype(np.int64) - self.inputs.low])
+        if isinstance(self.inputs, BitInputs):
+            return np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
+        return np.asarray(rows, dtype=np.float64)
 
 
 def _judged(
@@ -156,7 +143,8 @@ def _judged(
     rows: npt.NDArray[Any],
     inputs: Inputs | None,
     declared: bool,
-) -> _Judged:
+) -> Tally:
+    """What a judge says of all samples; a refusal where it differs by more than rounding."""
     found, network = ours.found, ours.network
     if judge.floats.bits < 53 and not ours.domain.whole:
         rows = rows.astype(np.float32).astype(np.float64)
@@ -207,11 +195,7 @@ def _judged(
         _scored(ours, chain, tally, chunk, part, start, doubt, rounding)
         if tally.first_score is not None or tally.first_class is not None:
             raise FileError(_score_difference(chain, judge, tally))
-    compared = {pair.layer for pair in tally.pairs or []}
-    unseen = tuple(
-        sign.where for sign in found.signs if sign.layer is not None and sign.layer not in compared
-    )
-    return _Judged(len(compared), unseen, tally.bits, tally.scores, tally.rounded, tally.left)
+    return tally
 
 
 def _ran(chain: OpChain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:

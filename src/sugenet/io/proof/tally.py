@@ -160,9 +160,15 @@ class Tally:
             sample, neuron = (int(k) for k in np.argwhere(wrong)[0])
             trace = self.network.trace(rows[sample]).layers[layer]
             state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
-            value = float(stage.before[sample, neuron])
-            counts = int(trace.matches[neuron]), int(trace.tau[neuron])
-            self.found = Difference(layer + 1, neuron + 1, start + sample, *counts, value, state)
+            self.found = Difference(
+                layer + 1,
+                neuron + 1,
+                start + sample,
+                int(trace.matches[neuron]),
+                int(trace.tau[neuron]),
+                float(stage.before[sample, neuron]),
+                state,
+            )
         near = size <= _NEAR * size.max(axis=0, keepdims=True, initial=0)
         self.near += int(near.sum())
         for sample, neuron in np.argwhere(near)[:SHOWN].tolist():
@@ -192,10 +198,8 @@ class Tally:
         for sample in np.flatnonzero(differs).tolist():
             exact = self.network.head.scores(counts[sample : sample + 1])[0]
             other = int(theirs[sample])
-            if scores is not None and _same(scores[sample, mine[sample]], scores[sample, other]):
-                self.ties += 1
-                continue
-            if 0 <= other < len(exact) and exact[other] == exact[mine[sample]]:
+            saturated = scores is not None and _same(scores[sample, mine[sample]], scores[sample, other])
+            if saturated or (0 <= other < len(exact) and exact[other] == exact[mine[sample]]):
                 self.ties += 1
                 continue
             self.class_differences += 1

@@ -76,6 +76,12 @@ class Call:
             raise self.refused(f"Its {name} depends on the input.")
         return self.numpy(tensor)
 
+    def array(self, name: str) -> _Array:
+        """As `constant`, of an argument that PyTorch demands."""
+        found = self.constant(name)
+        assert found is not None
+        return found
+
     @property
     def result(self) -> _Array:
         """What came out, in float64."""

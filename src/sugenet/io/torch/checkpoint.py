@@ -42,8 +42,7 @@ def read_checkpoint(path: str | Path) -> Arrays:
     """
     place = Path(path)
     try:
-        found = _loaded(place)
-        return arrays_of_state(_state(found), limit=place.stat().st_size)
+        return arrays_of_state(_state(_loaded(place)), limit=place.stat().st_size)
     except FileError as error:
         raise FileError(f"{place.name}: {error}") from None
 
@@ -71,10 +70,9 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
         elif hasattr(value, "detach"):
             arrays[name] = _array(name, value, limit)
         else:
-            kind = type(value).__name__
             raise FileError(
-                f"{name[:80]!r} is a {kind} and no tensor, so what it means is not known. Take it out, "
-                f"or s{_PLAIN[1:]}"
+                f"{name[:80]!r} is a {type(value).__name__} and no tensor, so what it means is not known. "
+                f"Take it out, or s{_PLAIN[1:]}"
             )
     if not arrays:
         raise FileError(f"no tensor stands in it. {_PLAIN}")

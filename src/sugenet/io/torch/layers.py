@@ -56,10 +56,11 @@ def _permuted(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 def _sliced(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     axis = call.args["dim"] % places.ndim
     where: list[Any] = [slice(None)] * places.ndim
-    if call.name == "select":
-        where[axis] = call.args["index"]
-    else:
-        where[axis] = slice(call.args.get("start"), call.args.get("end"), call.args.get("step", 1))
+    where[axis] = (
+        call.args["index"]
+        if call.name == "select"
+        else slice(call.args.get("start"), call.args.get("end"), call.args.get("step", 1))
+    )
     if axis == 0 and places[tuple(where)].shape != places.shape:
         raise call.refused("It picks samples of the batch.")
     return np.asarray(places[tuple(where)])
@@ -73,10 +74,7 @@ def _expanded(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def _matmul(call: Call) -> Signal:
-    weights = call.constant("mat2")
-    assert weights is not None
-    signal = call.settled()
-    return open_ended(call, signal).linear(call.where, weights.T, None, call.result)
+    return open_ended(call, call.settled()).linear(call.where, call.array("mat2").T, None, call.result)
 
 
 def _addmm(call: Call) -> Signal:
@@ -85,17 +83,14 @@ def _addmm(call: Call) -> Signal:
         1,
     ):
         raise call.refused("It adds a value that depends on the input, or with a factor.")
-    weights, bias = call.constant("mat2"), call.constant("self")
-    assert weights is not None
-    assert bias is not None
+    weights, bias = call.array("mat2"), call.array("self")
     if bias.size != weights.shape[1]:
         raise call.refused(f"Its bias has shape {bias.shape} for {weights.shape[1]} neurons.")
     return open_ended(call, call.settled("mat1")).linear(call.where, weights.T, bias.reshape(-1), call.result)
 
 
 def _linear(call: Call) -> Signal:
-    weights = call.constant("weight")
-    assert weights is not None
+    weights = call.array("weight")
     return open_ended(call, call.settled()).linear(call.where, weights, call.constant("bias"), call.result)
 
 
@@ -110,8 +105,7 @@ def _two(values: Sequence[int] | int, otherwise: int = 1) -> tuple[int, int]:
 
 
 def _convolution(call: Call) -> Signal:
-    kernel = call.constant("weight")
-    assert kernel is not None
+    kernel = call.array("weight")
     if call.args.get("transposed") or kernel.ndim not in (3, 4):
         raise call.refused("Only ordinary convolutions in one or two dimensions can be.")
     weights = kernel if kernel.ndim == 4 else kernel[:, :, None, :]
@@ -194,9 +188,8 @@ def _adaptive(call: Call) -> Signal:
     if any(size % out for size, out in zip(sizes, wanted, strict=True)):
         raise call.refused(f"Its windows differ in size: {wanted} from {sizes}. Use a size that divides.")
     kernel = sizes[0] // wanted[0], sizes[1] // wanted[1]
-    if call.name == "adaptive_max_pool2d":
-        return _grown(call, signal, MaxPool(call.where, kernel, kernel))
-    return _grown(call, signal, AveragePool(call.where, kernel, kernel))
+    pool = MaxPool if call.name == "adaptive_max_pool2d" else AveragePool
+    return _grown(call, signal, pool(call.where, kernel, kernel))
 
 
 def _reduced(call: Call) -> Signal:

@@ -30,7 +30,7 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJu
     trial = np.asarray(torch.as_tensor(example).detach().cpu().to(torch.float64).numpy())[:1]
     wide = _Module(torch, module, torch.as_tensor(example), shape, double=True)
     try:
-        wide.copy()
+        wide.module = deepcopy(module).double()
         seen = wide(trial)
         if len(wide.ops) == len(chain.ops) and all(
             _alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)
@@ -90,10 +90,6 @@ class _Module:
         self.floats = DOUBLE if double or kind == torch.float64 else SINGLE
         self.reaches: tuple[float, ...] = ()
         self.ops: tuple[Op, ...] = ()
-
-    def copy(self) -> None:
-        """Take a copy in float64 instead of the module."""
-        self.module = deepcopy(self.module).double()
 
     def __call__(self, x: _Array) -> Seen:
         given = self.torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape))

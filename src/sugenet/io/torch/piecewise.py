@@ -92,10 +92,7 @@ class Piecewise:
 
     def _lines(self, breaks: list[Fraction]) -> list[Line]:
         """The line on each interval between finer breaks."""
-        if not breaks:
-            return [self.lines[0]]
-        inner = [(a + b) / 2 for a, b in pairwise(breaks)]
-        return [self.lines[bisect_left(self.breaks, at)] for at in (breaks[0] - 1, *inner, breaks[-1] + 1)]
+        return [self.lines[bisect_left(self.breaks, at)] for at in _inside(breaks)]
 
     def value(self, x: Fraction) -> Fraction:
         """Value at a number."""
@@ -118,12 +115,9 @@ class Piecewise:
         }
         breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
         three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
-        spans = (
-            [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1]
-            if breaks
-            else [Fraction(0)]
-        )
-        lines = [three[sign_of(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(spans)]
+        lines = [
+            three[sign_of(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(_inside(breaks))
+        ]
         points = [three[sign_of(self.value(t) - limit)].value(t) for t in breaks]
         return _tidy(breaks, lines, points)
 
@@ -277,6 +271,13 @@ class Piecewise:
         if all(float(end) == end for end in bounds):
             return (*_affine(where, slope, start), Clip(where, float(bounds[0]), float(bounds[1])))
         return None
+
+
+def _inside(breaks: list[Fraction]) -> list[Fraction]:
+    """A number in each interval between breaks."""
+    if not breaks:
+        return [Fraction(0)]
+    return [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1]
 
 
 def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:

@@ -139,7 +139,12 @@ def _compared(call: Call) -> Signal:
         signal = replace(signal, tail=(), odd=False)
     open_ended(call, signal)
     if not isinstance(operand, Piecewise):  # a threshold for each channel: x >= t is x - t >= 0
-        shift = replace(call, name="sub", out=call.actual(name) - operand, numpy=_raw(call))
+        shift = replace(
+            call,
+            name="sub",
+            out=call.actual(name) - operand,
+            numpy=lambda value: value if isinstance(value, np.ndarray) else call.numpy(value),
+        )
         signal = _vector(
             shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1)
         )
@@ -156,10 +161,6 @@ def _compared(call: Call) -> Signal:
         "ne": lambda d: d.equal_to(0).negated(),
     }[call.name](difference)
     return replace(signal, function=found)
-
-
-def _raw(call: Call) -> Callable[[Any], _Array]:
-    return lambda value: value if isinstance(value, np.ndarray) else call.numpy(value)
 
 
 def _where(call: Call) -> Signal:

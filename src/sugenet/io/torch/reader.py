@@ -90,8 +90,7 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
     torch = require_torch()
     _check_mode(torch, module)
     recorder = _recorder(torch)()
-    raw = _numpy(torch, batch).astype(np.float64)
-    recorder.put(batch, start(raw))
+    recorder.put(batch, start(_numpy(torch, batch).astype(np.float64)))
     try:
         with torch.no_grad(), _watched(torch, module, recorder), recorder:
             output = module(batch)
@@ -184,12 +183,11 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
     modes = [(part, part.training) for part in module.modules()]
     if not any(training for _, training in modes):
         return
-    outputs = []
     try:
         with torch.no_grad():
-            for evaluation in (False, True):
-                module.eval() if evaluation else None
-                outputs.append(first_of(module(batch.clone())))
+            outputs = [first_of(module(batch.clone()))]
+            module.eval()
+            outputs.append(first_of(module(batch.clone())))
     except RuntimeError:
         return  # it is run again, and what fails is said there
     finally:
@@ -416,7 +414,7 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
     if any(signal.node is given.node for given in tracked) and not signal.function.is_identity:
-        reach = max(given.reach for given in tracked)
-        signal = replace(signal, reach=max(reach, float(np.abs(call.result).max(initial=0.0))))
+        largest = float(np.abs(call.result).max(initial=0.0))
+        signal = replace(signal, reach=max(largest, *(given.reach for given in tracked)))
     changed = all(signal.function != given.function for given in tracked)
     return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal

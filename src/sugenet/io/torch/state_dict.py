@@ -41,6 +41,8 @@ from sugenet.io.torch.layouts import known_layout
 __all__ = ["chain_of_parts", "declared"]
 
 _MAX_SIDE = 1 << 16
+_ACTIVATION_SCALE = re.compile(r"act_quant.*\.(learned_value|value|learned_value_\w+)$")
+"""A learned scale of activations, which quantizers of one bit do not have in the layouts that are known."""
 
 
 def chain_of_parts(
@@ -89,14 +91,18 @@ def declared(
         return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     layout = known_layout(arrays)
     if layout is None:
-        shown = ", ".join(list(arrays)[:6])
         raise FileError(
-            f"{source}: its parameters {shown}... follow no known layout. Say what they are for: "
+            f"{source}: its parameters {', '.join(list(arrays)[:6])}... follow no known layout. Say what "
+            "they are for: "
             "architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
         )
     if not layout.tells_bits:
-        for name in arrays:
-            _one_bit(source, name)
+        scale = next((name for name in arrays if _ACTIVATION_SCALE.search(name)), None)
+        if scale is not None:
+            raise FileError(
+                f"{source}: {scale!r} is a learned scale of activations, which 1-bit activations do not "
+                "have: they have more bits, and such networks cannot be read. Train with 1-bit activations."
+            )
         if bits is None:
             raise FileError(
                 f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and "
@@ -104,17 +110,6 @@ def declared(
                 "networks of more bits cannot be read."
             )
     return arrays, layout.architecture
-
-
-def _one_bit(source: str, name: str) -> None:
-    """Refuse a learned scale of activations, which quantizers of one bit do not have in the
-    layouts that are known.
-    """
-    if re.search(r"act_quant.*\.(learned_value|value|learned_value_\w+)$", name):
-        raise FileError(
-            f"{source}: {name!r} is a learned scale of activations, which 1-bit activations do not have: "
-            "they have more bits, and such networks cannot be read. Train with 1-bit activations."
-        )
 
 
 def _window(op: Op) -> tuple[int, ...]:
@@ -241,8 +236,8 @@ def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) ->
                 where, numbers([part.number("scale", 1)]), numbers([part.number("shift", 0)])
             ), shape
         case "sign":
-            zero = cast(Any, int(part.text("zero", "1")))
-            return Sign(where, zero, part.float("low", -1.0), part.float("high", 1.0)), shape
+            low, high = part.float("low", -1.0), part.float("high", 1.0)
+            return Sign(where, cast(Any, int(part.text("zero", "1"))), low, high), shape
         case "clip" | "hardtanh" | "relu":
             low, high = {"clip": (-inf, inf), "hardtanh": (-1.0, 1.0), "relu": (0.0, inf)}[part.kind]
             return Clip(where, part.float("low", low), part.float("high", high)), shape

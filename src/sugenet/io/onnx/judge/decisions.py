@@ -17,12 +17,25 @@ from sugenet.io.onnx.judge.tensors import OpCall, Tensor, UncomparableError, con
 __all__ = ["DECISIONS"]
 
 
+def _unsure(apart: Array, margin: Array) -> Array:
+    """Where a value so far from its threshold may be on the other side."""
+    return np.asarray((np.abs(apart) <= margin) & (margin > 0))
+
+
+def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
+    """+1 where the data are up, -1 elsewhere."""
+    if x.data:
+        call.decide(x.values, up, ~up, x.error)
+    error = np.where(_unsure(x.values, x.error), 2.0, 0.0)
+    return Tensor(np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, error, x.data, x.data)
+
+
 def _sign(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
-    unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
     if x.data:
         call.decide(x.values, x.values > 0, x.values < 0, x.error)
-    return Tensor(np.sign(x.values), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data)
+    error = np.where(_unsure(x.values, x.error), 2.0, 0.0)
+    return Tensor(np.sign(x.values), x.kind, error, x.data, x.data)
 
 
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -44,23 +57,15 @@ def _compare(call: OpCall) -> Tensor:
     with np.errstate(invalid="ignore"):
         apart = a.astype(np.float64) - b.astype(np.float64)
     margin = np.asarray(left.error + right.error)
-    unsure = (np.abs(apart) <= margin) & (margin > 0)
     if data and call.node.op != "Equal":
         up = found if call.node.op.startswith("Greater") else ~found
         call.decide(apart, up, ~up, margin)
-    return Tensor(found, np.dtype(bool), np.where(unsure, 1.0, 0.0), data, data)
+    return Tensor(found, np.dtype(bool), np.where(_unsure(apart, margin), 1.0, 0.0), data, data)
 
 
 def _bipolar(call: OpCall) -> Tensor:
     x, scale = given(call, 2)
-    up = x.values >= 0
-    if x.data:
-        call.decide(x.values, up, ~up, x.error)
-    unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
-    sign = Tensor(
-        np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data
-    )
-    return product(sign, scale)
+    return product(_bits(call, x, x.values >= 0), scale)
 
 
 def _steps(call: OpCall) -> Tensor:
@@ -80,7 +85,7 @@ def _steps(call: OpCall) -> Tensor:
     for column in rows.values.T:
         apart = x.values - column.reshape(shape).astype(np.float64)
         count += apart >= 0
-        unsure += (np.abs(apart) <= x.error) & (x.error > 0)
+        unsure += _unsure(apart, x.error)
         if x.data:
             call.decide(apart, apart >= 0, apart < 0, x.error)
     number = Tensor(count, np.dtype(np.float32), unsure, x.data, x.data)
@@ -124,8 +129,7 @@ def _quantize(call: OpCall) -> Tensor:
     high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
     low = -(2 ** (int(width) - 1)) + narrow if signed else 0
     place = sum_of(quotient(x, scale), zero, 1)
-    inside = np.clip(place.values, low, high)
-    step = np.asarray(rounding(inside))
+    step = np.asarray(rounding(np.clip(place.values, low, high)))
     error = np.zeros(())
     if not place.exact:
         ends = [
@@ -133,8 +137,7 @@ def _quantize(call: OpCall) -> Tensor:
         ]
         error = np.maximum(ends[1] - step, step - ends[0])
     if x.data and high - low == 1:
-        middle = low + 0.5
-        call.decide(place.values - middle, step == high, step == low, place.error)
+        call.decide(place.values - (low + 0.5), step == high, step == low, place.error)
     level = Tensor(step, x.kind, error, x.data, x.data)
     return product(sum_of(level, zero, -1), scale)
 
@@ -153,19 +156,13 @@ def _binarizer(call: OpCall) -> Tensor:
     apart = x.values - call.real("threshold", 0.0)
     if x.data:
         call.decide(apart, apart > 0, apart <= 0, x.error)
-    unsure = (np.abs(apart) <= x.error) & (x.error > 0)
-    return Tensor((apart > 0).astype(x.values.dtype), x.kind, np.where(unsure, 1.0, 0.0), x.data, x.data)
+    error = np.where(_unsure(apart, x.error), 1.0, 0.0)
+    return Tensor((apart > 0).astype(x.values.dtype), x.kind, error, x.data, x.data)
 
 
 def _lce(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
-    up = ~(x.values < 0)
-    if x.data:
-        call.decide(x.values, up, ~up, x.error)
-    unsure = (np.abs(x.values) <= x.error) & (x.error > 0)
-    return Tensor(
-        np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, np.where(unsure, 2.0, 0.0), x.data, x.data
-    )
+    return _bits(call, x, ~(x.values < 0))
 
 
 DECISIONS: dict[str, Operator] = {

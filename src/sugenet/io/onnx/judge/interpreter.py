@@ -66,8 +66,7 @@ class Interpreter:
 
     def __init__(self, graph: Graph, output: str) -> None:
         self.graph, self.output = graph, output
-        maker = {name: node for node in graph.nodes for name in node.outputs if name}
-        self.scores = _scores(output, maker)
+        self.scores = _scores(output, {name: node for node in graph.nodes for name in node.outputs if name})
         needed, order = {output, self.scores}, []
         for node in reversed(graph.nodes):
             if any(name in needed for name in node.outputs if name):
@@ -79,7 +78,7 @@ class Interpreter:
         if len(inputs) != 1 or inputs[0].shape is None:
             raise UncomparableError("it has no single data input of known shape.")
         self.input = inputs[0]
-        _Budget(_MOST).spend((self.batch or 1) * prod(self.sample))
+        _Budget().spend((self.batch or 1) * prod(self.sample))
         unknown = next(
             (node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None
         )
@@ -110,11 +109,9 @@ class Interpreter:
     def run(self, x: Array) -> Computed:
         """Run a batch whose size the file allows, in the file's shape."""
         kind = self.kind
-        values = {**self.fixed}
-        values[self.input.name] = Tensor(
-            np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True
-        )
-        budget = _Budget(_MOST)
+        raw = Tensor(np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True)
+        values = {**self.fixed, self.input.name: raw}
+        budget = _Budget()
         decisions: list[tuple[Decision, Tensor]] = []
         stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
         for node in self.nodes:
@@ -137,14 +134,9 @@ class Interpreter:
 
     def _fold(self) -> None:
         """Compute what does not depend on the input, once."""
-        budget = _Budget(_MOST)
+        budget = _Budget()
         for node in self.nodes:
-            if all(name in self.fixed for name in node.inputs if name) and node.op not in ("Shape", "Size"):
-                self._step(node, self.fixed, budget)
-        for node in self.nodes:  # shapes of constants, and what follows from them
-            if all(name in self.fixed for name in node.inputs if name) and not all(
-                name in self.fixed for name in node.outputs if name
-            ):
+            if all(name in self.fixed for name in node.inputs if name):
                 self._step(node, self.fixed, budget)
 
     def _step(self, node: Node, values: dict[str, Tensor], budget: _Budget) -> list[Decision]:
@@ -170,18 +162,18 @@ class Interpreter:
         return call.decisions
 
 
+@dataclass
 class _Budget:
-    """What a run may still spend."""
+    """What a run has spent, of `_MOST`."""
 
-    def __init__(self, most: int) -> None:
-        self.most, self.spent = most, 0
+    spent: int = 0
 
     def spend(self, count: int) -> None:
         """Take a number of values."""
         self.spent += int(count)
-        if self.spent > self.most:
+        if self.spent > _MOST:
             raise UncomparableError(
-                f"it would take more than the {self.most:,} values that a comparison may make."
+                f"it would take more than the {_MOST:,} values that a comparison may make."
             )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,12 +37,9 @@ def _reshape(call: OpCall) -> Tensor:
     keep_zero = bool(call.number("allowzero"))
     if sizes is None:
         raise UncomparableError("its shape is missing.")
-    target = list(sizes)
-    for k, size in enumerate(target):
-        if size == 0 and not keep_zero:
-            if k >= x.values.ndim:
-                raise UncomparableError("it copies a size that does not exist.")
-            target[k] = x.shape[k]
+    if 0 in sizes[x.values.ndim :] and not keep_zero:
+        raise UncomparableError("it copies a size that does not exist.")
+    target = [x.shape[k] if size == 0 and not keep_zero else size for k, size in enumerate(sizes)]
     if target.count(-1) > 1 or min(target, default=1) < -1:
         raise UncomparableError("its shape is none.")
     known = prod(size for size in target if size != -1)
@@ -80,8 +77,7 @@ def _squeeze(call: OpCall) -> Tensor:
     )
     if any(x.shape[axis] != 1 for axis in dropped):
         raise UncomparableError("it drops an axis that is larger than 1.")
-    kept = [size for k, size in enumerate(x.shape) if k not in dropped]
-    return x.moved(lambda array: array.reshape(kept))
+    return x.moved(lambda array: np.squeeze(array, tuple(set(dropped))))
 
 
 def _unsqueeze(call: OpCall) -> Tensor:
@@ -92,9 +88,7 @@ def _unsqueeze(call: OpCall) -> Tensor:
     added = {_within(axis, rank) for axis in axes}
     if len(added) != len(axes) or rank > 32:
         raise UncomparableError("it adds an axis twice, or too many.")
-    rest = iter(x.shape)
-    sizes = [1 if k in added else next(rest) for k in range(rank)]
-    return x.moved(lambda array: array.reshape(sizes))
+    return x.moved(lambda array: np.expand_dims(array, tuple(added)))
 
 
 def _expand(call: OpCall) -> Tensor:
@@ -135,9 +129,8 @@ def _gather_elements(call: OpCall) -> Tensor:
     call.made(index.shape)
     grid = list(np.ogrid[tuple(slice(0, size) for size in index.shape)])
     grid[axis] = np.where(index < 0, index + count, index)
-    values = x.values[tuple(grid)]
     unsure = np.where(places.errors > 0, np.inf, 0.0) if not places.exact else np.zeros(())
-    return Tensor(values, x.kind, unsure, x.data or places.data)
+    return Tensor(x.values[tuple(grid)], x.kind, unsure, x.data or places.data)
 
 
 def _concat(call: OpCall) -> Tensor:
@@ -146,8 +139,6 @@ def _concat(call: OpCall) -> Tensor:
     if not parts or not isinstance(axis, int) or len({part.kind for part in parts}) != 1:
         raise UncomparableError("it joins nothing, or different kinds, or names no axis.")
     axis = _within(axis, parts[0].values.ndim)
-    if any(part.values.ndim != parts[0].values.ndim for part in parts):
-        raise UncomparableError("it joins what does not fit together.")
     call.made(*(part.shape for part in parts))
     try:
         values = np.concatenate([part.values for part in parts], axis)
@@ -172,16 +163,14 @@ def _slice(call: OpCall) -> Tensor:
     steps = (1,) * len(starts) if steps is None else steps
     if len(axes) != len(starts) or len(steps) != len(starts) or 0 in steps:
         raise UncomparableError("its axes or steps do not fit.")
-    places: list[Any] = [slice(None)] * x.values.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         at = _within(axis, x.values.ndim)
         size = x.shape[at]
         start, end = (value + size if value < 0 else value for value in (start, end))
         lowest, highest = (0, size) if step > 0 else (-1, size - 1)
         start, end = min(max(start, 0), size if step > 0 else size - 1), min(max(end, lowest), highest)
-        chosen = range(start, end, step) if size else range(0)
-        places[at] = np.array(list(chosen), np.int64)
-        x = x.moved(lambda array, at=at, pick=places[at]: np.take(array, pick, axis=at))  # type: ignore[misc]
+        chosen = np.array(range(start, end, step) if size else (), np.int64)
+        x = x.moved(lambda array, at=at, chosen=chosen: np.take(array, chosen, axis=at))  # type: ignore[misc]
     return x
 
 
@@ -226,14 +215,8 @@ def _constant(call: OpCall) -> Tensor:
 
 
 def _shape(call: OpCall) -> Tensor:
-    x = call.tensor(0)
-    rank = x.values.ndim
-    start, end = call.number("start"), call.attribute("end")
-    first, last = (
-        min(max(value + rank if value < 0 else value, 0), rank)
-        for value in (start, rank if end is None else int(end))
-    )
-    return constant(np.array(x.shape[first : max(first, last)], np.int64))
+    part = slice(call.number("start"), call.attribute("end"))
+    return constant(np.array(call.tensor(0).shape[part], np.int64))
 
 
 def _size(call: OpCall) -> Tensor:
@@ -297,10 +280,8 @@ def _as(x: Tensor, values: Array, error: Array) -> Tensor:
 def _soft(call: OpCall) -> Tensor:
     """Softmax and its kin: along one axis since operator set 13, before that over all axes from it on."""
     x = call.tensor(0)
-    rank = x.values.ndim
-    axis = _within(call.number("axis", -1 if call.opset >= 13 else 1), rank)
-    shape = x.shape
-    rows = np.moveaxis(x.values, axis, -1) if call.opset >= 13 else x.values.reshape(prod(shape[:axis]), -1)
+    axis = _within(call.number("axis", -1 if call.opset >= 13 else 1), x.values.ndim)
+    rows = np.moveaxis(x.values, axis, -1) if call.opset >= 13 else x.values.reshape(prod(x.shape[:axis]), -1)
     if call.node.op == "Hardmax":
         found = np.zeros_like(rows)
         np.put_along_axis(found, rows.argmax(axis=-1)[..., None], 1, axis=-1)
@@ -308,7 +289,7 @@ def _soft(call: OpCall) -> Tensor:
         apart = rows - rows.max(axis=-1, keepdims=True)
         total = np.exp(apart).sum(axis=-1, keepdims=True)
         found = apart - np.log(total) if call.node.op == "LogSoftmax" else np.exp(apart) / total
-    back = np.moveaxis(found, -1, axis) if call.opset >= 13 else found.reshape(shape)
+    back = np.moveaxis(found, -1, axis) if call.opset >= 13 else found.reshape(x.shape)
     return Tensor(back, x.kind, np.asarray(np.inf), x.data)  # behind the scores nothing is compared
 
 
@@ -322,9 +303,8 @@ def _arg_max(call: OpCall) -> Tensor:
     if not x.shape[axis]:
         raise UncomparableError("it looks for the largest of nothing.")
     rows = np.flip(x.values, axis) if last else x.values
-    found = rows.argmax(axis=axis)
+    found = rows.argmax(axis=axis, keepdims=bool(keep))
     found = x.shape[axis] - 1 - found if last else found
-    found = np.expand_dims(found, axis) if keep else found
     return Tensor(found.astype(np.int64), np.dtype(np.int64), np.asarray(np.inf), x.data)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from math import erf
 from typing import Any
 
@@ -39,13 +40,11 @@ def _add(call: OpCall) -> Tensor:
 
 
 def _multiply(call: OpCall) -> Tensor:
-    left, right = given(call, 2)
-    return product(left, right)
+    return product(*given(call, 2))
 
 
 def _divide(call: OpCall) -> Tensor:
-    left, right = given(call, 2)
-    return quotient(left, right)
+    return quotient(*given(call, 2))
 
 
 def _sum_all(call: OpCall) -> Tensor:
@@ -53,8 +52,7 @@ def _sum_all(call: OpCall) -> Tensor:
     for other in others:
         first = sum_of(first, other, 1)
     if call.node.op == "Mean":
-        count = constant(np.asarray(len(call.inputs), first.values.dtype), first.kind)
-        return quotient(first, count)
+        return quotient(first, constant(np.asarray(len(call.inputs), first.values.dtype), first.kind))
     return first
 
 
@@ -145,8 +143,7 @@ def _power(call: OpCall) -> Tensor:
 def _hard_sigmoid(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     alpha, beta = (np.asarray(call.real(name, default)) for name, default in (("alpha", 0.2), ("beta", 0.5)))
-    scaled = product(x, constant(alpha, x.kind))
-    moved = sum_of(scaled, constant(beta, x.kind), 1)
+    moved = sum_of(product(x, constant(alpha, x.kind)), constant(beta, x.kind), 1)
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
 
 
@@ -197,9 +194,7 @@ def _cast(call: OpCall) -> Tensor:
 def _logic(function: Callable[..., Any], count: int) -> Operator:
     def run(call: OpCall) -> Tensor:
         tensors = given(call, count)
-        error: Any = np.zeros(())
-        for tensor in tensors:
-            error = np.maximum(error, tensor.error)
+        error = reduce(np.maximum, [tensor.error for tensor in tensors])
         return made_of(tensors, function(*(t.values for t in tensors)), np.dtype(bool), error)
 
     return run

@@ -45,10 +45,12 @@ def _matrices(call: OpCall, left: Tensor, right: Tensor) -> Tensor:
         raise UncomparableError("it multiplies other things than data and a matrix of the file.")
     call.made(left.shape, (*left.shape[:-1], right.shape[1]))
     call.spend(prod(left.shape) * right.shape[1] // 64)
-    weights = right.values.astype(np.float64)
-    values = left.values.astype(np.float64)
     result, bound = _summed(
-        left, values, np.asarray(left.errors), weights, None if right.exact else np.asarray(right.errors)
+        left,
+        left.values.astype(np.float64),
+        np.asarray(left.errors),
+        right.values.astype(np.float64),
+        None if right.exact else np.asarray(right.errors),
     )
     kind = left.kind
     return Tensor(result if left.data or kind.kind == "f" else result.astype(kind), kind, bound, left.data)
@@ -108,13 +110,11 @@ class _Axis:
     counted: Array
     """Inside, or in the padding that the file names."""
 
-    @property
-    def positions(self) -> int:
-        return len(self.places)
 
-
-def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
+def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> list[_Axis]:
     """The windows along each axis of pixels."""
+    if kernel is None:
+        raise UncomparableError("it has no kernel_shape.")
     rank = len(sizes)
     strides, dilations = (call.numbers(name) or (1,) * rank for name in ("strides", "dilations"))
     pads = call.numbers("pads") or (0,) * (2 * rank)
@@ -156,16 +156,13 @@ def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int]) -> list[_Ax
 
 def _cut(call: OpCall, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
     """Windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
-    rank = len(axes)
     call.made((*array.shape[:2], *(size for axis in axes for size in axis.places.shape)))
-    for k, axis in enumerate(axes):  # position and tap of axis k stand at 2 + k and last
-        at = 2 + k
-        edge = np.clip(axis.places, 0, array.shape[at] - 1)
-        array = np.take(array, edge, axis=at)
+    for at, axis in enumerate(axes, start=2):  # its position and tap stand there and last
+        array = np.take(array, np.clip(axis.places, 0, array.shape[at] - 1), axis=at)
         mask = axis.inside.reshape(*axis.inside.shape, *[1] * (array.ndim - at - 2))
         array = np.where(mask, array, fill)
         array = np.moveaxis(array, at + 1, -1)
-    assert array.ndim == 2 + 2 * rank
+    assert array.ndim == 2 + 2 * len(axes)
     return array
 
 
@@ -192,15 +189,13 @@ def _conv(call: OpCall) -> Tensor:
     ):
         raise UncomparableError("its weights do not fit the data.")
     axes = _axes(call, x.shape[2:], kernel)
-    positions = tuple(axis.positions for axis in axes)
+    positions = tuple(len(axis.places) for axis in axes)
     taps = prod(kernel)
     call.spend(len(x.values) * prod(positions) * len(w) * w.shape[1] * taps // 64)
-    spread = tuple(range(2, 2 + len(axes)))
 
     def rows(array: Array, g: int) -> Array:
-        part = array[:, g * w.shape[1] : (g + 1) * w.shape[1]]
-        cut = _cut(call, part, axes, 0.0)
-        order = (0, *spread, 1, *range(2 + len(axes), cut.ndim))
+        cut = _cut(call, array[:, g * w.shape[1] : (g + 1) * w.shape[1]], axes, 0.0)
+        order = (0, *range(2, 2 + len(axes)), 1, *range(2 + len(axes), cut.ndim))
         return cut.transpose(order).reshape(len(array), *positions, w.shape[1] * taps)
 
     made, bounds = [], []
@@ -230,10 +225,7 @@ def _conv(call: OpCall) -> Tensor:
 def _max_pool(call: OpCall) -> Tensor:
     x = _maps(call)
     call.attribute("storage_order")  # of the second output, which is not made
-    kernel = call.numbers("kernel_shape")
-    if kernel is None:
-        raise UncomparableError("it has no kernel_shape.")
-    axes = _axes(call, x.shape[2:], kernel)
+    axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
     last = tuple(range(-len(axes), 0))
     values = _cut(call, x.values.astype(np.float64), axes, -np.inf).max(axis=last)
     if np.isneginf(values).any():
@@ -244,15 +236,11 @@ def _max_pool(call: OpCall) -> Tensor:
 
 def _average_pool(call: OpCall) -> Tensor:
     x = _maps(call)
-    kernel = call.numbers("kernel_shape")
-    if kernel is None:
-        raise UncomparableError("it has no kernel_shape.")
     include = bool(call.number("count_include_pad"))
-    axes = _axes(call, x.shape[2:], kernel)
-    shares = [(axis.counted if include else axis.inside).sum(axis=1) for axis in axes]
+    axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
     count = np.ones((), np.int64)
-    for share in shares:
-        count = np.multiply.outer(count, share)
+    for axis in axes:
+        count = np.multiply.outer(count, (axis.counted if include else axis.inside).sum(axis=1))
     if not count.all():
         raise UncomparableError("a window lies in the padding alone.")
     return _mean(x, [_cut(call, part, axes, 0.0) for part in _parts(x)], count, len(axes))
@@ -288,13 +276,12 @@ def _global(call: OpCall) -> Tensor:
     x = _maps(call)
     rank = x.values.ndim - 2
     last = tuple(range(2, 2 + rank))
-    ones = (1,) * rank
     if call.node.op == "GlobalMaxPool":
         error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
         return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
     return _mean(
         x,
-        [part.reshape(*x.shape[:2], *ones, *x.shape[2:]) for part in _parts(x)],
+        [part.reshape(*x.shape[:2], *[1] * rank, *x.shape[2:]) for part in _parts(x)],
         np.asarray(prod(x.shape[2:])),
         rank,
     )
@@ -344,8 +331,7 @@ def _windows_as_rows(call: OpCall) -> Tensor:
         axes.append(_Axis(places, inside, inside))
 
     def rows(array: Array) -> Array:
-        cut = _cut(call, np.moveaxis(array, -1, 1), axes, 0.0)  # n, c, y, x, ky, kx
-        cut = cut.transpose(0, 2, 3, 4, 5, 1)
+        cut = _cut(call, np.moveaxis(array, -1, 1), axes, 0.0).transpose(0, 2, 3, 4, 5, 1)  # n y x ky kx c
         return cut.reshape(*cut.shape[:3], -1)
 
     return x.moved(rows)
