@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
@@ -45,16 +45,27 @@ def _percent(part: int, total: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Drawn):
-    """How many inputs of each class there are: exact.
+class _Count(Drawn):
+    """What is known of the inputs somewhere."""
 
-    An input is a combination of legal states of the features, each state once.
-    """
+    is_certified: ClassVar[bool] = False
+    """Whether there is a certificate that can be checked by counting again."""
 
     network: Network
     question: HowMany
     region: str
     """Where was counted, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(_Count):
+    """How many inputs of each class there are: exact.
+
+    An input is a combination of legal states of the features, each state once.
+    """
+
+    is_certified: ClassVar[bool] = True
+
     counts: tuple[int, ...]
     method: str
     seconds: float
@@ -84,11 +95,6 @@ class Counted(Drawn):
                 "count(network, x, region)."
             )
         return Fraction(self.counts[self.label], self.total)
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether the certificate can be checked by counting again."""
-        return True
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -134,13 +140,9 @@ class Counted(Drawn):
 
 
 @dataclass(frozen=True, eq=False)
-class CountOpen(Drawn):
+class CountOpen(_Count):
     """Not all could be counted: how many of each class there are at least, of how many in all."""
 
-    network: Network
-    question: HowMany
-    region: str
-    """Where was counted, in words."""
     lower: tuple[int, ...]
     total: int
     reason: str
@@ -150,11 +152,6 @@ class CountOpen(Drawn):
     def upper(self) -> tuple[int, ...]:
         """No more than this of each class."""
         return tuple(many + self.total - sum(self.lower) for many in self.lower)
-
-    @property
-    def is_certified(self) -> bool:
-        """Nothing is certified."""
-        return False
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -188,7 +185,7 @@ class CountOpen(Drawn):
 
 
 @dataclass(frozen=True, eq=False)
-class CountSampled(Drawn):
+class CountSampled(_Count):
     """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is
     exact but the total.
 
@@ -196,10 +193,6 @@ class CountSampled(Drawn):
     ``1 - confidence`` of all draws.
     """
 
-    network: Network
-    question: HowMany
-    region: str
-    """Where was counted, in words."""
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]
     """Share of each class: at least, at most."""
@@ -212,11 +205,6 @@ class CountSampled(Drawn):
     def samples(self) -> int:
         """Inputs drawn."""
         return sum(self.hits)
-
-    @property
-    def is_certified(self) -> bool:
-        """Nothing is certified."""
-        return False
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
