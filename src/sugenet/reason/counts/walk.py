@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +16,8 @@ import numpy as np
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
-from sugenet.reason.counts.space import Space, Tail, ways
+from sugenet.problem.sizes import one_more
+from sugenet.reason.counts.space import Space, Tail
 
 __all__ = ["Part", "Partition", "count_walk", "tail_arrays"]
 
@@ -196,6 +198,16 @@ class _CountingWalk:
         out[:, : rows.shape[1]] = rows
         return out
 
+    def _options(self, many: int) -> tuple[Ints, Any, Ints, Ints, Ints]:
+        """The options of the first features in a row: their weights and lanes; where each feature begins; of
+        each option the feature, and the first option of the next one.
+        """
+        sizes = [len(row) for row in self.weights[:many]]
+        first, place = np.cumsum([0, *sizes]), np.repeat(np.arange(many + 1), [*sizes, 1])
+        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:many]])
+        gains = [np.zeros((0, len(self.space.start)), np.int64), *self.gains[:many]]
+        return flat, self._lanes(np.concatenate(gains)), first, place, first[1:][place[:-1]]
+
     def run(self) -> Partition:
         parts = self._free() if self.space.budget is None else self._limited()
         order = tuple(self.space.features[place] for place in self.places)
@@ -206,15 +218,8 @@ class _CountingWalk:
     def _limited(self) -> list[Part]:
         space, budget = self.space, self.space.budget
         assert budget is not None
-        flat = np.concatenate(self.weights) if self.weights else np.zeros(0, np.int64)
-        sizes = [len(row) for row in self.weights]
-        first = np.cumsum([0, *sizes])
-        place = np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
-        after = first[1:][place[:-1]] if len(flat) else np.zeros(0, np.int64)
+        flat, rows, first, place, after = self._options(len(self.weights))
         lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
-        rows = self._lanes(
-            np.concatenate(self.gains) if self.gains else np.zeros((0, len(space.start)), np.int64)
-        )
         root = self._lanes(space.start[None], -1)[0]
         low, high, below = self._below(budget)
         alike = bool(len(flat)) and bool((flat == flat[0]).all())
@@ -251,20 +256,13 @@ class _CountingWalk:
             light = [rows[weights <= left] for rows, weights in zip(self.gains, self.weights, strict=True)]
             fit = _fits(self.weights, left)
             for out, sign in ((up, 1), (down, -1)):
-                best = np.zeros((len(light), len(self.space.start)), np.int64)
-                for k, rows in enumerate(light):
-                    best[k] = np.maximum((sign * rows).max(axis=0, initial=0), 0)
+                ends = [(sign * rows).max(axis=0, initial=0) for rows in light]
+                best = np.array(ends, np.int64).reshape(len(light), len(self.space.start))
                 out.append(sign * (-np.sort(-best, axis=0))[:fit].sum(axis=0))
         below = np.zeros((len(self.weights) + 1, max(wide + 1, 1)), np.int64)
         table = {0: 1}
         for k in range(len(self.weights) - 1, -1, -1) if wide >= 0 else ():
-            more = ways([self.weights[k].tolist()], budget)
-            joined: dict[int, int] = {}
-            for a, many in table.items():
-                for b, options in more.items():
-                    if a + b <= budget:
-                        joined[a + b] = joined.get(a + b, 0) + many * options
-            table = joined
+            table = one_more(table, Counter(self.weights[k].tolist()), budget)
             below[k] = np.cumsum([table.get(used, 0) for used in range(wide + 1)]) - 1
         shape = (wide + 1, len(self.space.start))
         return self._lanes(np.array(down).reshape(shape)), self._lanes(np.array(up).reshape(shape)), below
@@ -279,18 +277,11 @@ class _CountingWalk:
         head = 0
         while head < tail and prod(many[:head]) < _PARTS:
             head += 1
-        if tail == 0:
-            head = 0
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
         leaves = _sums(stays[tail:], len(space.start))
-        sizes = [len(row) for row in self.weights[:tail]]
-        first = np.cumsum([0, *sizes])
-        place = np.repeat(np.arange(tail + 1), [*sizes, 1])
-        after = first[1:][place[:-1]] if tail else np.zeros(0, np.int64)
+        flat, rows, first, place, after = self._options(tail)
         below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
         low, high = (self._lanes(_ends(stays, tail, len(space.start), pick)) for pick in (np.min, np.max))
-        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:tail]])
-        rows = self._lanes(np.concatenate([np.zeros((0, len(space.start)), np.int64), *self.gains[:tail]]))
         fixed = (
             rows,
             0 * flat,

@@ -132,6 +132,9 @@ class Rulebook(Drawn):
             return Share(Fraction(int(marked(self._grid, boxes).sum()), self._grid.total), True)
         return self._grid.union(boxes)
 
+    def _shares(self) -> dict[str, Share]:
+        return {self.network.classes[label]: self.covered(label) for label in self.classes}
+
     def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
         """Check every claim by the definition: the certificate of each rule, that it is prime, and where the
         book is complete, that.
@@ -144,10 +147,11 @@ class Rulebook(Drawn):
 
     def text(self) -> str:
         """What the book holds, then one rule a line with its coverage."""
-        lines = [self._summary()]
-        for rule in self.rules:
-            lines.append(f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}")
-        return "\n".join(lines)
+        lines = (
+            f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}"
+            for rule in self.rules
+        )
+        return "\n".join([self._summary(), *lines])
 
     def _summary(self) -> str:
         names = ", ".join(self.network.classes[label] for label in self.classes)
@@ -160,20 +164,16 @@ class Rulebook(Drawn):
         if self.complete:
             words += "; together they say everything"
         else:
-            parts = []
-            for label in self.classes:
-                share = self.covered(label)
-                parts.append(
-                    f"{'' if share.exact else 'at least '}{_percent(share.value)} for "
-                    f"{self.network.classes[label]}"
-                )
+            parts = [
+                f"{'' if share.exact else 'at least '}{_percent(share.value)} for {name}"
+                for name, share in self._shares().items()
+            ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
         return words + (f"; left out: {left}" if left else "")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; `from_data` reads it back."""
-        shares = {self.network.classes[label]: self.covered(label) for label in self.classes}
         return {
             "format": "sugenet rulebook",
             "version": 1,
@@ -183,7 +183,8 @@ class Rulebook(Drawn):
             "kind": self.kind,
             "left_out": dict(self.left_out),
             "covered": {
-                name: {"share": str(share.value), "exact": share.exact} for name, share in shares.items()
+                name: {"share": str(share.value), "exact": share.exact}
+                for name, share in self._shares().items()
             },
             "rules": [rule.data() for rule in self.rules],
             "seconds": self.seconds,

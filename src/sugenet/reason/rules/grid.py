@@ -8,6 +8,7 @@ counting the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -240,15 +241,12 @@ class Grid:
             return prod(
                 (Fraction(mask.bit_count(), self.sizes[f]) for f, mask in rows[0].items()), start=Fraction(1)
             )
-        used: dict[int, int] = {}
-        for row in rows:
-            for feature in row:
-                used[feature] = used.get(feature, 0) + 1
+        used = Counter(feature for row in rows for feature in row)
         feature = max(used, key=lambda f: (used[f], -f))
-        groups: dict[tuple[bool, ...], int] = {}
-        for place in range(self.sizes[feature]):
-            members = tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
-            groups[members] = groups.get(members, 0) + 1
+        groups = Counter(
+            tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
+            for place in range(self.sizes[feature])
+        )
         total = Fraction(0)
         for members, many in groups.items():
             rest = [
