@@ -272,7 +272,6 @@ class Solver:
         self.given = len(clauses)
         flat = np.array([x for clause in clauses for x in clause], np.int32)
         units = np.array([self._code(fact) for fact in self.facts], np.int32)
-        kernels.insert_all(self.machine)
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _rank(self) -> npt.NDArray[np.int8]:
@@ -368,12 +367,9 @@ class Solver:
 
         Under assumptions the empty clause follows from these together with the assumptions.
         """
-        facts: list[int] = list(self.facts)
-        clauses: list[list[int]] = [[]]
-        if self.cascade.cases:
-            facts, clauses = self._needed()
-        found: dict[str, Any] = {"kind": "rup", "variables": self.variables, "facts": facts}
-        found["cuts"] = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
+        facts, clauses = self._needed() if self.cascade.cases else (list(self.facts), [[]])
+        cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
+        found = {"kind": "rup", "variables": self.variables, "facts": facts, "cuts": cuts}
         if sum(map(len, clauses)) <= _PLAIN:
             return {**found, "clauses": clauses}
         text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in clauses)

@@ -113,11 +113,9 @@ class Counted(_Count):
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        certificate = data["certificate"]
-        counts = tuple(certificate["counts"])
-        return cls(
-            network, question, data["region"], counts, certificate["method"], data["seconds"], certificate
-        )
+        kept = data["certificate"]
+        counts, method = tuple(kept["counts"]), kept["method"]
+        return cls(network, question, data["region"], counts, method, data["seconds"], kept)
 
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
@@ -126,12 +124,8 @@ class Counted(_Count):
             (k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}")
             for (many, k), text in zip(some, shown, strict=True)
         ]
-        stays = ""
-        if self.label is not None:
-            stays = (
-                f"; {_percent(self.counts[self.label], self.total)} keep "
-                f"class {self.network.classes[self.label]}"
-            )
+        own, names = self.label, self.network.classes
+        stays = "" if own is None else f"; {_percent(self.counts[own], self.total)} keep class {names[own]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
             f"by {METHODS[self.method]}"
@@ -176,11 +170,13 @@ class CountOpen(_Count):
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
-        first = f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
         more = (
             "Allow more time, or estimate" if " after " in self.reason else "Estimate"
         )  # it was stopped, or is too large
-        first += f"{more} with method='sample'"
+        first = (
+            f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
+            f"{more} with method='sample'"
+        )
         return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -15,6 +15,7 @@ import numpy as np
 
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
+from sugenet.engines.walk.choices import ends_of, sums_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.sizes import one_more
 from sugenet.reason.counts.space import Space, Tail
@@ -75,23 +76,23 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
     bounds: list[int] = []
     slopes: list[int] = []
     layers = [0]
-    for weights, least in tail.layers:
-        rows += list(weights)
-        bounds += [int(b) - int(np.minimum(row, 0).sum()) for row, b in zip(weights, least, strict=True)]
-        slopes += [1] * len(weights)
+
+    def add(weights: Iterable[Ints], least: list[int], slope: list[int]) -> None:
+        rows.extend(weights)
+        bounds.extend(least)
+        slopes.extend(slope)
         layers.append(len(rows))
+
+    def add_neurons(pairs: Sequence[tuple[Ints, int]]) -> None:
+        least = [int(bound) - int(np.minimum(row, 0).sum()) for row, bound in pairs]
+        add((row for row, _ in pairs), least, [1] * len(pairs))
+
+    for weights, least in tail.layers:
+        add_neurons(list(zip(weights, least, strict=True)))
     held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
     slope, offset, ranks = _scores(tail, held)
-    rows += list(tail.weights)
-    bounds += offset
-    slopes += slope
-    layers.append(len(rows))
-    pairs = _pairs(tail)
-    for row, bound in pairs:
-        rows.append(row)
-        bounds.append(bound - int(np.minimum(row, 0).sum()))
-        slopes.append(1)
-    layers.append(len(rows))
+    add(tail.weights, offset, slope)
+    add_neurons(_pairs(tail))
     ends, word, shift, flip, mask = [0], [], [], [], []
     for row in rows:
         size = np.abs(row)
@@ -105,8 +106,7 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
                     mask.append(_word(bits))
                     flip.append(_word(bits & signs))
         ends.append(len(word))
-    whole = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
-    first, last, limits, slope_of = whole
+    first, last, limits, slope_of = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
     entries = (
         np.array(word, np.int64),
         np.array(shift, np.int64),
@@ -278,10 +278,10 @@ class _CountingWalk:
         while head < tail and prod(many[:head]) < _PARTS:
             head += 1
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
-        leaves = _sums(stays[tail:], len(space.start))
+        leaves = sums_of(stays[tail:], space.start)
         flat, rows, first, place, after = self._options(tail)
         below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
-        low, high = (self._lanes(_ends(stays, tail, len(space.start), pick)) for pick in (np.min, np.max))
+        low, high = (self._lanes(ends_of(stays, tail, space.start, pick)) for pick in (np.min, np.max))
         fixed = (
             rows,
             0 * flat,
@@ -387,19 +387,3 @@ def _order(space: Space) -> list[int]:
     """Places of features: those that change the lanes most come first."""
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
     return sorted(range(len(far)), key=lambda place: (-far[place], place))
-
-
-def _sums(gains: list[Ints], width: int) -> Ints:
-    """What every combination of some features adds."""
-    sums = np.zeros((1, width), np.int64)
-    for options in gains:
-        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), width)
-    return sums
-
-
-def _ends(gains: list[Ints], tail: int, width: int, pick: Any) -> Ints:
-    """The least or the most that the features from each of the first ones on can add."""
-    rows = [pick(options, axis=0) for options in gains]
-    return np.array([sum(rows[k:], np.zeros(width, np.int64)) for k in range(tail + 1)]).reshape(
-        tail + 1, width
-    )

@@ -36,8 +36,6 @@ __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 _RANDOM = 32
 """Random codewords that a large network's rules grow from, when there are no samples."""
 _DRAWS = 4096
-_PROOF_SECONDS = 1.0
-"""Seconds that the proof of a rule may take when the time is up already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +377,12 @@ class _Work:
         for label in self.classes:
             self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
             has_class = np.asarray(table == label)
-            boxes = all_primes(self.grid, has_class) if every else self._cover(has_class)
+            how: dict[str, Any] = {
+                "seed": self.clock.seed,
+                "stop": self.clock.up,
+                "notify": self.clock.tell,
+            }
+            boxes = all_primes(self.grid, has_class) if every else cover(self.grid, has_class, **how)
             found += [(label, masks) for masks in boxes]
         stopped = self.clock.up()
         found.sort(key=lambda pair: _rank(self.grid, *pair))
@@ -392,9 +395,6 @@ class _Work:
                 else:
                     self._prove(masks, label, prime=True)
         return self.book(not stopped and not any(self.left_out.values()), "every" if every else "cover")
-
-    def _cover(self, has_class: Any) -> list[Masks]:
-        return cover(self.grid, has_class, seed=self.clock.seed, stop=self.clock.up, notify=self.clock.tell)
 
     def large(self, X: Any) -> Rulebook:
         """Rules grown from samples."""
@@ -440,10 +440,7 @@ class _Work:
         whatever engine does it.
         """
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
-        left, limit = self.clock.left(), self.clock.time_limit
-        clock = Clock(
-            None if left is None or limit is None else max(left, _PROOF_SECONDS, limit / 10)
-        )  # for all engines together
+        clock = self.clock.for_proof()  # for all engines together
         for engine in ("bounds", "cdcl", "auto"):
             answer = verify(
                 self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed

@@ -326,8 +326,7 @@ def _both(network: Network, feature: int, a: Any, b: Any) -> Any:
     if a is None:
         return b
     if isinstance(a, frozenset) or isinstance(b, frozenset):
-        rows = [limit if isinstance(limit, frozenset) else None for limit in (a, b)]
-        joined = a & b if None not in rows else None
+        joined = a & b if isinstance(a, frozenset) and isinstance(b, frozenset) else None
         if not joined:
             raise RuleSyntaxError(
                 f"the conditions on {network.encoder.names[feature]} exclude each other, "
