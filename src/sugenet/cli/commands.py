@@ -46,10 +46,13 @@ class _Sugenet(Parser):
             "  -h, --help  show this help, or with COMMAND that of a command",
             "  --version   show the version",
             "",
+            "exit codes",
+            *(f"  {code:<12}{words}" for code, words in _CODES),
+            "",
+            f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}.",
+            "Example: sugenet predict digits --index 7",
+            "",
         ]
-        lines += ["exit codes", *(f"  {code:<12}{words}" for code, words in _CODES), ""]
-        lines += [f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}."]
-        lines += ["Example: sugenet predict digits --index 7", ""]
         return "\n".join(lines)
 
 

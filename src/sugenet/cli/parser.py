@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -87,7 +87,8 @@ class Parser(argparse.ArgumentParser):
         groups = [group for group in self._action_groups if group._group_actions]
         for group in sorted(groups, key=lambda group: group.title == "options"):  # the general ones come last
             title = "arguments" if group.title == "positional arguments" else group.title
-            parts.append("".join([f"{title}\n", *map(_entry, _shown(group._group_actions))]))
+            help_last = sorted(group._group_actions, key=lambda action: action.dest == "help")
+            parts.append("".join([f"{title}\n", *map(_entry, help_last)]))
         if self.epilog:
             parts.append("".join(_paragraph(paragraph) for paragraph in self.epilog.split("\n")))
         many = "" if len(self.examples) == 1 else "s"
@@ -103,11 +104,6 @@ def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 def positionals_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """What is known by its place."""
     return [action for action in parser._actions if not action.option_strings]
-
-
-def _shown(actions: Iterable[argparse.Action]) -> Iterator[argparse.Action]:
-    """Help last."""
-    return iter(sorted(actions, key=lambda action: action.dest == "help"))
 
 
 def _name(action: argparse.Action) -> str:

@@ -45,7 +45,6 @@ def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         screen.as_json, screen.quiet = getattr(options, "json", False), getattr(options, "quiet", False)
-        code: int = options.run(options, screen)
-        return code
+        return int(options.run(options, screen))
     finally:
         screen.finish()  # here, where a full disk can still be answered

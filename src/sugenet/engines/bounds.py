@@ -98,16 +98,11 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     shape = layer.output_shape
     plus, minus = (
         ConvLayer(part, layer.tau.reshape(shape), layer.window, layer.groups)
-        for part in _parts(layer.weights)
+        for part in (np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0))
     )
     limit = most * int(np.abs(layer.weights).max(initial=0))
     lost, won = plus.sums(on)[0] + minus.sums(off)[0], plus.sums(off)[0] + minus.sums(on)[0]
     return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
-
-
-def _parts(weights: Ints) -> tuple[Ints, Ints]:
-    """Positive weights, and the sizes of negative ones."""
-    return np.maximum(weights, 0), np.maximum(-weights, 0)
 
 
 def _contradict(weights: Ints, least: Ints, case: tuple[int, ...]) -> bool:

@@ -88,11 +88,10 @@ class Cascade:
         first = first_layer(network)
         start = first.match_counts(near.inputs)[0] - first.tau
         gains = move_gains(near, first)
-        numbers = {feature: range(moves.start, moves.stop) for feature, moves in near.places.items()}
         chains, columns, prices, count, base = [], [], [], 0, start.copy()
         used = 0
-        for feature, owned in numbers.items():
-            options: list[int | None] = [*owned, None]
+        for feature, moves in near.places.items():
+            options: list[int | None] = [*range(moves.start, moves.stop), None]
             options.sort(key=lambda n, f=feature: near.states[f] if n is None else near.moves[n].state)  # type: ignore[misc]
             gain = [np.zeros(first.outputs, np.int64) if n is None else gains[n] for n in options]
             weight = [0 if n is None else near.moves[n].weight for n in options]

@@ -266,13 +266,9 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
     Of every feature the best gain counts; with a budget, as many features as could ever move together, those
     with the best gains.
     """
-    moves, budget = neighbourhood.moves, neighbourhood.budget
-    if not moves:
+    if not neighbourhood.moves:
         return np.zeros(gains.shape[1], np.int64)
-    features = np.array([move.feature for move in moves])
-    starts = np.flatnonzero(np.diff(features, prepend=-1))
+    starts = [moves.start for moves in neighbourhood.places.values()]
     best = np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0)
-    if budget is None:
-        return np.asarray(best.sum(axis=0))
     ordered = -np.sort(-best, axis=0)
     return np.asarray(ordered[: features_that_fit(neighbourhood)].sum(axis=0))

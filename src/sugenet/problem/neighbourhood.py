@@ -96,6 +96,12 @@ class Neighbourhood:
             (move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None
         )
 
+    def moves_to(self, values: Sequence[Any]) -> tuple[FeatureMove, ...]:
+        """What takes the sample to other raw values, as far as there are such moves."""
+        pairs = enumerate(zip(self.sample, values, strict=True))
+        found = (self.move_to(feature, after) for feature, (before, after) in pairs if before != after)
+        return tuple(move for move in found if move is not None)
+
     @property
     def ways(self) -> dict[int, tuple[Way, ...]]:
         """The moves of each feature that can move, without the feature."""

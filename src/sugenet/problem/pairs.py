@@ -53,17 +53,18 @@ class Joint:
         rows = [value if isinstance(value, Pair) else Pair(value, value) for value in sample]
         return tuple(pair.left for pair in rows), tuple(pair.right for pair in rows)
 
-    def both(self, first: Iterable[Votes], second: Iterable[Votes]) -> tuple[Votes, ...]:
-        """A case: inequalities of the left head and of the right one."""
-        k, m = self.left.head.outputs, self.right.head.outputs
-        a = [Votes((*vote.factors, *[0] * m), vote.least) for vote in first]
-        return (*a, *(Votes((*[0] * k, *vote.factors), vote.least) for vote in second))
-
     def classes_differ(self, pairs: Iterable[tuple[int, int]]) -> Goal:
         """The left network gives class p and the right one class q, for some of the pairs (p, q)."""
-        lefts = [wins(self.left.head, p).cases[0] for p in range(self.left.head.outputs)]
-        rights = [wins(self.right.head, q).cases[0] for q in range(self.right.head.outputs)]
-        return Goal(tuple(self.both(lefts[p], rights[q]) for p, q in pairs))
+        k, m = self.left.head.outputs, self.right.head.outputs
+        lefts = [
+            [Votes((*vote.factors, *[0] * m), vote.least) for vote in wins(self.left.head, p).cases[0]]
+            for p in range(k)
+        ]
+        rights = [
+            [Votes((*[0] * k, *vote.factors), vote.least) for vote in wins(self.right.head, q).cases[0]]
+            for q in range(m)
+        ]
+        return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs))
 
 
 @dataclass(frozen=True)

@@ -52,15 +52,29 @@ def surroundings(
     return build(network, x, cost.weigh, budget, movable)
 
 
-def _radius(value: Any, what: str) -> Fraction:
-    radius = Fraction(exact_number(value, what))
-    if radius < 0:
-        raise QuestionError(f"{what} is {value}, but a radius is not negative.")
-    return radius
-
-
 @dataclass(frozen=True)
-class Hamming:
+class _Ball:
+    """All that is within a radius, as each kind weighs a move."""
+
+    radius: Any
+
+    @staticmethod
+    def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
+        """What a move uses up: the size of the raw change, unless a kind says otherwise."""
+        return distance
+
+    def around(self, network: Network, x: Any) -> Neighbourhood:
+        """The neighbourhood of a raw sample."""
+        return build(network, x, self.weigh, self._exact())
+
+    def _exact(self) -> Fraction:
+        radius = Fraction(exact_number(self.radius, "radius"))
+        if radius < 0:
+            raise QuestionError(f"radius is {self.radius}, but a radius is not negative.")
+        return radius
+
+
+class Hamming(_Ball):
     """At most `radius` bits flipped, legal patterns only.
 
     Examples
@@ -72,64 +86,36 @@ class Hamming:
     ([(0, 0, 1), (1, 1, 1), (2, 0, 1)], 2)
     """
 
-    radius: Any
-
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, bits: int) -> Fraction:
         """Bits flipped."""
         return Fraction(bits)
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, _radius(self.radius, "radius"))
-
     def __str__(self) -> str:
         return f"up to {self.radius} bit{'' if self.radius == 1 else 's'} flipped"
 
 
-@dataclass(frozen=True)
-class L0:
+class L0(_Ball):
     """At most `radius` raw features changed, each to anything."""
-
-    radius: Any
 
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, _bits: int) -> Fraction:
         """One for each feature."""
         return Fraction(1)
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, _radius(self.radius, "radius"))
-
     def __str__(self) -> str:
         return f"up to {self.radius} feature{'' if self.radius == 1 else 's'} changed"
 
 
-@dataclass(frozen=True)
-class L1:
+class L1(_Ball):
     """Raw changes summing to at most `radius`."""
-
-    radius: Any
-
-    @staticmethod
-    def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """Size of the raw change."""
-        return distance
-
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, _radius(self.radius, "radius"))
 
     def __str__(self) -> str:
         return f"raw changes of up to {self.radius} in all"
 
 
-@dataclass(frozen=True)
-class L2:
+class L2(_Ball):
     """Squares of raw changes summing to at most the square of `radius`."""
-
-    radius: Any
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
@@ -138,26 +124,18 @@ class L2:
 
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, _radius(self.radius, "radius") ** 2)
+        return build(network, x, self.weigh, self._exact() ** 2)
 
     def __str__(self) -> str:
         return f"raw changes within a distance of {self.radius}"
 
 
-@dataclass(frozen=True)
-class Linf:
-    """Every raw feature changed by at most `radius`."""
-
-    radius: Any
-
-    @staticmethod
-    def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """Size of the raw change; the largest counts."""
-        return distance
+class Linf(_Ball):
+    """Every raw feature changed by at most `radius`; as a cost, the largest change counts."""
 
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""
-        radius = _radius(self.radius, "radius")
+        radius = self._exact()
         return build(network, x, lambda _, distance, __: distance if distance <= radius else None, None)
 
     def __str__(self) -> str:

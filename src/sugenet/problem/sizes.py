@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import accumulate
 from math import inf, prod
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from sugenet.problem.neighbourhood import Neighbourhood
 
-__all__ = ["combinations_of", "features_that_fit", "heaviest", "sets_within"]
+__all__ = ["combinations_of", "features_that_fit", "heaviest", "one_more", "sets_within"]
 
 _EXACT_SUMS = 4_000_000
 """Steps after which sets are counted by rounded weights."""
@@ -52,13 +53,20 @@ def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
         work += len(totals) * len(weights)
         if work > _EXACT_SUMS:
             return _about(by_feature, limit)
-        after = dict(totals)
-        for used, count in totals.items():
-            for weight, many in weights.items():
-                if used + weight <= limit:
-                    after[used + weight] = after.get(used + weight, 0) + count * many
-        totals = after
+        totals = one_more(totals, weights, limit)
     return _as_float(sum(totals.values()))
+
+
+def one_more(totals: Mapping[int, int], weights: Mapping[int, int], limit: int) -> dict[int, int]:
+    """How many sets use exactly so much, up to a limit, with another feature: from how many did without it,
+    and how many of its moves have which weight.
+    """
+    after = dict(totals)
+    for used, count in totals.items():
+        for weight, many in weights.items():
+            if used + weight <= limit:
+                after[used + weight] = after.get(used + weight, 0) + count * many
+    return after
 
 
 def _as_float(count: int) -> float:

@@ -74,10 +74,9 @@ def questions(network: Network, x: Any) -> Iterator[str]:
         yield f"\n{question}\n{answer}{again}"
 
 
-def _certificate(answer: Any) -> dict[str, Any] | None:
+def _certificate(answer: Any) -> Any:
     """What shows that an answer is right; none where it was interrupted before there was any."""
     reasons = getattr(answer, "reasons", None)
     if reasons is not None:
         return reasons[0].certificate if reasons else None
-    found: dict[str, Any] | None = getattr(answer, "certificate", None)
-    return found
+    return getattr(answer, "certificate", None)

@@ -442,10 +442,11 @@ def _(answer: CheckedRule) -> Drawing:
 
 @drawing.register
 def _(answer: Rulebook) -> Drawing:
-    names, bars = answer.network.classes, []
-    for label, share in ((label, answer.covered(label)) for label in answer.classes):
-        words = f"{'' if share.exact else 'at least '}{float(share.value):.3g}"
-        bars.append((label, Bar(names[label], share.value, words)))
+    names, shares = answer.network.classes, {label: answer.covered(label) for label in answer.classes}
+    bars = [
+        (k, Bar(names[k], share.value, f"{'' if share.exact else 'at least '}{float(share.value):.3g}"))
+        for k, share in shares.items()
+    ]
     title = "share of all inputs that a rule speaks of"
     rows = [
         (f"{float(rule.coverage):.3g}", short(str(rule), 400), "prime" if rule.prime else "may be widened")

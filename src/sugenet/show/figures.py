@@ -52,6 +52,13 @@ def percent(share: Fraction) -> str:
 
 
 @dataclass(frozen=True)
+class _Titled(Drawn):
+    """What every figure has."""
+
+    title: str
+
+
+@dataclass(frozen=True)
 class Meter:
     """One neuron: its match count M against its threshold tau."""
 
@@ -85,10 +92,9 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class Meters(Drawn):
+class Meters(_Titled):
     """Match meters of some neurons, those nearest to turning first."""
 
-    title: str
     meters: tuple[Meter, ...]
     left_out: int = 0
     """Further neurons that are not drawn."""
@@ -111,10 +117,9 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Race(Drawn):
+class Race(_Titled):
     """The race of the classes, best score first: votes, and the possibility distribution."""
 
-    title: str
     votes: tuple[Vote, ...]
     left_out: int = 0
 
@@ -132,10 +137,9 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Pixels(Drawn):
+class Pixels(_Titled):
     """An image with marked pixels."""
 
-    title: str
     shades: tuple[tuple[float, ...], ...]
     """Rows of pixels, each from 0 (least, drawn white) to 1 (largest, drawn black)."""
     cells: tuple[Cell, ...] = ()
@@ -143,10 +147,9 @@ class Pixels(Drawn):
 
 
 @dataclass(frozen=True)
-class Heat(Drawn):
+class Heat(_Titled):
     """A share for each pixel of an image."""
 
-    title: str
     shares: tuple[tuple[Fraction | None, ...], ...]
     """Rows of shares from 0 to 1; None for a pixel that cannot matter."""
     caption: str = ""
@@ -165,10 +168,9 @@ class StripRow:
 
 
 @dataclass(frozen=True)
-class Strip(Drawn):
+class Strip(_Titled):
     """Features of a table, one a row."""
 
-    title: str
     rows: tuple[StripRow, ...]
     left_out: int = 0
     caption: str = ""
@@ -187,10 +189,9 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bars(Drawn):
+class Bars(_Titled):
     """Named bars on one scale that begins at 0."""
 
-    title: str
     axis: str
     bars: tuple[Bar, ...]
     top: Fraction
@@ -201,10 +202,9 @@ class Bars(Drawn):
 
 
 @dataclass(frozen=True)
-class Histogram(Drawn):
+class Histogram(_Titled):
     """How many things fall between edges; `mark` is a value that a line is drawn at."""
 
-    title: str
     axis: str
     what: str
     """What is counted."""
@@ -215,10 +215,9 @@ class Histogram(Drawn):
 
 
 @dataclass(frozen=True)
-class Cactus(Drawn):
+class Cactus(_Titled):
     """How many questions were settled within how many seconds each, one line a series."""
 
-    title: str
     of: int
     """How many questions there were."""
     series: tuple[tuple[str, tuple[float, ...]], ...]

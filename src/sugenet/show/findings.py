@@ -176,7 +176,9 @@ def _ask_all(
     rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
         found = asking.ask(
-            f"the least change to {network.classes[k]}", 0.15, _towards(network, values, k, how)
+            f"the least change to {network.classes[k]}",
+            0.15,
+            lambda t, k=k: whatif(network, values, L0, target=k, time_limit=t, **how),  # type: ignore[misc]
         )
         targets += [(k, found)] if found is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
@@ -207,10 +209,6 @@ def _chain(network: Network, values: list[Any]) -> Chain:
             f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them"
         )
     return chain_of(network, values)
-
-
-def _towards(network: Network, values: list[Any], k: int, how: dict[str, Any]) -> Callable[[float], Answer]:
-    return lambda t: whatif(network, values, L0, target=k, time_limit=t, **how)
 
 
 def _first_work(network: Network) -> int:

@@ -32,7 +32,8 @@ def grid_of(network: Network) -> tuple[int, int] | None:
     first = codings[0] if codings else None
     if side < 4 or side * side != len(codings) or not isinstance(first, Steps):
         return None
-    if not np.isfinite(first.low) or not np.isfinite(first.high) or first.low == first.high:
+    ends = first.low, first.high
+    if not np.isfinite(ends).all() or first.low == first.high:
         return None
     if any(not isinstance(c, Steps) or (c.low, c.high) != (first.low, first.high) for c in codings):
         return None

@@ -45,15 +45,13 @@ class PredictionView:
                 "class": k,
                 "label": names[k],
                 "scores": self.logits[i].tolist(),
+                "margin": float(margins[i]),
+                "tie": bool(self.tied[i]),
             }
-            row |= {"margin": float(margins[i]), "tie": bool(self.tied[i])}
             if self.truth is not None:
                 row["truth"] = int(self.truth[i])
             rows.append(row)
-        out: dict[str, Any] = {"predictions": rows}
-        if self.truth is not None:
-            out["accuracy"] = self.accuracy
-        return out
+        return {"predictions": rows} | ({} if self.truth is None else {"accuracy": self.accuracy})
 
     @property
     def accuracy(self) -> float | None:

@@ -156,27 +156,19 @@ def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: 
     old, new = (network.encoder.values(x) for x in (before, after))
     encoder, grid = network.encoder, grid_of(network)
     moved = [
-        f
-        for f, (a, b) in enumerate(zip(old, new, strict=True))
-        if encoder.codings[f].state(a) != encoder.codings[f].state(b)
+        (f, _kind(coding, a, b), *change_words(network, f, a, b))
+        for f, (coding, a, b) in enumerate(zip(encoder.codings, old, new, strict=True))
+        if coding.state(a) != coding.state(b)
     ]
     if grid is not None:
-        cells = []
-        for f in moved:
-            was, becomes = change_words(network, f, old[f], new[f])
-            cells.append(
-                Cell(*divmod(f, grid[1]), _kind(encoder.codings[f], old[f], new[f]), f"{becomes}, was {was}")
-            )
+        cells = [Cell(*divmod(f, grid[1]), kind, f"{becomes}, was {was}") for f, kind, was, becomes in moved]
         return Pixels(
             title,
             _shade_rows(network, new),
             tuple(cells),
             "framed: changed; triangle up: darker, down: lighter",
         )
-    rows = []
-    for f in moved:
-        was, becomes = change_words(network, f, old[f], new[f])
-        rows.append(StripRow(encoder.names[f], was, becomes, _kind(encoder.codings[f], old[f], new[f])))
+    rows = [StripRow(encoder.names[f], was, becomes, kind) for f, kind, was, becomes in moved]
     return Strip(title, *_limited(rows, limit), caption="value now, and what it would become")
 
 

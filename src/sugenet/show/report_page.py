@@ -570,9 +570,9 @@ class Page:
             if len(text) > _WHOLE:
                 note = _paragraph("Too long to keep here; the same question gives it again.", kind="note")
                 items.append(element("div", line, note, **mark))
-                continue
-            kept = element("pre", text, data_sha256=digest)
-            items.append(element("details", element("summary", line), kept, **mark))
+            else:
+                kept = element("pre", text, data_sha256=digest)
+                items.append(element("details", element("summary", line), kept, **mark))
         return section("certificates", "Certificates", words + Html("\n").join(items))
 
     def _not_asked(self) -> Html:

@@ -148,21 +148,18 @@ class _Sheet:
 
     def hatch(self, x: float, y: float, width: float, height: float, stroke: str) -> None:
         """Diagonal lines over a rectangle: a mark that needs no colour."""
-        steps, d = [], 5.0
-        start = d
-        while start < width + height:
+        steps = []
+        for start in range(5, math.ceil(width + height), 5):
             x1, y1 = (x + start, y) if start <= width else (x + width, y + start - width)
             x2, y2 = (x, y + start) if start <= height else (x + start - height, y + height)
             steps.append(f"M{decimal(x1)} {decimal(y1)}L{decimal(x2)} {decimal(y2)}")
-            start += d
         if steps:
             self.add("path", d="".join(steps), stroke=stroke, stroke_width=0.8, fill="none")
 
     def caption(self, words: str) -> None:
-        if words:
-            for line in wrap(words, max(8, int((self.width - 24) / (0.58 * 11)))):
-                self.y += 15
-                self.text(12, self.y - 3, line, size=11, fill=MUTED)
+        for line in wrap(words, max(8, int((self.width - 24) / (0.58 * 11)))):
+            self.y += 15
+            self.text(12, self.y - 3, line, size=11, fill=MUTED)
 
     def done(self) -> Html:
         size = {"width": self.width, "height": self.y + 10}

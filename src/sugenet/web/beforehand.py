@@ -75,10 +75,8 @@ def precompute(
 
     first = nearest(None)
     safe = _safe_radius(first)
-    for radius in range(1, (1 if safe is None else min(safe, _REACH)) + 1):
+    for radius in range(1, (1 if safe is None else min(safe + 1, _REACH)) + 1):
         add(0.1, kind="verify", sample=sample, region={"kind": "L0", "radius": str(radius)}, target=None)
-    if safe is not None and safe < _REACH:
-        add(0.1, kind="verify", sample=sample, region={"kind": "L0", "radius": str(safe + 1)}, target=None)
     for name in [name for name in network.classes if name != label][:_TARGETS]:
         nearest(name)
     for region in ({"kind": "L0", "radius": "2"}, {"kind": "Hamming", "radius": "2"}):

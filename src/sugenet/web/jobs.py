@@ -120,7 +120,8 @@ class Desk:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: deque[Job] = deque()
         self._change = threading.Condition()
-        self._closed = False
+        self.is_closed = False
+        """Whether no more questions are taken."""
         self._slots = [_Slot(self) for _ in range(workers)]
         self._folder: TemporaryDirectory[str] | None = None
 
@@ -134,7 +135,7 @@ class Desk:
     def close(self) -> None:
         """End all workers at once, whatever they do; a second call does nothing."""
         with self._change:
-            self._closed = True
+            self.is_closed = True
             for job in self._waiting:
                 job.error, job.ended = _CLOSING, time.monotonic()
                 job.state = "failed"
@@ -161,7 +162,7 @@ class Desk:
     def _take(self, request: dict[str, Any], limit: float) -> Job | None:
         with self._change:
             self._forget()
-            if self._closed or sum(not job.is_over for job in self._jobs.values()) >= self._open_most:
+            if self.is_closed or sum(not job.is_over for job in self._jobs.values()) >= self._open_most:
                 return None
             number = token_hex(16)
             job = Job(number, _line({**request, "id": number}), limit, progress="waiting for a worker")
@@ -201,8 +202,8 @@ class Desk:
     def next(self) -> Job | None:
         """The next question, for a worker that has nothing to do; None when the desk is closed."""
         with self._change:
-            self._change.wait_for(lambda: self._closed or self._waiting)
-            if self._closed:
+            self._change.wait_for(lambda: self.is_closed or self._waiting)
+            if self.is_closed:
                 return None
             job = self._waiting.popleft()
             job.state = "working"
@@ -218,11 +219,6 @@ class Desk:
             job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
             job.state = job.progress  # last, since whoever sees it reads the rest
         job.tell()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether no more questions are taken."""
-        return self._closed
 
     def _forget(self) -> None:
         """Let old answers go, but the last one only for its age."""

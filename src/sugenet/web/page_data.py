@@ -140,8 +140,7 @@ def _category(category: Any) -> Any:
 def _state(coding: Coding, state: int) -> dict[str, Any] | None:
     if not coding.reachable(state):
         return None
-    value = _value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
-    return {"words": coding.describe("{name}", state), "value": value}
+    return {"words": coding.describe("{name}", state), "value": _state_value(coding, state)}
 
 
 def _typical(coding: Steps, state: int) -> float | int:

@@ -43,7 +43,6 @@ __all__ = [
     "Machine",
     "back_to_start",
     "begin",
-    "insert_all",
     "run",
     "starts_of",
     "trim",
@@ -777,17 +776,13 @@ def _reduce(m, given):
 
 
 @njit(nogil=True, cache=True)
-def insert_all(arrays):
-    """Put every variable into the heap."""
+def begin(arrays, units, clauses, sizes):
+    """Put every variable into the heap, add the given clauses, set what is given, and look at every half
+    once.
+    """
     m = _raw(arrays)
     for v in range(m.numbers[VARIABLES]):
         _insert(m, v)
-
-
-@njit(nogil=True, cache=True)
-def begin(arrays, units, clauses, sizes):
-    """Set what is given, add the given clauses, and look at every half once."""
-    m = _raw(arrays)
     start = 0
     for size in sizes:
         for k in range(size):

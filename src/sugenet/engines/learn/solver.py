@@ -28,7 +28,7 @@ from sugenet.problem.front import Front
 from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
-__all__ = ["CDCL", "Core", "Found", "Solver", "Stopped", "facts_of"]
+__all__ = ["CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
 _SLICE = 8_000_000
 _LOG = 1 << 20
@@ -36,6 +36,8 @@ _LARGEST_LOG = 1 << 28
 _FITS = 3 << 59
 """Sizes of rows that the proof's checker still takes."""
 _PLAIN = 2000
+_HEAVY_LAYERS = 4_000_000
+"""Products of the hidden layers beyond which the solver is not built."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,17 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
     fixed[front.fragile] = False
     first = cascade.starts[1] + 1
     return [int(first + j) if front.active[j] else -int(first + j) for j in np.flatnonzero(fixed)]
+
+
+def solver_of(problem: Problem, seed: int) -> Solver | None:
+    """The solver of a problem; None where the network is too large for it."""
+    layers = problem.near.network.layers[1:]
+    if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+        return None
+    try:
+        return Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
+    except TooLargeError:
+        return None
 
 
 def _reduced(half: _HalfRow) -> _HalfRow:
@@ -259,7 +272,6 @@ class Solver:
         self.given = len(clauses)
         flat = np.array([x for clause in clauses for x in clause], np.int32)
         units = np.array([self._code(fact) for fact in self.facts], np.int32)
-        kernels.insert_all(self.machine)
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _rank(self) -> npt.NDArray[np.int8]:
@@ -355,12 +367,9 @@ class Solver:
 
         Under assumptions the empty clause follows from these together with the assumptions.
         """
-        facts: list[int] = list(self.facts)
-        clauses: list[list[int]] = [[]]
-        if self.cascade.cases:
-            facts, clauses = self._needed()
-        found: dict[str, Any] = {"kind": "rup", "variables": self.variables, "facts": facts}
-        found["cuts"] = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
+        facts, clauses = self._needed() if self.cascade.cases else (list(self.facts), [[]])
+        cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
+        found = {"kind": "rup", "variables": self.variables, "facts": facts, "cuts": cuts}
         if sum(map(len, clauses)) <= _PLAIN:
             return {**found, "clauses": clauses}
         text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in clauses)

@@ -103,10 +103,6 @@ class _Writer:
             if self.count <= self.limit:
                 self.clauses.append(clause)
 
-    @property
-    def is_hopeless(self) -> bool:
-        return self.count > _GIVE_UP * self.limit
-
     def diagram(
         self, root: int, start: int, groups: Iterable[_Group], most: int | None = None
     ) -> bool | None:
@@ -126,7 +122,7 @@ class _Writer:
             return constant
         nodes = {start: root}
         for level, group in enumerate(used, start=1):
-            if self.is_hopeless:
+            if self.count > _GIVE_UP * self.limit:
                 break
             fates = {
                 total: decided(level, total)

@@ -88,8 +88,8 @@ def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
         elif known.get(key):
             steps.append(-1 - known[key].pop())
     given = len(cnf.clauses)
-    _, used, uses = propagate_all(
-        *flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables, True
+    used, uses = propagate_all(
+        *flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables
     )
     return {
         "kind": "drup",

@@ -268,16 +268,10 @@ class Search:
         if sum(map(_fan_bytes, layers)) > _BYTES:
             return None
         starts = np.cumsum([layers[0].inputs, *(layer.outputs for layer in layers)])
-        counts, where, targets, weights, used = [], [], [], [], 0
-        for layer, start in zip(layers, starts.tolist(), strict=False):
-            fan = _fan(layer)
-            counts.append(fan.counts)
-            where.append(fan.where + used)
-            targets.append(fan.target + start)
-            weights.append(fan.weight)
-            used += len(fan.target)
+        fans = [_fan(layer) for layer in layers]
+        used = np.cumsum([0, *(len(fan.target) for fan in fans)])
         last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
-        ptr = np.concatenate([[0], np.cumsum(np.concatenate([*counts, last]))])
+        ptr = np.concatenate([[0], np.cumsum(np.concatenate([*(fan.counts for fan in fans), last]))])
         least = [np.zeros(layers[0].inputs, np.int64), front.high]
         least += [
             2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]
@@ -286,9 +280,9 @@ class Search:
             front,
             inside,
             ptr,
-            np.concatenate([*where, last]),
-            np.concatenate(targets),
-            np.concatenate(weights),
+            np.concatenate([*(fan.where + before for fan, before in zip(fans, used, strict=False)), last]),
+            np.concatenate([fan.target + start for fan, start in zip(fans, starts, strict=False)]),
+            np.concatenate([fan.weight for fan in fans]),
             np.concatenate(least),
         )
 

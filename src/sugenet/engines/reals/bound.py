@@ -173,10 +173,8 @@ class Reach:
     def propose(self, fixed: Mapping[int, bool], time_limit: float | None) -> Proposal | None:
         """Multipliers from a linear program over pattern weights; None where it has no solution in time."""
         allowed = self.allowed(fixed)
-        empty = next((number for number, rows in enumerate(allowed) if not len(rows)), None)
-        count = len(self.slack.rows)
-        if empty is not None:
-            return Proposal((1,) * count, (), -1, {}, {})
+        if not all(map(len, allowed)):
+            return Proposal((1,) * len(self.slack.rows), (), -1, {}, {})
         solved = _solved(self, allowed, fixed, time_limit)
         if solved is None:
             return None

@@ -62,14 +62,13 @@ def blocks_of(layer: Layer) -> list[Block]:
 def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
     channels, height, width = layer.window.shape
     taps, tau = layer.window.taps, layer.tau
-    pools = isinstance(layer, PoolLayer)
     groups = channels if isinstance(layer, PoolLayer) else layer.groups
     kernel = (
         np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
     )
     kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    assert not pools or per_in == per_out == 1
+    assert isinstance(layer, ConvLayer) or per_in == per_out == 1
     cut: dict[bytes, list[Ints]] = {}  # kernels by the part of them that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0

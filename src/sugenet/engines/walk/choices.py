@@ -22,7 +22,7 @@ from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed,
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, sets_within
 
-__all__ = ["EXHAUST", "MOST_COMBINATIONS", "exhaust"]
+__all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "sums_of"]
 
 MOST_COMBINATIONS = 2.0**34
 """More are not gone through."""
@@ -65,8 +65,8 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     gains = [
         np.array([np.zeros_like(start) if k is None else rows[k] for k in options]) for options in features
     ]
-    block = _sums(gains[tail:], start)
-    least, most = (_bounds(gains, tail, pick) for pick in (np.min, np.max))
+    block = sums_of(gains[tail:], start)
+    least, most = (ends_of(gains, tail, start, pick) for pick in (np.min, np.max))
     first = np.cumsum([0, *(len(options) for options in gains[:tail])])
     sizes = np.array([prod(len(options) for options in features[d:]) for d in range(tail + 1)], np.int64)
     split = next((d for d in range(tail) if sizes[0] // sizes[d] >= 8 * WALKERS), tail)
@@ -103,18 +103,16 @@ def _features(near: Neighbourhood, rows: Any) -> list[list[int | None]]:
     )
 
 
-def _sums(gains: list[Any], start: Any) -> Any:
-    """What every combination of features adds, in the order of `itertools.product`."""
+def sums_of(gains: list[Any], start: Any) -> Any:
+    """What every combination of features adds to the lanes, in the order of `itertools.product`."""
     sums = np.zeros((1, len(start)), start.dtype)
     for options in gains:
-        sums = (sums[:, None] + options[None]).reshape(-1, len(start))
+        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), len(start))
     return np.ascontiguousarray(sums)
 
 
-def _bounds(gains: list[Any], tail: int, pick: Any) -> Any:
+def ends_of(gains: list[Any], tail: int, start: Any, pick: Any) -> Any:
     """The least or most that the features from each of the first ones on can add."""
     rows = [pick(options, axis=0) for options in gains]
-    width = gains[0].shape[1] if gains else 64
-    return np.array([sum(rows[d:], np.zeros(width, np.int64)) for d in range(tail + 1)]).astype(
-        gains[0].dtype if gains else np.int8
-    )
+    ends = [sum(rows[d:], np.zeros(len(start), np.int64)) for d in range(tail + 1)]
+    return np.array(ends).astype(start.dtype)

@@ -23,20 +23,12 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
 
-__all__ = ["PatternJudge", "Patterns", "lanes_of"]
+__all__ = ["PatternJudge", "Patterns"]
 
 _UNROLLED = 1 << 22
 
 Patterns = npt.NDArray[np.uint64]
 """One row a pattern: words of 64 fragile neurons each."""
-
-
-def lanes_of(front: Front) -> tuple[Ints, Ints]:
-    """How far each fragile neuron is past its turn (0 or more: it has turned),
-    and what each move adds to that.
-    """
-    active = front.margins >= 0
-    return np.where(active, -1 - front.margins, front.margins), np.where(active, -front.deltas, front.deltas)
 
 
 class PatternJudge:

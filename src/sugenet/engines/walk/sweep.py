@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.engines.walk.judge import PatternJudge, lanes_of
+from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front, reach
@@ -51,11 +51,12 @@ class Swept:
 
 
 def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The lanes at the sample and of every move, in as few bytes as hold all sums; behind the last,
-    neurons that never turn.
+    """The lanes: how far each fragile neuron is past its turn at the sample (0 or more: it has turned), and
+    what every move adds to that; in as few bytes as hold all sums. Behind the last, neurons that never turn.
     """
-    near = front.neighbourhood
-    start, moves = lanes_of(front)
+    near, active = front.neighbourhood, front.margins >= 0
+    start = np.where(active, -1 - front.margins, front.margins)
+    moves = np.where(active, -front.deltas, front.deltas)
     far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
     largest = max(int(far.max(initial=0)), int(np.abs(moves).max(initial=0)))
     kinds = [kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max]

@@ -19,6 +19,7 @@ from sugenet.reason.words import advice, changes_listed, engine_in, show_cost
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 
 
+@dataclass(frozen=True, eq=False)
 class _OfWhatIf(Certified):
     """What these answers read from their question."""
 
@@ -45,8 +46,6 @@ class _OfWhatIf(Certified):
 class Counterfactual(_OfWhatIf, Settled):
     """A changed sample that violates the property, with what is proved about its cost."""
 
-    network: Network
-    question: WhatIf
     value: Fraction
     """Its cost; for L2 the sum of squares."""
     lower: Fraction
@@ -135,8 +134,6 @@ class Counterfactual(_OfWhatIf, Settled):
 class NoCounterfactual(_OfWhatIf, Settled):
     """Nothing allowed violates the property: proved."""
 
-    network: Network
-    question: WhatIf
     engine: str
     certificate: dict[str, Any]
 
@@ -175,8 +172,6 @@ class NoCounterfactual(_OfWhatIf, Settled):
 class OpenCounterfactual(_OfWhatIf):
     """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
 
-    network: Network
-    question: WhatIf
     lower: Fraction
     """No counterfactual is cheaper than this."""
     reason: str

@@ -87,12 +87,6 @@ class Hunt:
         """Keep a proof."""
         self.proof, self.how = outcome.proof, outcome.engine
 
-    def moves_to(self, witness: tuple[Any, ...]) -> tuple[FeatureMove, ...]:
-        """What takes the sample to a witness."""
-        changed = {f: b for f, (a, b) in enumerate(zip(self.values, witness, strict=True)) if a != b}
-        found = (self.whole.move_to(feature, value) for feature, value in changed.items())
-        return tuple(move for move in found if move is not None)
-
     def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
         """The answer that some moves of a cost are, evaluated by the definition."""
         replay = replayed(self.everything, self.how, moves)

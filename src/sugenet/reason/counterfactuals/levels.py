@@ -66,7 +66,7 @@ class ByLevels:
                 continue
             before = hunt.best
             if isinstance(found, Fails):
-                self._take(hunt.moves_to(found.witness))
+                self._take(hunt.whole.moves_to(found.witness))
             if hunt.best is before:  # open, or no better: a difference that rounding hides
                 break
 

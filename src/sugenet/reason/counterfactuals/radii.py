@@ -48,7 +48,7 @@ class ByRadius:
                 hunt.proved(found)
                 self._reached(low)
             elif isinstance(found, Fails):
-                hunt.best = self._thinned(hunt.moves_to(found.witness))
+                hunt.best = self._thinned(hunt.whole.moves_to(found.witness))
                 high = radii.index(self.value(hunt.best))
             elif high < len(radii) or place == len(radii) - 1:
                 break

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
@@ -45,16 +45,27 @@ def _percent(part: int, total: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Drawn):
-    """How many inputs of each class there are: exact.
+class _Count(Drawn):
+    """What is known of the inputs somewhere."""
 
-    An input is a combination of legal states of the features, each state once.
-    """
+    is_certified: ClassVar[bool] = False
+    """Whether there is a certificate that can be checked by counting again."""
 
     network: Network
     question: HowMany
     region: str
     """Where was counted, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(_Count):
+    """How many inputs of each class there are: exact.
+
+    An input is a combination of legal states of the features, each state once.
+    """
+
+    is_certified: ClassVar[bool] = True
+
     counts: tuple[int, ...]
     method: str
     seconds: float
@@ -85,11 +96,6 @@ class Counted(Drawn):
             )
         return Fraction(self.counts[self.label], self.total)
 
-    @property
-    def is_certified(self) -> bool:
-        """Whether the certificate can be checked by counting again."""
-        return True
-
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
         return {
@@ -107,11 +113,9 @@ class Counted(Drawn):
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        certificate = data["certificate"]
-        counts = tuple(certificate["counts"])
-        return cls(
-            network, question, data["region"], counts, certificate["method"], data["seconds"], certificate
-        )
+        kept = data["certificate"]
+        counts, method = tuple(kept["counts"]), kept["method"]
+        return cls(network, question, data["region"], counts, method, data["seconds"], kept)
 
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
@@ -120,12 +124,8 @@ class Counted(Drawn):
             (k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}")
             for (many, k), text in zip(some, shown, strict=True)
         ]
-        stays = ""
-        if self.label is not None:
-            stays = (
-                f"; {_percent(self.counts[self.label], self.total)} keep "
-                f"class {self.network.classes[self.label]}"
-            )
+        own, names = self.label, self.network.classes
+        stays = "" if own is None else f"; {_percent(self.counts[own], self.total)} keep class {names[own]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
             f"by {METHODS[self.method]}"
@@ -134,13 +134,9 @@ class Counted(Drawn):
 
 
 @dataclass(frozen=True, eq=False)
-class CountOpen(Drawn):
+class CountOpen(_Count):
     """Not all could be counted: how many of each class there are at least, of how many in all."""
 
-    network: Network
-    question: HowMany
-    region: str
-    """Where was counted, in words."""
     lower: tuple[int, ...]
     total: int
     reason: str
@@ -150,11 +146,6 @@ class CountOpen(Drawn):
     def upper(self) -> tuple[int, ...]:
         """No more than this of each class."""
         return tuple(many + self.total - sum(self.lower) for many in self.lower)
-
-    @property
-    def is_certified(self) -> bool:
-        """Nothing is certified."""
-        return False
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -179,16 +170,18 @@ class CountOpen(Drawn):
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
-        first = f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
         more = (
             "Allow more time, or estimate" if " after " in self.reason else "Estimate"
         )  # it was stopped, or is too large
-        first += f"{more} with method='sample'"
+        first = (
+            f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
+            f"{more} with method='sample'"
+        )
         return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
 
 
 @dataclass(frozen=True, eq=False)
-class CountSampled(Drawn):
+class CountSampled(_Count):
     """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is
     exact but the total.
 
@@ -196,10 +189,6 @@ class CountSampled(Drawn):
     ``1 - confidence`` of all draws.
     """
 
-    network: Network
-    question: HowMany
-    region: str
-    """Where was counted, in words."""
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]
     """Share of each class: at least, at most."""
@@ -212,11 +201,6 @@ class CountSampled(Drawn):
     def samples(self) -> int:
         """Inputs drawn."""
         return sum(self.hits)
-
-    @property
-    def is_certified(self) -> bool:
-        """Nothing is certified."""
-        return False
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""

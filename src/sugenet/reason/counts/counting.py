@@ -160,12 +160,11 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
             sample[feature], states[feature] = base.value, base.state
             budget = None if budget is None else budget - base.weight
             limit = None if limit is None else limit - base.price
-            lighter = (
+            kept = tuple(
                 way._replace(price=way.price - base.price, weight=way.weight - base.weight)
                 for way in kept
                 if way is not base
             )
-            kept = tuple(lighter)
         ways[feature] = kept
     if budget is not None and budget < 0:
         return None

@@ -467,15 +467,11 @@ def merge(rows, table, where):
     `table` comes filled with -1.
     """
     mask = nb.uint64(table.shape[0] - 1)
-    words = rows.shape[1]
+    words, keys = rows.shape[1], rows.T
     new = 0
     firsts = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
-        h = nb.uint64(0)
-        for w in range(words):
-            h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ rows[i, w]
-        h *= GOLDEN
-        at = (h ^ (h >> nb.uint64(32))) & mask
+        at = _folded(keys, i) & mask
         while True:
             number = table[at]
             if number < 0:

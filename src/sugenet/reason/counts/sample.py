@@ -81,24 +81,16 @@ class _Limited:
         from sugenet.errors import TooLargeError
 
         assert space.budget is not None
-        found = {space.budget}
-        for weights in space.weights:
-            found |= {left - weight for left in found for weight in set(weights.tolist()) if weight <= left}
+        weights = {weight for row in space.weights for weight in row.tolist()}
+        found = more = {space.budget}
+        while more:
+            more = {left - weight for left in more for weight in weights if weight <= left} - found
+            found = found | more
             if len(found) * len(space.features) > _TABLE:
                 raise TooLargeError(
                     "the costs are too finely divided to draw combinations with equal chance."
                 )
-        while True:
-            more = {
-                left - w for left in found for row in space.weights for w in set(row.tolist()) if w <= left
-            } - found
-            if not more:
-                return found
-            found |= more
-            if len(found) * len(space.features) > _TABLE:
-                raise TooLargeError(
-                    "the costs are too finely divided to draw combinations with equal chance."
-                )
+        return found
 
     def draw(self, space: Space, samples: int, rng: np.random.Generator) -> Ints:
         """The lanes of combinations drawn."""

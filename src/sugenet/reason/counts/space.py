@@ -9,6 +9,7 @@ into what follows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.sizes import one_more
 
 __all__ = ["Space", "Tail", "combinations_within", "ways"]
 
@@ -151,12 +153,7 @@ def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
     """For every sum up to a limit, how many choices of at most one option a feature use exactly that."""
     found = {0: 1}
     for row in weights:
-        after = dict(found)
-        for weight in row:
-            for used, many in found.items():
-                if used + weight <= limit:
-                    after[used + weight] = after.get(used + weight, 0) + many
-        found = after
+        found = one_more(found, Counter(row), limit)
         if len(found) > 1 << 20:
             raise TooLargeError(
                 "the costs are too finely divided: combinations cannot be counted by what they use."

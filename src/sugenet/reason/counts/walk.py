@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -14,8 +15,10 @@ import numpy as np
 
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
+from sugenet.engines.walk.choices import ends_of, sums_of
 from sugenet.errors import TooLargeError
-from sugenet.reason.counts.space import Space, Tail, ways
+from sugenet.problem.sizes import one_more
+from sugenet.reason.counts.space import Space, Tail
 
 __all__ = ["Part", "Partition", "count_walk", "tail_arrays"]
 
@@ -73,23 +76,23 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
     bounds: list[int] = []
     slopes: list[int] = []
     layers = [0]
-    for weights, least in tail.layers:
-        rows += list(weights)
-        bounds += [int(b) - int(np.minimum(row, 0).sum()) for row, b in zip(weights, least, strict=True)]
-        slopes += [1] * len(weights)
+
+    def add(weights: Iterable[Ints], least: list[int], slope: list[int]) -> None:
+        rows.extend(weights)
+        bounds.extend(least)
+        slopes.extend(slope)
         layers.append(len(rows))
+
+    def add_neurons(pairs: Sequence[tuple[Ints, int]]) -> None:
+        least = [int(bound) - int(np.minimum(row, 0).sum()) for row, bound in pairs]
+        add((row for row, _ in pairs), least, [1] * len(pairs))
+
+    for weights, least in tail.layers:
+        add_neurons(list(zip(weights, least, strict=True)))
     held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
     slope, offset, ranks = _scores(tail, held)
-    rows += list(tail.weights)
-    bounds += offset
-    slopes += slope
-    layers.append(len(rows))
-    pairs = _pairs(tail)
-    for row, bound in pairs:
-        rows.append(row)
-        bounds.append(bound - int(np.minimum(row, 0).sum()))
-        slopes.append(1)
-    layers.append(len(rows))
+    add(tail.weights, offset, slope)
+    add_neurons(_pairs(tail))
     ends, word, shift, flip, mask = [0], [], [], [], []
     for row in rows:
         size = np.abs(row)
@@ -103,8 +106,7 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
                     mask.append(_word(bits))
                     flip.append(_word(bits & signs))
         ends.append(len(word))
-    whole = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
-    first, last, limits, slope_of = whole
+    first, last, limits, slope_of = (np.array(value, np.int64) for value in (layers, ends, bounds, slopes))
     entries = (
         np.array(word, np.int64),
         np.array(shift, np.int64),
@@ -196,6 +198,16 @@ class _CountingWalk:
         out[:, : rows.shape[1]] = rows
         return out
 
+    def _options(self, many: int) -> tuple[Ints, Any, Ints, Ints, Ints]:
+        """The options of the first features in a row: their weights and lanes; where each feature begins; of
+        each option the feature, and the first option of the next one.
+        """
+        sizes = [len(row) for row in self.weights[:many]]
+        first, place = np.cumsum([0, *sizes]), np.repeat(np.arange(many + 1), [*sizes, 1])
+        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:many]])
+        gains = [np.zeros((0, len(self.space.start)), np.int64), *self.gains[:many]]
+        return flat, self._lanes(np.concatenate(gains)), first, place, first[1:][place[:-1]]
+
     def run(self) -> Partition:
         parts = self._free() if self.space.budget is None else self._limited()
         order = tuple(self.space.features[place] for place in self.places)
@@ -206,15 +218,8 @@ class _CountingWalk:
     def _limited(self) -> list[Part]:
         space, budget = self.space, self.space.budget
         assert budget is not None
-        flat = np.concatenate(self.weights) if self.weights else np.zeros(0, np.int64)
-        sizes = [len(row) for row in self.weights]
-        first = np.cumsum([0, *sizes])
-        place = np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
-        after = first[1:][place[:-1]] if len(flat) else np.zeros(0, np.int64)
+        flat, rows, first, place, after = self._options(len(self.weights))
         lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
-        rows = self._lanes(
-            np.concatenate(self.gains) if self.gains else np.zeros((0, len(space.start)), np.int64)
-        )
         root = self._lanes(space.start[None], -1)[0]
         low, high, below = self._below(budget)
         alike = bool(len(flat)) and bool((flat == flat[0]).all())
@@ -251,20 +256,13 @@ class _CountingWalk:
             light = [rows[weights <= left] for rows, weights in zip(self.gains, self.weights, strict=True)]
             fit = _fits(self.weights, left)
             for out, sign in ((up, 1), (down, -1)):
-                best = np.zeros((len(light), len(self.space.start)), np.int64)
-                for k, rows in enumerate(light):
-                    best[k] = np.maximum((sign * rows).max(axis=0, initial=0), 0)
+                ends = [(sign * rows).max(axis=0, initial=0) for rows in light]
+                best = np.array(ends, np.int64).reshape(len(light), len(self.space.start))
                 out.append(sign * (-np.sort(-best, axis=0))[:fit].sum(axis=0))
         below = np.zeros((len(self.weights) + 1, max(wide + 1, 1)), np.int64)
         table = {0: 1}
         for k in range(len(self.weights) - 1, -1, -1) if wide >= 0 else ():
-            more = ways([self.weights[k].tolist()], budget)
-            joined: dict[int, int] = {}
-            for a, many in table.items():
-                for b, options in more.items():
-                    if a + b <= budget:
-                        joined[a + b] = joined.get(a + b, 0) + many * options
-            table = joined
+            table = one_more(table, Counter(self.weights[k].tolist()), budget)
             below[k] = np.cumsum([table.get(used, 0) for used in range(wide + 1)]) - 1
         shape = (wide + 1, len(self.space.start))
         return self._lanes(np.array(down).reshape(shape)), self._lanes(np.array(up).reshape(shape)), below
@@ -279,18 +277,11 @@ class _CountingWalk:
         head = 0
         while head < tail and prod(many[:head]) < _PARTS:
             head += 1
-        if tail == 0:
-            head = 0
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
-        leaves = _sums(stays[tail:], len(space.start))
-        sizes = [len(row) for row in self.weights[:tail]]
-        first = np.cumsum([0, *sizes])
-        place = np.repeat(np.arange(tail + 1), [*sizes, 1])
-        after = first[1:][place[:-1]] if tail else np.zeros(0, np.int64)
+        leaves = sums_of(stays[tail:], space.start)
+        flat, rows, first, place, after = self._options(tail)
         below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
-        low, high = (self._lanes(_ends(stays, tail, len(space.start), pick)) for pick in (np.min, np.max))
-        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:tail]])
-        rows = self._lanes(np.concatenate([np.zeros((0, len(space.start)), np.int64), *self.gains[:tail]]))
+        low, high = (self._lanes(ends_of(stays, tail, space.start, pick)) for pick in (np.min, np.max))
         fixed = (
             rows,
             0 * flat,
@@ -396,19 +387,3 @@ def _order(space: Space) -> list[int]:
     """Places of features: those that change the lanes most come first."""
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
     return sorted(range(len(far)), key=lambda place: (-far[place], place))
-
-
-def _sums(gains: list[Ints], width: int) -> Ints:
-    """What every combination of some features adds."""
-    sums = np.zeros((1, width), np.int64)
-    for options in gains:
-        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), width)
-    return sums
-
-
-def _ends(gains: list[Ints], tail: int, width: int, pick: Any) -> Ints:
-    """The least or the most that the features from each of the first ones on can add."""
-    rows = [pick(options, axis=0) for options in gains]
-    return np.array([sum(rows[k:], np.zeros(width, np.int64)) for k in range(tail + 1)]).reshape(
-        tail + 1, width
-    )

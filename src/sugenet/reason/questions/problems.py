@@ -7,9 +7,9 @@ from itertools import pairwise, product
 from typing import Any
 
 from sugenet.bnn import Network, OneHot
-from sugenet.checker.query import Query
+from sugenet.checker.query import Inequality, Query
 from sugenet.errors import QuestionError
-from sugenet.problem.goal import Goal, at_least, loses, wins
+from sugenet.problem.goal import Goal, Votes, at_least, loses, wins
 from sugenet.problem.merging import merged
 from sugenet.problem.neighbourhood import place_of
 from sugenet.problem.pairs import Joint, abreast, twins
@@ -110,19 +110,13 @@ def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Join
 
 
 def _query(network: Network, query: Query) -> tuple[Problem, ...]:
+    def vote(part: Inequality) -> Votes:
+        factors = dict(part.terms)
+        return at_least(network.head, [factors.get(k, 0) for k in range(query.outputs)], part.bound)
+
     problems = []
     for case in query.cases:
-        votes = []
-        for conjunction in case.condition:
-            rows = []
-            for part in conjunction:
-                factors = [0] * query.outputs
-                for k, value in part.terms:
-                    factors[k] = value
-                rows.append(at_least(network.head, factors, part.bound))
-            votes.append(tuple(rows))
-        box = Box(
-            {i: (low, high) for i, (low, high) in enumerate(zip(case.box.lower, case.box.upper, strict=True))}
-        )
-        problems.append(Problem(box.of(network), Goal(tuple(votes))))
+        ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
+        goal = Goal(tuple(tuple(map(vote, conjunction)) for conjunction in case.condition))
+        problems.append(Problem(Box(dict(ends)).of(network), goal))
     return tuple(problems)

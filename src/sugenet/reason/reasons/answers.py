@@ -54,12 +54,8 @@ class Reason(Certified):
 
     def conditions(self) -> list[str]:
         """What must stay true, in words: the range of raw values with the same code."""
-        encoder = self.network.encoder
-        states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
-        return [
-            encoder.codings[f].describe(encoder.names[f], state)
-            for f, state in zip(self.features, states, strict=True)
-        ]
+        names, codings, sample = self.network.encoder.names, self.network.encoder.codings, self.sample
+        return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""

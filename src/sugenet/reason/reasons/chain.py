@@ -20,6 +20,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
+from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["Chain", "Link", "chain_of"]
 
@@ -57,12 +58,8 @@ class Chain(Drawn):
 
     def conditions(self) -> list[str]:
         """What of the raw features the chain rests on, in words."""
-        encoder = self.network.encoder
-        states = [encoder.codings[f].state(self.sample[f]) for f in self.features]
-        return [
-            encoder.codings[f].describe(encoder.names[f], state)
-            for f, state in zip(self.features, states, strict=True)
-        ]
+        names, codings, sample = self.network.encoder.names, self.network.encoder.codings, self.sample
+        return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -89,16 +86,9 @@ class Chain(Drawn):
         """Indented text, each neuron explained where it is first used;
         at most `limit` lines below any one.
         """
-        lines = [
-            f"{self.network.classes[self.label]}, because these {len(self.decisive)} neurons of the "
-            f"last layer suffice:"
-        ]
-        if not self.links:
-            lines = [
-                f"{self.network.classes[self.label]}, because these {len(self.decisive)} inputs suffice:"
-            ]
-        seen: set[tuple[int, int]] = set()
-        self._below(len(self.network.layers), self.decisive, 1, limit, lines, seen)
+        what = "neurons of the last layer" if self.links else "inputs"
+        lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} {what} suffice:"]
+        self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
 
     def _below(
@@ -171,8 +161,7 @@ def chain_of(network: Network, x: Any) -> Chain:
         x2 = +1
     """
     values = network.encoder.values(x)
-    row = np.empty((1, len(values)), dtype=object)
-    row[0] = values
+    row = row_of(values)
     counts = network.match_counts(row, engine="definition")
     label = int(network.head.classes(counts)[0])
     hidden = [bits[0] for bits in network.hidden(row)]

@@ -337,21 +337,10 @@ class _Search:
         """Further contrastive sets apart from the ones just found, while they come easily."""
         oracle, fixed = self.oracle, set(candidate)
         for _ in range(20):
-            last = oracle.contrasts[-1]
-            fixed |= last.features
+            fixed |= oracle.contrasts[-1].features
             if oracle.clock.up() or oracle.ask(frozenset(fixed)) is not False:
                 return
             sets.hit(oracle.contrasts[-1].features)
-
-    def _for_proof(self) -> Clock:
-        """What is left of the time, and a tenth more: a reason that was found is worth a proof."""
-        clock = self.oracle.clock
-        left = clock.left()
-        return Clock(
-            None if left is None or clock.time_limit is None else max(left, 1.0, clock.time_limit / 10),
-            clock.threads,
-            clock.seed,
-        )
 
     def _reason(
         self, features: Features, needs: dict[int, tuple[FeatureMove, ...]] | None, *, minimum: bool = False
@@ -359,7 +348,7 @@ class _Search:
         """A reason with its proof and what shows that nothing can be left out."""
         oracle = self.oracle
         near = oracle.problem.near
-        outcome = decide(oracle.freed(features), self._for_proof())
+        outcome = decide(oracle.freed(features), oracle.clock.for_proof())
         proof = outcome.proof if isinstance(outcome, Holds) else None
         found = "minimum" if minimum else "sufficient" if needs is None else "minimal"
         status = "unknown" if proof is None else found

@@ -18,8 +18,7 @@ import numpy as np
 
 from sugenet.engines.bounds import by_bounds
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
-from sugenet.errors import TooLargeError
+from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, Open, replayed
@@ -36,8 +35,6 @@ _SMALL_DEEP = 2.0**26
 """The same behind more hidden layers, where the solver is slow."""
 _SHALLOW = 2
 """Hidden layers up to which the solver is asked first."""
-_HEAVY_LAYERS = 4_000_000
-"""Products of the hidden layers beyond which the solver is not built."""
 
 
 @dataclass(frozen=True)
@@ -94,23 +91,13 @@ class Oracle:
             self.sufficient.append(fixed)
             return True
         if isinstance(outcome, Fails):
-            sample = self.problem.near.sample
-            changed = {f: b for f, (a, b) in enumerate(zip(sample, outcome.witness, strict=True)) if a != b}
-            found = (problem.near.move_to(feature, value) for feature, value in changed.items())
-            self.learn(tuple(move for move in found if move is not None))
+            self.learn(problem.near.moves_to(outcome.witness))
             return False
         return None
 
     @cached_property
     def _solver(self) -> Solver | None:
-        layers = self.problem.near.network.layers[1:]
-        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
-            return None
-        try:
-            cascade = self.problem.cascade
-            return Solver(cascade, facts_of(self.problem.front, cascade), seed=self.clock.seed)
-        except TooLargeError:
-            return None
+        return solver_of(self.problem, self.clock.seed)
 
     @cached_property
     def _staying(self) -> dict[int, list[int]]:

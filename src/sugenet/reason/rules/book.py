@@ -36,8 +36,6 @@ __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 _RANDOM = 32
 """Random codewords that a large network's rules grow from, when there are no samples."""
 _DRAWS = 4096
-_PROOF_SECONDS = 1.0
-"""Seconds that the proof of a rule may take when the time is up already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +130,9 @@ class Rulebook(Drawn):
             return Share(Fraction(int(marked(self._grid, boxes).sum()), self._grid.total), True)
         return self._grid.union(boxes)
 
+    def _shares(self) -> dict[str, Share]:
+        return {self.network.classes[label]: self.covered(label) for label in self.classes}
+
     def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
         """Check every claim by the definition: the certificate of each rule, that it is prime, and where the
         book is complete, that.
@@ -144,10 +145,11 @@ class Rulebook(Drawn):
 
     def text(self) -> str:
         """What the book holds, then one rule a line with its coverage."""
-        lines = [self._summary()]
-        for rule in self.rules:
-            lines.append(f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}")
-        return "\n".join(lines)
+        lines = (
+            f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}"
+            for rule in self.rules
+        )
+        return "\n".join([self._summary(), *lines])
 
     def _summary(self) -> str:
         names = ", ".join(self.network.classes[label] for label in self.classes)
@@ -160,20 +162,16 @@ class Rulebook(Drawn):
         if self.complete:
             words += "; together they say everything"
         else:
-            parts = []
-            for label in self.classes:
-                share = self.covered(label)
-                parts.append(
-                    f"{'' if share.exact else 'at least '}{_percent(share.value)} for "
-                    f"{self.network.classes[label]}"
-                )
+            parts = [
+                f"{'' if share.exact else 'at least '}{_percent(share.value)} for {name}"
+                for name, share in self._shares().items()
+            ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
         return words + (f"; left out: {left}" if left else "")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; `from_data` reads it back."""
-        shares = {self.network.classes[label]: self.covered(label) for label in self.classes}
         return {
             "format": "sugenet rulebook",
             "version": 1,
@@ -183,7 +181,8 @@ class Rulebook(Drawn):
             "kind": self.kind,
             "left_out": dict(self.left_out),
             "covered": {
-                name: {"share": str(share.value), "exact": share.exact} for name, share in shares.items()
+                name: {"share": str(share.value), "exact": share.exact}
+                for name, share in self._shares().items()
             },
             "rules": [rule.data() for rule in self.rules],
             "seconds": self.seconds,
@@ -378,7 +377,12 @@ class _Work:
         for label in self.classes:
             self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
             has_class = np.asarray(table == label)
-            boxes = all_primes(self.grid, has_class) if every else self._cover(has_class)
+            how: dict[str, Any] = {
+                "seed": self.clock.seed,
+                "stop": self.clock.up,
+                "notify": self.clock.tell,
+            }
+            boxes = all_primes(self.grid, has_class) if every else cover(self.grid, has_class, **how)
             found += [(label, masks) for masks in boxes]
         stopped = self.clock.up()
         found.sort(key=lambda pair: _rank(self.grid, *pair))
@@ -391,9 +395,6 @@ class _Work:
                 else:
                     self._prove(masks, label, prime=True)
         return self.book(not stopped and not any(self.left_out.values()), "every" if every else "cover")
-
-    def _cover(self, has_class: Any) -> list[Masks]:
-        return cover(self.grid, has_class, seed=self.clock.seed, stop=self.clock.up, notify=self.clock.tell)
 
     def large(self, X: Any) -> Rulebook:
         """Rules grown from samples."""
@@ -439,10 +440,7 @@ class _Work:
         whatever engine does it.
         """
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
-        left, limit = self.clock.left(), self.clock.time_limit
-        clock = Clock(
-            None if left is None or limit is None else max(left, _PROOF_SECONDS, limit / 10)
-        )  # for all engines together
+        clock = self.clock.for_proof()  # for all engines together
         for engine in ("bounds", "cdcl", "auto"):
             answer = verify(
                 self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed

@@ -51,10 +51,10 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
             found += [[-a, -b] for a, b in combinations(bits, 2)]
             continue
         found += [[a, -b] for a, b in pairwise(bits)]
-        for state in set(range(coding.states)) - set(
-            grid.states[feature]
-        ):  # not: the last cut reached is number `state`
-            found.append([-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1])
+        found += [
+            [-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1]
+            for state in set(range(coding.states)) - set(grid.states[feature])
+        ]  # not: the last cut reached is number `state`
     return found
 
 
@@ -98,10 +98,10 @@ def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
     """Every rule as a clause of weight 1 over the literals of the bits and the classes."""
     names = [f"class {name}" for name in grid.network.classes]
     criteria = Criteria([*Criteria.literals(grid.network.encoder.width), *names])
-    formulas = []
-    for rule in rules:
-        atoms: list[Any] = [(-literal, 1) for literal in literals_of(grid, rule.masks)]
-        formulas.append(([*atoms, (names[rule.label], 1)], 1))
+    formulas: list[Any] = [
+        ([*((-literal, 1) for literal in literals_of(grid, rule.masks)), (names[rule.label], 1)], 1)
+        for rule in rules
+    ]
     return PossibilisticBase(criteria, formulas, BOOLEAN)
 
 

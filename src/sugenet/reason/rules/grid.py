@@ -8,6 +8,7 @@ counting the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,6 +71,11 @@ class Grid:
         return tuple(map(len, self.states))
 
     @cached_property
+    def live(self) -> list[int]:
+        """Features that have more than one place."""
+        return [feature for feature, size in enumerate(self.sizes) if size > 1]
+
+    @cached_property
     def full(self) -> Masks:
         """The box of everything."""
         return tuple((1 << size) - 1 for size in self.sizes)
@@ -123,15 +129,14 @@ class Grid:
         ]
 
     def table(self, engine: EngineChoice = "auto") -> Ints:
-        """Class of every codeword, one axis a feature that has more than one place."""
-        live = [feature for feature, size in enumerate(self.sizes) if size > 1]
-        shape = [self.sizes[feature] for feature in live]
+        """Class of every codeword, one axis a feature of `live`."""
+        shape = [self.sizes[feature] for feature in self.live]
         found = np.empty(self.total, np.int64)
         for low in range(0, self.total, _BATCH):
             numbers = np.arange(low, min(low + _BATCH, self.total))
             places = np.zeros((len(numbers), len(self.sizes)), np.int64)
-            if live:
-                places[:, live] = np.stack(np.unravel_index(numbers, shape), axis=1)
+            if self.live:
+                places[:, self.live] = np.stack(np.unravel_index(numbers, shape), axis=1)
             found[numbers] = self.classes(places, engine)
         return found.reshape(shape)
 
@@ -240,15 +245,12 @@ class Grid:
             return prod(
                 (Fraction(mask.bit_count(), self.sizes[f]) for f, mask in rows[0].items()), start=Fraction(1)
             )
-        used: dict[int, int] = {}
-        for row in rows:
-            for feature in row:
-                used[feature] = used.get(feature, 0) + 1
+        used = Counter(feature for row in rows for feature in row)
         feature = max(used, key=lambda f: (used[f], -f))
-        groups: dict[tuple[bool, ...], int] = {}
-        for place in range(self.sizes[feature]):
-            members = tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
-            groups[members] = groups.get(members, 0) + 1
+        groups = Counter(
+            tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
+            for place in range(self.sizes[feature])
+        )
         total = Fraction(0)
         for members, many in groups.items():
             rest = [

@@ -9,7 +9,7 @@ counterexamples, answer most questions with "no" at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, facts_of
-from sugenet.errors import SoundnessError, TooLargeError
+from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
+from sugenet.errors import SoundnessError
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
@@ -30,9 +30,6 @@ from sugenet.problem.regions import Anything
 from sugenet.reason.rules.grid import Grid, Masks, places_of
 
 __all__ = ["Grower", "Grown"]
-
-_HEAVY_LAYERS = 4_000_000
-"""Products of the hidden layers beyond which the solver is not built."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +54,13 @@ class Grower:
     _open: bool = False
 
     def __post_init__(self) -> None:
-        layers = self.grid.network.layers[1:]
-        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
-            return
         start = self.grid.values([0] * len(self.grid.sizes))
         problem = Problem(
             Anything().around(self.grid.network, start), loses(self.grid.network.head, self.label)
         )
-        try:
-            cascade = problem.cascade
-            self._solver = Solver(cascade, facts_of(problem.front, cascade), seed=self.clock.seed)
-        except TooLargeError:
-            return
-        self._steps = {chain.feature: chain.steps for chain in cascade.chains}
+        self._solver = solver_of(problem, self.clock.seed)
+        if self._solver is not None:
+            self._steps = {chain.feature: chain.steps for chain in problem.cascade.chains}
 
     def grow(self, places: Sequence[int]) -> Grown | None:
         """A rule that speaks of a codeword of the class; None when there was no time to prove anything."""
@@ -156,7 +147,8 @@ class Grower:
             return False
         if self._solver is None:
             return self._decided(box)
-        return all(isinstance(self._solved(self._literals(part)), Core) for part in self._runs(box))
+        parts = product(*map(_runs_of, box))  # the solver's variables can say neighbouring places alone
+        return all(isinstance(self._solved(self._literals(part)), Core) for part in parts)
 
     def _late(self) -> bool:
         """Whether the time is up, so that what is asked now stays open."""
@@ -166,10 +158,6 @@ class Grower:
     def _refuted(self, box: list[int]) -> bool:
         return bool(self.grid.inside(tuple(box), self.others).any())
 
-    def _runs(self, box: list[int]) -> Iterator[list[int]]:
-        """A box as boxes with neighbouring places alone, which is what the solver's variables can say."""
-        return (list(part) for part in product(*map(_runs_of, box)))
-
     def _ends(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Literals for "no lower" and "no higher" of neighbouring places."""
         steps, places = self._steps.get(feature, range(0)), places_of(mask)
@@ -177,7 +165,7 @@ class Grower:
         high = None if places[-1] == self.grid.sizes[feature] - 1 else -(steps[places[-1]] + 1)
         return low, high
 
-    def _literals(self, box: list[int]) -> list[int]:
+    def _literals(self, box: Sequence[int]) -> list[int]:
         return [
             literal for f, mask in enumerate(box) for literal in self._ends(f, mask) if literal is not None
         ]

@@ -9,7 +9,7 @@ number (``<``, ``<=``, ``>``, ``>=``, ``=``, also ``2 < x <= 5``) or name catego
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any
@@ -59,9 +59,15 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     3 <= size <= 5 and side one of right -> a
     """
     body, label = _sides(network, text)
+    return _rule(network, [body], label)
+
+
+def _rule(network: Network, parts: Iterable[str], label: int) -> NetworkRule:
+    """The rule with the conditions of all parts."""
     limits: dict[int, Any] = {}
-    for feature, limit in _conditions(network, body):
-        limits[feature] = _both(network, feature, limits.get(feature), limit)
+    for part in parts:
+        for feature, limit in _conditions(network, part):
+            limits[feature] = _both(network, feature, limits.get(feature), limit)
     return NetworkRule(network, tuple(sorted(limits.items())), label)
 
 
@@ -80,11 +86,7 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
         raise RuleSyntaxError(
             f"this is no explanation of Anchors: its anchor is {conditions!r}, not a list of conditions."
         )
-    limits: dict[int, Any] = {}
-    for part in conditions:
-        for feature, limit in _conditions(network, part):
-            limits[feature] = _both(network, feature, limits.get(feature), limit)
-    return NetworkRule(network, tuple(sorted(limits.items())), class_of(network, label))
+    return _rule(network, conditions, class_of(network, label))
 
 
 def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
@@ -324,8 +326,7 @@ def _both(network: Network, feature: int, a: Any, b: Any) -> Any:
     if a is None:
         return b
     if isinstance(a, frozenset) or isinstance(b, frozenset):
-        rows = [limit if isinstance(limit, frozenset) else None for limit in (a, b)]
-        joined = a & b if None not in rows else None
+        joined = a & b if isinstance(a, frozenset) and isinstance(b, frozenset) else None
         if not joined:
             raise RuleSyntaxError(
                 f"the conditions on {network.encoder.names[feature]} exclude each other, "

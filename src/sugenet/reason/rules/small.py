@@ -46,7 +46,7 @@ def cover(
     >>> [grid.words(masks) for masks in sorted(cover(grid, grid.table() == 1))][:2]
     [['x1 = +1', 'x2 = +1', 'x3 = -1'], ['x1 = +1', 'x2 = +1', 'x4 = +1']]
     """
-    live = [f for f, size in enumerate(grid.sizes) if size > 1]
+    live = grid.live
     ordered = [grid.is_number(f) for f in live]
     rng = np.random.default_rng(seed)
     turns = [float((has_class.any(axis=k) & ~has_class.all(axis=k)).mean()) for k in range(len(live))]
@@ -75,10 +75,9 @@ def cover(
 
 def marked(grid: Grid, boxes: Iterable[Masks]) -> Bits:
     """Which codewords of the table lie in some box."""
-    live = [f for f, size in enumerate(grid.sizes) if size > 1]
-    found = np.zeros([grid.sizes[f] for f in live], bool)
+    found = np.zeros([grid.sizes[f] for f in grid.live], bool)
     for masks in boxes:
-        _put(found, [masks[f] for f in live], True)
+        _put(found, [masks[f] for f in grid.live], True)
     return found
 
 
@@ -153,7 +152,7 @@ def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
     >>> len(all_primes(grid, grid.table() == 1))
     6
     """
-    live = [f for f, size in enumerate(grid.sizes) if size > 1]
+    live = grid.live
     options = [
         list(_options(grid.sizes[f], grid.is_number(f)))
         if _count(grid.sizes[f], grid.is_number(f)) <= _BOXES

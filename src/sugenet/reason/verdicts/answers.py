@@ -19,14 +19,20 @@ __all__ = ["Proved", "Refuted", "Undecided"]
 
 
 @dataclass(frozen=True, eq=False)
-class Proved(Settled):
-    """The claim holds."""
-
-    outcome: ClassVar[str] = "proved"
+class _Verdict(Settled):
+    """Something about a claim."""
 
     network: Network
     question: Question
     claim: str
+
+
+@dataclass(frozen=True, eq=False)
+class Proved(_Verdict):
+    """The claim holds."""
+
+    outcome: ClassVar[str] = "proved"
+
     engine: str
     seconds: float
     certificate: dict[str, Any]
@@ -53,14 +59,11 @@ class Proved(Settled):
 
 
 @dataclass(frozen=True, eq=False)
-class Refuted(Settled):
+class Refuted(_Verdict):
     """The claim does not hold: here is an input, or a pair of inputs, against it."""
 
     outcome: ClassVar[str] = "refuted"
 
-    network: Network
-    question: Question
-    claim: str
     witness: tuple[Any, ...]
     """Raw sample; for questions about pairs, two of them."""
     labels: tuple[str, ...]
@@ -140,14 +143,11 @@ class Refuted(Settled):
 
 
 @dataclass(frozen=True, eq=False)
-class Undecided(Settled):
+class Undecided(_Verdict):
     """Neither shown: what was tried, and what is known so far."""
 
     outcome: ClassVar[str] = "undecided"
 
-    network: Network
-    question: Question
-    claim: str
     reason: str
     facts: dict[str, Any]
     engine: str

@@ -74,7 +74,9 @@ def verify(
     joint: Joint | None = None
     try:
         if isinstance(question, Query) and network.reads_reals:
-            found = _real_query(network, question, clock)
+            from sugenet.engines.reals.deciding import decide_query
+
+            found = decide_query(network, of_network(network, question), clock)
         else:
             problems, joint = problems_of(network, question)
             found = _all(problems, clock, engine)
@@ -114,12 +116,6 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
     if trusted is not None:
         return Holds(", ".join(dict.fromkeys(engines)), trusted)
     return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", {"kind": "parts", "parts": proofs})
-
-
-def _real_query(network: Network, query: Query, clock: Clock) -> Outcome:
-    from sugenet.engines.reals.deciding import decide_query
-
-    return decide_query(network, of_network(network, query), clock)
 
 
 def _refuted(
