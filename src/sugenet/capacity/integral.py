@@ -153,19 +153,17 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
             f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a "
             f"sequence of {n}, or a batch of shape (samples, {n})."
         )
-    if scale is None:
-        scale = mu.scale
-        if scale == BOOLEAN:
-            try:
-                codes = UNIT.codes(x, "x")
-            except ScaleError as error:
-                raise ScaleError(
-                    f"{error} The set function is Boolean: for samples on another scale give scale=..."
-                ) from None
-            if not np.all((codes == 0) | (codes == 1)):
-                return codes, UNIT
-            return codes.astype(np.int8), BOOLEAN
-        return scale.codes(x, "x"), scale
+    if scale is None and mu.scale == BOOLEAN:
+        try:
+            codes = UNIT.codes(x, "x")
+        except ScaleError as error:
+            raise ScaleError(
+                f"{error} The set function is Boolean: for samples on another scale give scale=..."
+            ) from None
+        if not np.all((codes == 0) | (codes == 1)):
+            return codes, UNIT
+        return codes.astype(np.int8), BOOLEAN
+    scale = mu.scale if scale is None else scale
     need_scale(scale)
     if mu.scale not in (scale, BOOLEAN):
         raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")
