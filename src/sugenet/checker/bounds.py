@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.limit import Limit
-from sugenet.checker.whole import Inequality, Whole, over_neurons, reachable
+from sugenet.checker.whole import Demand, Whole, over_neurons, reachable
 from sugenet.errors import CertificateError
 
 __all__ = ["check_bounds", "exclude", "most_together", "swing"]
@@ -52,7 +52,7 @@ def check_bounds(whole: Whole) -> str:
 
 
 def exclude(
-    cases: list[list[Inequality]], head: Ints, state: Bits, loose: Bits, turning: int, limit: Limit
+    cases: list[list[Demand]], head: Ints, state: Bits, loose: Bits, turning: int, limit: Limit
 ) -> str:
     """See that no case can be met, where at most so many of the loose neurons before the head turn."""
     for case in cases:

@@ -138,9 +138,8 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
     options: dict[int, list[Option]]
     if question["sample"] is None:
         sample, budget = [next(iter(states.values())) for states in inside], None
-        own = [coding.state(value) for coding, value in zip(codings, sample, strict=True)]
         options = {
-            f: [Option(s, (v,), Fraction(0)) for s, v in states.items() if s != own[f]]
+            f: [Option(s, (v,), Fraction(0)) for s, v in states.items()][1:]
             for f, states in enumerate(inside)
         }
     else:

@@ -29,7 +29,7 @@ from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
 
 __all__ = [
-    "Inequality",
+    "Demand",
     "Options",
     "Whole",
     "in_whole_numbers",
@@ -47,7 +47,7 @@ _DIGITS = 1 << 14
 
 Options: TypeAlias = Sequence[Sequence[tuple[int, Ints]]]
 """For each feature its options: a whole price, and what the option adds to the first layer."""
-Inequality: TypeAlias = tuple[list[int], int]
+Demand: TypeAlias = tuple[list[int], int]
 """``sum(factor * match count) >= least`` over the classes: the factors, and what must be reached."""
 
 
@@ -65,7 +65,7 @@ class Whole:
     behind: list[Layer | tuple[Ints, Ints]]
     """The layers behind the first, as the network has them or as weights and tau."""
     head: Ints
-    cases: list[list[Inequality]]
+    cases: list[list[Demand]]
     limit: Limit
 
     @cached_property
@@ -103,7 +103,7 @@ class Whole:
         return violations(self.cases, self.head, counts)
 
 
-def violations(cases: list[list[Inequality]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether match counts of the classes, one row each, meet all inequalities of some case."""
     bad = np.zeros(len(counts), bool)
     sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
@@ -251,7 +251,7 @@ def _merged(
     features: list[list[tuple[int, Ints]]],
     stays: list[int],
     networks: tuple[Network, ...],
-    cases: list[list[Inequality]],
+    cases: list[list[Demand]],
     limit: Limit,
 ) -> Whole:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
