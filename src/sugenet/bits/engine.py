@@ -94,24 +94,26 @@ def engine_named(name: str = "auto") -> CountingEngine:
         name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
     if name not in ("auto", "numba", "numpy"):
         raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
-    if name == "numpy":
-        return _numpy_engine()
-    try:
-        from sugenet.bits import numba_engine
-    except ImportError as error:
-        if name == "numba":
-            raise SugenetError(
-                f'The engine "numba" was asked for by {source}, but numba cannot be imported ({error}). '
-                f'Install it with: pip install numba. Or use engine="numpy", which needs no compiler.'
-            ) from error
-        warnings.warn(
-            f"numba cannot be imported ({error}), so the slower NumPy engine is used. "
-            f"Install numba for speed, or set {_VARIABLE}=numpy to choose this engine without a warning.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return _numpy_engine()
-    return numba_engine.NumbaEngine()
+    if name != "numpy":
+        try:
+            from sugenet.bits.numba_engine import NumbaEngine
+
+            return NumbaEngine()
+        except ImportError as error:
+            if name == "numba":
+                raise SugenetError(
+                    f'The engine "numba" was asked for by {source}, but numba cannot be imported ({error}). '
+                    f'Install it with: pip install numba. Or use engine="numpy", which needs no compiler.'
+                ) from error
+            warnings.warn(
+                f"numba cannot be imported ({error}), so the slower NumPy engine is used. "
+                f"Install numba for speed, or set {_VARIABLE}=numpy to choose this engine without a warning.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+    from sugenet.bits.numpy_engine import NumpyEngine
+
+    return NumpyEngine()
 
 
 def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = None) -> EngineName:
@@ -140,9 +142,3 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
     chosen = engine_named(engine)
     chosen.prepare(notify)
     return cast(EngineName, chosen.name)
-
-
-def _numpy_engine() -> CountingEngine:
-    from sugenet.bits.numpy_engine import NumpyEngine
-
-    return NumpyEngine()

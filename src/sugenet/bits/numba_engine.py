@@ -73,7 +73,11 @@ class NumbaProgram:
         for layer in layers:
             words, neurons = words_for(layer.width), len(layer.tau)
             blocks, kind = -(-neurons // NEURONS), DENSE if layer.is_dense else TERNARY
-            laid = _dense_words(layer) if kind == DENSE else _paired_words(layer)
+            laid = laid_out(
+                np.bitwise_xor.accumulate(layer.positive, axis=1)[:, :, None]  # running XORs
+                if kind == DENSE
+                else np.stack([layer.positive, layer.negative], axis=2)
+            )
             mask = int(np.uint64(tail_mask(layer.width)).view(np.int64))
             rows.append((kind, words, mask, neurons, blocks, first, limit, words_for(neurons)))
             weights.append(laid)
@@ -123,16 +127,6 @@ class NumbaProgram:
             )
 
         share(task, len(words), self._grain, threads)
-
-
-def _dense_words(layer: Neurons) -> Words:
-    """Return the running XORs of the weights as [block][word][vector][lane], flat."""
-    return laid_out(np.bitwise_xor.accumulate(layer.positive, axis=1)[:, :, None])
-
-
-def _paired_words(layer: Neurons) -> Words:
-    """Return the words of both literals as [block][word][positive, negative][vector][lane], flat."""
-    return laid_out(np.stack([layer.positive, layer.negative], axis=2))
 
 
 def laid_out(words: Words) -> Words:

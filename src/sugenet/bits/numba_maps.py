@@ -76,9 +76,6 @@ class _Plan:
     weights: list[Words] = field(default_factory=list)
     limits: list[_Ints] = field(default_factory=list)
 
-    def add_offsets(self, offsets: _Ints) -> int:
-        return _append(self.offsets, offsets)
-
     def add_weights(self, words: Words) -> int:
         return _append(self.weights, np.concatenate([words, np.zeros(-len(words) % LANES, np.uint64)]))
 
@@ -219,7 +216,7 @@ def _laid(plan: _Plan, layer: MapLayer, out_plane: int) -> tuple[Any, ...]:
 
 def _laid_pool(plan: _Plan, layer: PackedPool) -> tuple[Any, ...]:
     slide, words = layer.slide, words_for(layer.slide.shape[0])
-    taps, mask = plan.add_offsets(slide.offsets), plan.add_weights(pack(layer.every))
+    taps, mask = _append(plan.offsets, slide.offsets), plan.add_weights(pack(layer.every))
     return (
         POOL,
         slide.starts,
@@ -258,7 +255,7 @@ def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...
                 + np.zeros((layer.copies, 1), np.int64)
                 + np.arange(low, high) * plane
             )
-            places[low, high] = plan.add_offsets(offsets.reshape(-1))
+            places[low, high] = _append(plan.offsets, offsets.reshape(-1))
         up, down = (part[rows, :, :, low:high].reshape(len(part[rows]), -1) for part in (positive, negative))
         laid = laid_out(
             np.bitwise_xor.accumulate(up, axis=1)[:, :, None] if dense else np.stack([up, down], axis=2)
@@ -292,7 +289,7 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
     lanes = octets.reshape(blocks, LEVEL_NEURONS // LEVEL_LANES, LEVEL_LANES, count, 4).transpose(
         0, 3, 1, 2, 4
     )
-    offsets = plan.add_offsets((begins[:, None] * channels + 4 * np.arange(quads)).reshape(-1))
+    offsets = _append(plan.offsets, (begins[:, None] * channels + 4 * np.arange(quads)).reshape(-1))
     limits = plan.add_limits(layer.least, _NEVER, LEVEL_NEURONS, np.int32)
     first = len(plan.blocks)
     for block in range(blocks):

@@ -50,23 +50,17 @@ class NumpyProgram:
         def task(start: int, stop: int) -> None:
             block = words[start:stop]
             for layer in hidden:
-                block = _activity(layer, block)
-            out[start:stop] = _match_counts(layer=last, words=block)
+                block = pack(_match_counts(layer, block) >= layer.tau)
+            out[start:stop] = _match_counts(last, block)
 
-        share(task, len(words), self._grain(), threads)
+        widest = max(len(layer.tau) for layer in self.layers)
+        share(task, len(words), max(1, _CELLS // widest), threads)
         return out
 
     def activity(self, words: Words, threads: int | None) -> Words:
         """Return the packed activity of the last layer."""
         last = self.layers[-1]
         return pack(self.match_counts(words, threads) >= last.tau)
-
-    def _grain(self) -> int:
-        return max(1, _CELLS // max(len(layer.tau) for layer in self.layers))
-
-
-def _activity(layer: Neurons, words: Words) -> Words:
-    return pack(_match_counts(layer, words) >= layer.tau)
 
 
 def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:

@@ -134,8 +134,7 @@ class Steps:
 
     def reachable(self, state: int) -> bool:
         """Whether some raw value that can occur has this state."""
-        ends = self.interval(state)
-        return ends is not None
+        return self.interval(state) is not None
 
     def interval(self, state: int) -> tuple[float, float] | None:
         """Least and largest raw value of a state, both included; None when no value that can occur has it."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -104,10 +105,7 @@ class Encoder:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts = [0]
-        for coding in self.codings:
-            starts.append(starts[-1] + coding.width)
-        return starts
+        return list(accumulate((coding.width for coding in self.codings), initial=0))
 
     @property
     def features(self) -> int:
@@ -167,7 +165,7 @@ class Encoder:
         X = self.rows(X)
         columns = self._read(X)
         if columns is None:
-            return self._raw_bits(np.asarray(X))
+            return np.asarray(X, dtype=bool)
         out = np.zeros((columns.shape[0], self.width), bool)
         plain = self._plain_cuts
         if plain is not None:
@@ -188,7 +186,7 @@ class Encoder:
             return whole
         columns = self._read(X)
         if columns is None:
-            return self._raw_bits(np.asarray(X)).astype(np.int64)
+            return np.asarray(X).astype(np.int64)
         out = np.zeros((len(columns), self.features), np.int64)
         lows = self._unit_steps
         if lows is not None:
@@ -276,9 +274,6 @@ class Encoder:
             if self.features
             else np.zeros((len(array), 0))
         )
-
-    def _raw_bits(self, array: npt.NDArray[Any]) -> Bits:
-        return np.asarray(array, dtype=bool)
 
     @cached_property
     def _uniform(self) -> Steps | None:

@@ -148,8 +148,7 @@ class Head:
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
         """The class with the largest exact score; of equal ones the lowest number."""
-        ranked = self.ranked(counts)
-        return np.asarray(np.argmax(ranked, axis=1))
+        return np.asarray(np.argmax(self.ranked(counts), axis=1))
 
     def tied(self, counts: Ints) -> npt.NDArray[np.bool_]:
         """Where several classes share the largest score."""

@@ -8,6 +8,7 @@ bits that are never written out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -89,7 +90,7 @@ def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
 
 
 @dataclass(frozen=True, eq=False)
-class _Thresholds:
+class _Thresholds(ABC):
     """What both kinds of layer share: integer weights, thresholds,
     and what folding noticed about each neuron.
     """
@@ -149,8 +150,23 @@ class _Thresholds:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
         return j - 1
 
-    def _constant(self, sizes: Ints) -> Bits:
-        return np.asarray((self.tau <= 0) | (self.tau > sizes))
+    @abstractmethod
+    def match_counts(self, inputs: Any) -> Ints:
+        """M of every sample (rows) and neuron (columns)."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron."""
+
+    def activity(self, inputs: Any) -> Bits:
+        """Which neurons are active in which sample."""
+        return np.asarray(self.match_counts(inputs) >= self.tau)
+
+    @property
+    def constant(self) -> Bits:
+        """Which neurons never change."""
+        return np.asarray((self.tau <= 0) | (self.tau > self.sizes))
 
 
 class DenseLayer(_Thresholds):
@@ -178,19 +194,10 @@ class DenseLayer(_Thresholds):
         """M of every sample (rows) and neuron (columns)."""
         return match_counts(self.weights, _bits(bits, self.inputs))
 
-    def activity(self, bits: Any) -> Bits:
-        """Which neurons are active in which sample."""
-        return np.asarray(self.match_counts(bits) >= self.tau)
-
     @property
     def sizes(self) -> Ints:
         """The largest match count of each neuron."""
         return np.asarray(np.abs(self.weights).sum(axis=1))
-
-    @property
-    def constant(self) -> Bits:
-        """Which neurons never change."""
-        return self._constant(self.sizes)
 
     def neuron(self, j: int) -> Neuron:
         """Neuron j, numbered from 1 like the literals of the next layer."""
@@ -262,19 +269,10 @@ class LevelLayer(_Thresholds):
             )
         return np.asarray(array @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
 
-    def activity(self, levels: Any) -> Bits:
-        """Which neurons are active in which sample."""
-        return np.asarray(self.match_counts(levels) >= self.tau)
-
     @property
     def sizes(self) -> Ints:
         """The largest match count of each neuron."""
         return np.asarray(np.abs(self.weights) @ self.tops)
-
-    @property
-    def constant(self) -> Bits:
-        """Which neurons never change."""
-        return self._constant(self.sizes)
 
     def unrolled(self) -> DenseLayer:
         """The same neurons over thermometer bits, feature by feature, lowest level first."""

@@ -164,11 +164,7 @@ class Network(Drawn):
         bits = self.inputs(X)
         if engine != "definition":
             return self.packed(engine).hidden(bits)
-        activity = []
-        for layer in self.layers:
-            bits = layer.activity(bits)
-            activity.append(bits)
-        return activity
+        return Unpacked(self.layers, self.head).hidden(bits)
 
     def packed(self, engine: EngineChoice = "auto") -> Packed | Unpacked:
         """The packed form of the network, made once for each engine."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import groupby
 from math import comb
 from typing import Any
 
@@ -136,21 +136,16 @@ class Neuron:
         weights, needed = self._movable(x)
         if set(weights) <= {0, 1}:
             return Turn(needed, comb(sum(weights), needed))
-        least = min(
-            mask.bit_count() for mask in islice(ranked_minimal_sets(weights, needed, [1] * len(weights)), 1)
-        )
-        of_least = sum(1 for _ in self._sets_of(weights, needed, least))
-        return Turn(least, of_least)
+        least, found = _smallest(weights, needed)
+        return Turn(least, sum(1 for _ in found))
 
     def turning_sets(self, x: Iterable[Any]) -> Iterator[frozenset[int]]:
         """Yield the smallest sets of coordinates whose flip turns the neuron."""
         if self.kind != "threshold":
             return iter(())
         weights, needed = self._movable(x)
-        least = next(ranked_minimal_sets(weights, needed, [1] * len(weights))).bit_count()
-        return (
-            frozenset(place + 1 for place in bits(mask)) for mask in self._sets_of(weights, needed, least)
-        )
+        _, found = _smallest(weights, needed)
+        return (frozenset(place + 1 for place in bits(mask)) for mask in found)
 
     def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
         """For each coordinate how much its flip moves M towards the other side of tau,
@@ -159,21 +154,12 @@ class Neuron:
         held = active_set(x)
         m = self.match_count([1 if i in held else -1 for i in range(1, len(self.weights) + 1)])
         matched = held & self.lam
-        if m >= self.tau:
-            return [
-                abs(w) if (i * ((w > 0) - (w < 0))) in matched else 0
-                for i, w in enumerate(self.weights, start=1)
-            ], m - self.tau + 1
-        return [
-            0 if (i * ((w > 0) - (w < 0))) in matched else abs(w) for i, w in enumerate(self.weights, start=1)
-        ], self.tau - m
-
-    @staticmethod
-    def _sets_of(weights: list[int], needed: int, size: int) -> Iterator[int]:
-        for mask in ranked_minimal_sets(weights, needed, [1] * len(weights)):
-            if mask.bit_count() > size:
-                return
-            yield mask
+        active = m >= self.tau
+        moved = [
+            abs(w) if (i * ((w > 0) - (w < 0)) in matched) == active else 0
+            for i, w in enumerate(self.weights, start=1)
+        ]
+        return moved, m - self.tau + 1 if active else self.tau - m
 
     def __str__(self) -> str:
         if self.kind == "always":
@@ -182,6 +168,11 @@ class Neuron:
             return f"never active (tau = {self.tau} of {self.size} literals)"
         counted = "" if self.size == len(self.lam) else f", counted {self.size} times in all,"
         return f"active iff at least {self.tau} of {len(self.lam)} literals{counted} hold"
+
+
+def _smallest(weights: list[int], needed: int) -> tuple[int, Iterator[int]]:
+    """The least number of weights that reach what is needed, and the sets of so many that do, as masks."""
+    return next(groupby(ranked_minimal_sets(weights, needed, [1] * len(weights)), key=int.bit_count))
 
 
 def _whole(value: Any, what: str) -> int:

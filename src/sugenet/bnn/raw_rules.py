@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -99,9 +99,7 @@ class RawNeuron:
             yield RawRule(())
             return
         order = sorted(range(len(self._levels)), key=lambda f: -self._levels[f][-1])
-        rest = [0] * (len(order) + 1)
-        for k in reversed(range(len(order))):
-            rest[k] = rest[k + 1] + self._levels[order[k]][-1]
+        rest = list(accumulate((self._levels[f][-1] for f in reversed(order)), initial=0))[::-1]
         stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
         while stack:
             k, total, least_step, chosen = stack.pop()

@@ -169,8 +169,10 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
     used: Bits = np.asarray(reader.any(axis=0))
     codings: list[Coding] = []
     if layers and isinstance(layers[0], LevelLayer):
-        for coding, alive in zip(encoder.codings, used.tolist(), strict=True):
-            codings.append(coding if alive or not isinstance(coding, Steps) else replace(coding, cuts=()))
+        codings = [
+            coding if alive or not isinstance(coding, Steps) else replace(coding, cuts=())
+            for coding, alive in zip(encoder.codings, used.tolist(), strict=True)
+        ]
         tops = np.where(used, layers[0].tops, 0)
         return (
             Encoder(codings, encoder.names, encoder.shape),

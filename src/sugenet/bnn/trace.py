@@ -157,9 +157,7 @@ def trace(network: Network, x: Any) -> Trace:
 
 def _polarized(bits: Bits) -> list[int]:
     """Values of the literals 1, -1, 2, -2, ... in the order of `Criteria.literals`."""
-    row: list[int] = []
-    for value in bits.tolist():
-        row += [int(value), int(not value)]
+    row = [int(held) for value in bits.tolist() for held in (value, not value)]
     assert len(row) == len(Criteria.literals(len(bits)))
     return row
 

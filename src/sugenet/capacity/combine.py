@@ -107,16 +107,19 @@ class Conjugate(SetFunction):
         return f"conjugate of ({self.base})"
 
 
+@dataclass(frozen=True)
 class _Combined(SetFunction):
     """What join and meet share: members over the same criteria."""
 
     members: tuple[SetFunction, ...]
+    criteria: Criteria
+    scale: Scale
 
     @abstractmethod
     def _candidates(self, costs: Costs = None) -> Candidates:
         """The sets that may be focal, None in the place of those that are not."""
 
-    def _set_members(self, members: Iterable[SetFunction]) -> None:
+    def __init__(self, members: Iterable[SetFunction]) -> None:
         if not isinstance(members, Iterable):
             name = type(self).__name__
             raise CapacityError(f"{name} of {members!r}: give a list of set functions, {name}([mu, nu]).")
@@ -151,7 +154,6 @@ class _Combined(SetFunction):
         )
 
 
-@dataclass(frozen=True)
 class Join(_Combined):
     """Pointwise maximum.
 
@@ -162,13 +164,6 @@ class Join(_Combined):
     >>> mu({1}), mu({2}), mu({2, 3}), mu.focal_count()
     (1, 0, 1, 2)
     """
-
-    members: tuple[SetFunction, ...]
-    criteria: Criteria
-    scale: Scale
-
-    def __init__(self, members: Iterable[SetFunction]) -> None:
-        self._set_members(members)
 
     def at(self, mask: int) -> Value:
         """The best worth that a member gives."""
@@ -194,7 +189,6 @@ class Join(_Combined):
             yield (mask, self.at(mask)) if kept else None
 
 
-@dataclass(frozen=True)
 class Meet(_Combined):
     """Pointwise minimum.
 
@@ -205,13 +199,6 @@ class Meet(_Combined):
     >>> mu({1}), mu({2, 3}), mu({1, 3})
     (0, 0.5, 1)
     """
-
-    members: tuple[SetFunction, ...]
-    criteria: Criteria
-    scale: Scale
-
-    def __init__(self, members: Iterable[SetFunction]) -> None:
-        self._set_members(members)
 
     def at(self, mask: int) -> Value:
         """The least worth that a member gives."""

@@ -488,12 +488,9 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
                 + (", or use banzhaf, which needs far fewer." if index == "shapley" else ".")
             )
         index_of = WeightedIndex(positive, theta, index)
-    by_weights: dict[tuple[int, ...], Fraction] = {}
-    for mask in masks:
-        taken = tuple(sorted(weights[place] for place in bits(mask)))
-        if taken not in by_weights:
-            by_weights[taken] = Fraction(0) if 0 in taken else index_of(taken)
-    values = [by_weights[tuple(sorted(weights[place] for place in bits(mask)))] for mask in masks]
+    rows = [tuple(sorted(weights[place] for place in bits(mask))) for mask in masks]
+    by_weights = {taken: Fraction(0) if 0 in taken else index_of(taken) for taken in dict.fromkeys(rows)}
+    values = [by_weights[taken] for taken in rows]
     return _conjugated(values, masks) if flipped else list(values)
 
 

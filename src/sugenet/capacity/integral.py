@@ -103,7 +103,7 @@ def _in_order(mu: SetFunction, x: Any) -> Any:
             raise CriteriaError(
                 f"sample {strange} of x is no mapping while others are. Give all samples in the same way."
             )
-        return _rows([mu.criteria.row(sample, f"sample {place}") for place, sample in enumerate(x)])
+        return [mu.criteria.row(sample, f"sample {place}") for place, sample in enumerate(x)]
     return x
 
 
@@ -132,11 +132,7 @@ def _columns(mu: SetFunction, columns: list[Any]) -> Any:
         )
     if all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in columns):
         return np.stack(columns, axis=1)
-    return _rows([list(row) for row in zip(*columns, strict=True)], len(columns))
-
-
-def _rows(rows: list[list[Any]], width: int = 0) -> Any:
-    return rows or np.empty((0, width))
+    return [list(row) for row in zip(*columns, strict=True)] or np.empty((0, len(columns)))
 
 
 def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
@@ -153,19 +149,17 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
             f"x has shape {shape}, but a sample has {n} values, one for each criterion. Give a mapping, a "
             f"sequence of {n}, or a batch of shape (samples, {n})."
         )
-    if scale is None:
-        scale = mu.scale
-        if scale == BOOLEAN:
-            try:
-                codes = UNIT.codes(x, "x")
-            except ScaleError as error:
-                raise ScaleError(
-                    f"{error} The set function is Boolean: for samples on another scale give scale=..."
-                ) from None
-            if not np.all((codes == 0) | (codes == 1)):
-                return codes, UNIT
-            return codes.astype(np.int8), BOOLEAN
-        return scale.codes(x, "x"), scale
+    if scale is None and mu.scale == BOOLEAN:
+        try:
+            codes = UNIT.codes(x, "x")
+        except ScaleError as error:
+            raise ScaleError(
+                f"{error} The set function is Boolean: for samples on another scale give scale=..."
+            ) from None
+        if not np.all((codes == 0) | (codes == 1)):
+            return codes, UNIT
+        return codes.astype(np.int8), BOOLEAN
+    scale = mu.scale if scale is None else scale
     need_scale(scale)
     if mu.scale not in (scale, BOOLEAN):
         raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")

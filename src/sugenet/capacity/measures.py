@@ -73,7 +73,7 @@ class Symmetric(SetFunction):
         """Symmetric again."""
         return Symmetric(self.criteria, [self.scale.reverse(value) for value in reversed(self.g)], self.scale)
 
-    def _steps(self) -> list[int]:
+    def steps(self) -> list[int]:
         """The sizes at which the worth rises."""
         below = [self.scale.bottom, *self.g[:-1]]
         return [size for size, (low, high) in enumerate(zip(below, self.g, strict=True)) if low < high]
@@ -81,7 +81,7 @@ class Symmetric(SetFunction):
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """All sets of a size at which the worth rises."""
         if costs is None or len(set(costs)) < 2:
-            masks: Iterator[int] = (mask for size in self._steps() for mask in self._of_size(size, None))
+            masks: Iterator[int] = (mask for size in self.steps() for mask in self._of_size(size, None))
         else:
             masks = self._merged(costs)
         return ((mask, self.g[mask.bit_count()]) for mask in masks)
@@ -92,7 +92,7 @@ class Symmetric(SetFunction):
     def _merged(self, costs: Sequence[int]) -> Iterator[int]:
         """Cheapest first; the sets of a size are looked at only when its cheapest one may be next."""
         least = list(accumulate(sorted(costs), initial=0))
-        sizes, heap = self._steps()[::-1], list[tuple[int, int, Iterator[int]]]()
+        sizes, heap = self.steps()[::-1], list[tuple[int, int, Iterator[int]]]()
 
         def push(stream: Iterator[int]) -> None:
             for mask in islice(stream, 1):
@@ -107,18 +107,23 @@ class Symmetric(SetFunction):
 
     def focal_count(self) -> int:
         """A sum of binomials."""
-        return sum(comb(len(self.criteria), size) for size in self._steps())
+        return sum(comb(len(self.criteria), size) for size in self.steps())
 
     def _phrase(self) -> str:
         return "by size: " + ", ".join(f"{size}: {value}" for size, value in enumerate(self.g))
 
 
+@dataclass(frozen=True)
 class _Distributed(SetFunction):
     """What possibility and necessity share: a distribution pi over the criteria."""
 
     pi: tuple[Value, ...]
+    criteria: Criteria
+    scale: Scale
 
-    def _set_pi(self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale, criteria: Any) -> None:
+    def __init__(
+        self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None
+    ) -> None:
         need_scale(scale)
         listed = [] if isinstance(pi, Mapping) else in_order(pi, "pi")
         universe = Criteria(
@@ -141,7 +146,6 @@ class _Distributed(SetFunction):
         return f"{type(self).__name__.lower()} of {{{shown}{', ...' if len(self.pi) > 12 else ''}}}"
 
 
-@dataclass(frozen=True)
 class Possibility(_Distributed):
     """Worth of a set: the largest pi in it. A capacity when some pi is the top.
 
@@ -151,15 +155,6 @@ class Possibility(_Distributed):
     >>> mu({"b"}), mu({"a", "b"}), mu.conjugate()({"a"})
     (0.5, 1, 0.5)
     """
-
-    pi: tuple[Value, ...]
-    criteria: Criteria
-    scale: Scale
-
-    def __init__(
-        self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None
-    ) -> None:
-        self._set_pi(pi, scale, criteria)
 
     def at(self, mask: int) -> Value:
         """Largest pi in the set."""
@@ -192,7 +187,6 @@ class Possibility(_Distributed):
         return sum(value > self.scale.bottom for value in self.pi)
 
 
-@dataclass(frozen=True)
 class Necessity(_Distributed):
     """Worth of a set: 1 - pi of the most possible criterion outside it. A capacity when some pi is the top.
 
@@ -204,15 +198,6 @@ class Necessity(_Distributed):
     >>> [(sorted(focal.members), focal.weight) for focal in mu.focal_sets(by="size")]
     [(['a'], 0.5), (['a', 'b'], 0.75), (['a', 'b', 'c'], 1)]
     """
-
-    pi: tuple[Value, ...]
-    criteria: Criteria
-    scale: Scale
-
-    def __init__(
-        self, pi: Mapping[Criterion, Any] | Sequence[Any], scale: Scale = UNIT, criteria: Any = None
-    ) -> None:
-        self._set_pi(pi, scale, criteria)
 
     def at(self, mask: int) -> Value:
         """1 - the largest pi outside the set."""

@@ -474,10 +474,7 @@ def _(mu: WeightedThreshold) -> int:
 
 @_maxitivity.register
 def _(mu: Symmetric) -> int:
-    below = (mu.scale.bottom, *mu.g[:-1])
-    return max(
-        (size for size, (low, high) in enumerate(zip(below, mu.g, strict=True)) if low < high), default=0
-    )
+    return max(mu.steps(), default=0)
 
 
 @_maxitivity.register(Possibility)

@@ -66,9 +66,14 @@ class ThresholdRule(ABC):
         return tuple(bits(self.criteria.mask(self.body)))
 
     @property
-    @abstractmethod
     def levels(self) -> tuple[Value, ...] | None:
-        """The thresholds the rule speaks of, or None where they are infinitely many."""
+        """The thresholds the rule speaks of, of a plain one its level alone; None where they are infinitely
+        many.
+        """
+        if not self.graded:
+            return (self.level,)
+        chain = self.scale.levels
+        return None if chain is None else tuple(level for level in chain if self._speaks_of(level))
 
     @abstractmethod
     def _speaks_of(self, level: Value) -> bool:
@@ -162,14 +167,6 @@ class SelectionRule(ThresholdRule):
     sign = ">="
     to_level = "<="
 
-    @property
-    def levels(self) -> tuple[Value, ...] | None:
-        """The thresholds above bottom and up to the level; of a plain rule the level alone."""
-        if not self.graded:
-            return (self.level,)
-        chain = self.scale.levels
-        return None if chain is None else tuple(a for a in chain if self.scale.bottom < a <= self.level)
-
     def _speaks_of(self, level: Value) -> bool:
         return bool(self.scale.bottom < level <= self.level) if self.graded else bool(level == self.level)
 
@@ -199,14 +196,6 @@ class EliminationRule(ThresholdRule):
     kind = "elimination"
     sign = "<="
     to_level = ">="
-
-    @property
-    def levels(self) -> tuple[Value, ...] | None:
-        """The thresholds from the level and below top; of a plain rule the level alone."""
-        if not self.graded:
-            return (self.level,)
-        chain = self.scale.levels
-        return None if chain is None else tuple(a for a in chain if self.level <= a < self.scale.top)
 
     def _speaks_of(self, level: Value) -> bool:
         return bool(self.level <= level < self.scale.top) if self.graded else bool(level == self.level)

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate, combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.checker.whole import Whole, over_inputs
+from sugenet.checker.limit import Limit
+from sugenet.checker.whole import Demand, Whole, over_neurons, reachable
 from sugenet.errors import CertificateError
 
-__all__ = ["check_bounds", "contradicts", "impossible", "most_together", "swing"]
+__all__ = ["check_bounds", "exclude", "most_together", "swing"]
 
 
 def most_together(lightest: Iterable[int], budget: int | None) -> int:
-    """How many features can change together within the budget, from the lightest change of each."""
+    """How many can come together within the budget: features, from the lightest change of each, or neurons,
+    from what each needs to turn.
+    """
     return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
 
 
@@ -28,26 +33,10 @@ def _most_features(whole: Whole) -> int:
     return most_together((min(price for price, _ in options) for options in whole.features), whole.budget)
 
 
-def _reachable(whole: Whole) -> tuple[Ints, Ints]:
-    """Least and largest margin M - tau of each first-layer neuron: the best change of every feature, of as
-    many as can change together.
-    """
-    fits = _most_features(whole)
-    ups = np.zeros((len(whole.features), len(whole.base)), np.int64)
-    downs = ups.copy()
-    for row, options in enumerate(whole.features):
-        for _, gain in options:
-            ups[row] = np.maximum(ups[row], gain)
-            downs[row] = np.minimum(downs[row], gain)
-    largest = np.sort(ups, axis=0)[len(ups) - fits :].sum(axis=0)
-    least = np.sort(downs, axis=0)[:fits].sum(axis=0)
-    return whole.base + least, whole.base + largest
-
-
 def check_bounds(whole: Whole) -> str:
     """See that bounds alone exclude every violation."""
     whole.limit.fits(48 * len(whole.base) * len(whole.features), "the bounds of the first layer")
-    low, high = _reachable(whole)
+    low, high = reachable(whole.base, whole.features, _most_features(whole))
     state = whole.base >= 0
     loose = (low >= 0) != (high >= 0)
     limit = _most_turned(whole, loose)
@@ -59,14 +48,17 @@ def check_bounds(whole: Whole) -> str:
         loose = (counts + least >= tau) != (counts + most >= tau)
         state = counts >= tau
         limit = int(loose.sum())
-    counts = _count(whole.head, state)
-    for case in whole.cases:
-        whole.limit.look()
-        if contradicts(whole.head, case):
-            continue
-        if not any(
-            impossible(whole.head, factors, least, counts, state, loose, limit) for factors, least in case
-        ):
+    return exclude(whole.cases, whole.head, state, loose, limit, whole.limit)
+
+
+def exclude(
+    cases: list[list[Demand]], head: Ints, state: Bits, loose: Bits, turning: int, limit: Limit
+) -> str:
+    """See that no case can be met, where at most so many of the loose neurons before the head turn."""
+    for case in cases:
+        limit.look()
+        rows = [over_neurons(head, *part) for part in case]
+        if not (_contradict(rows) or any(_is_impossible(*row, state, loose, turning) for row in rows)):
             raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
     return "bounds through all layers exclude every violation"
 
@@ -87,37 +79,17 @@ def swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, In
     return falls.sum(axis=1), rises.sum(axis=1)
 
 
-def impossible(
-    head: Ints, factors: list[int], least: int, counts: Ints, state: Bits, loose: Bits, limit: int
-) -> bool:
-    """Whether an inequality over the classes' match counts cannot hold."""
-    row = over_inputs(factors, head)
-    here = sum(f * int(m) for f, m in zip(factors, counts, strict=True))
-    gains = sorted(
-        (
-            max(0, -w if s else w)
-            for w, s, u in zip(row.tolist(), state.tolist(), loose.tolist(), strict=True)
-            if u
-        ),
-        reverse=True,
-    )
-    return bool(here + sum(gains[:limit]) < least)
+def _is_impossible(row: npt.NDArray[Any], least: int, state: Bits, loose: Bits, turning: int) -> bool:
+    """Whether an inequality over neurons cannot hold, whichever of the loose ones turn."""
+    gains = np.where(state, -row, row)[loose]
+    return bool(row[state].sum() + sum(sorted(np.maximum(gains, 0), reverse=True)[:turning]) < least)
 
 
-def contradicts(head: Ints, case: list[tuple[list[int], int]]) -> bool:
-    """Whether two inequalities of a case say ``s >= a`` and ``-s >= b`` of the same sum s of neurons,
+def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
+    """Whether two inequalities over neurons say ``s >= a`` and ``-s >= b`` of the same sum s,
     with a + b above 0.
     """
-    sums = []
-    for factors, least in case:
-        row = over_inputs(factors, head)
-        sums.append(
-            (row.tolist(), least + sum(f * int(np.minimum(head[k], 0).sum()) for k, f in enumerate(factors)))
-        )
-    return any(
-        all(x == -y for x, y in zip(p, q, strict=True)) and a + b > 0
-        for (p, a), (q, b) in combinations(sums, 2)
-    )
+    return any((p == -q).all() and a + b > 0 for (p, a), (q, b) in combinations(rows, 2))
 
 
 def _most_turned(whole: Whole, loose: Bits) -> int:
@@ -138,9 +110,4 @@ def _most_turned(whole: Whole, loose: Bits) -> int:
     brought = [
         max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options) for options in whole.features
     ]
-    total = sum(sorted(brought)[::-1][:fits])
-    used, turned = 0, 0
-    for distance in sorted(need.tolist()):
-        used += distance
-        turned += used <= total
-    return min(count, turned)
+    return most_together(need.tolist(), sum(sorted(brought)[::-1][:fits]))

@@ -15,8 +15,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.bounds import most_together
 from sugenet.checker.limit import Limit
-from sugenet.checker.whole import Whole, over_inputs
+from sugenet.checker.whole import Whole, over_neurons
 from sugenet.errors import CertificateError
 
 __all__ = ["Clause", "clauses_of", "written"]
@@ -103,9 +104,7 @@ def clauses_of(whole: Whole, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
     )
     limit.take(60 * sum(weights.size for weights, _ in whole.layers), "the weights, as Python integers")
     avoid: list[list[Clause]] = []
-    offered = []  # price and gain of every option of a feature, staying as it is among them
-    for options, stay in zip(whole.features, whole.stays, strict=True):
-        offered.append([*options[:stay], (0, np.zeros(len(whole.base), np.int64)), *options[stay:]])
+    for options in whole.features:
         chain = [out.last + k for k in range(1, len(options) + 1)]
         out.last += len(chain)
         out += [(-after, before) for before, after in pairwise(chain)]
@@ -113,26 +112,21 @@ def clauses_of(whole: Whole, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
             [(*(-v for v in chain[k - 1 : k] if k), *chain[k : k + 1]) for k in range(len(options) + 1)]
         )
     layers = [(-np.minimum(weights, 0).sum(axis=1) - tau, weights) for weights, tau in whole.layers]
-    pairs = list(dict.fromkeys((tuple(factors), least) for case in whole.cases for factors, least in case))
+    pairs, cases = whole.inequalities
     limit.take(50 * len(pairs) * whole.head.shape[1], "the inequalities over the last neurons")
-    shift = (-np.minimum(whole.head, 0).sum(axis=1)).tolist()
-    votes = np.empty((len(pairs), whole.head.shape[1]), object)
-    for number, (factors, _) in enumerate(pairs):
+    votes, least = np.empty((len(pairs), whole.head.shape[1]), object), np.empty(len(pairs), object)
+    for number, pair in enumerate(pairs):
         limit.look()
-        votes[number] = over_inputs(factors, whole.head)
-    sums = [sum(f * s for f, s in zip(factors, shift, strict=True)) - least for factors, least in pairs]
-    layers.append((np.array(sums, object), votes))
+        votes[number], least[number] = over_neurons(whole.head, *pair)
+    layers.append((-least, votes))
     roots = out.last
     out.last += len(whole.base) + sum(len(margins) for margins, _ in layers)
     last_row = out.last
-    rows = [
-        [last_row - len(pairs) + 1 + pairs.index((tuple(row), least)) for row, least in case]
-        for case in whole.cases
-    ]
+    rows = [[last_row - len(pairs) + 1 + number for number in case] for case in cases]
     named = len(rows) > 1 and all(rows) and any(len(row) > 1 for row in rows)
     if named:
         out.last += len(rows)
-    most = None
+    most, offered = None, whole.offered
     if whole.budget is not None:
         out.last += 1
         asserted = out.last
@@ -140,8 +134,7 @@ def clauses_of(whole: Whole, room: int = _CLAUSES) -> tuple[int, list[Clause]]:
             asserted, whole.budget, [[-price for price, _ in options] for options in offered], avoid, None
         )
         out.append((asserted,))
-        lightest = sorted(min(price for price, _ in options) for options in whole.features)
-        most = sum(sum(lightest[: k + 1]) <= whole.budget for k in range(len(lightest)))
+        most = most_together((min(price for price, _ in options) for options in whole.features), whole.budget)
     gains = [np.array([gain for _, gain in options]).T.tolist() for options in offered]
     known = [
         out.threshold(roots + 1 + j, margin, [row[j] for row in gains], avoid, most)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.checker.counting import CountPart, CountRegion, counted
 from sugenet.checker.form import check_count_form, check_outside, check_proof_form, whole_number
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
+from sugenet.checker.reals import unit_of_all
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Option, Setting, Within, around, boxed
 from sugenet.checker.values import raw
@@ -137,9 +138,8 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
     options: dict[int, list[Option]]
     if question["sample"] is None:
         sample, budget = [next(iter(states.values())) for states in inside], None
-        own = [coding.state(value) for coding, value in zip(codings, sample, strict=True)]
         options = {
-            f: [Option(s, (v,), Fraction(0)) for s, v in states.items() if s != own[f]]
+            f: [Option(s, (v,), Fraction(0)) for s, v in states.items()][1:]
             for f, states in enumerate(inside)
         }
     else:
@@ -165,12 +165,8 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
     options = {f: [o for o in row if budget is None or o.price <= budget] for f, row in options.items()}
     options = {f: sorted(row, key=lambda option: option.order) for f, row in sorted(options.items()) if row}
     prices = [option.price for row in options.values() for option in row]
-    unit = 1
-    for divisor in {price.denominator for price in prices}:
-        unit = lcm(unit, divisor)
-        if unit.bit_length() > 1 << 14:
-            raise CertificateError("the costs are too finely divided to count again.")
-    if sum(prices, Fraction(0)) * unit >= 2**60:
+    unit = unit_of_all(prices)
+    if unit is None or sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")
     setting = Setting((network,), (tuple(sample),), tuple(own), options, budget, False, [])
     weights, units = priced(setting, limit)

@@ -9,7 +9,6 @@ through all layers on its own.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
+from sugenet.checker.later import bits_of, cores, dense_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import need_small, plain_counts, sets_within
 from sugenet.checker.whole import Whole
@@ -87,7 +87,7 @@ def counted(
     if plain:
         need_small(sum(root.size for roots in parts for root in roots), "inputs")
         return [_plainly(region, roots) for roots in parts]
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = cores()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda roots: _recount(region, roots, visit=visit, share=threads), parts))
 
@@ -128,24 +128,17 @@ def _classes(region: CountRegion, active: npt.NDArray[np.bool_], many: Sequence[
     for layer in region.whole.behind:
         if isinstance(layer, tuple | DenseLayer):
             weights, tau = layer if isinstance(layer, tuple) else (layer.weights, layer.tau)
-            values = np.asarray(_sums(values, weights) - np.minimum(weights, 0).sum(axis=1) >= tau)
+            values = np.asarray(dense_counts(weights, values) >= tau)
         else:  # a convolution stays one
             region.limit.look()
             values = np.concatenate(
                 [layer.activity(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)]
             )
-    held = _sums(values, region.whole.head) - np.minimum(region.whole.head, 0).sum(axis=1)
+    held = dense_counts(region.whole.head, values)
     counts = [0] * region.network.head.outputs
     for label, each in zip(region.network.head.classes(held).tolist(), many, strict=True):
         counts[label] += int(each)
     return counts
-
-
-def _sums(values: npt.NDArray[np.bool_], weights: Ints) -> Ints:
-    """Sums of weights over true values; floats below 2^24 are exact."""
-    if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24:
-        return np.asarray((values.astype(np.float32) @ weights.T.astype(np.float32)).astype(np.int64))
-    return np.asarray(values.astype(np.int64) @ weights.T)
 
 
 def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | None:
@@ -205,10 +198,8 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
         )
         found, many = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(found).view(np.uint64).reshape(len(found), words)
-        bits = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")[
-            :, : len(root.base)
-        ].astype(bool)
-        counts = [a + b for a, b in zip(counts, _classes(region, bits, many.tolist()), strict=True)]
+        more = _classes(region, bits_of(rows, len(root.base)), many.tolist())
+        counts = [a + b for a, b in zip(counts, more, strict=True)]
     return counts
 
 

@@ -121,8 +121,7 @@ def check_form(question: dict[str, Any], network: Network) -> None:
     kind = question["kind"]
     if not isinstance(kind, str) or kind not in _QUESTIONS:
         raise CertificateError("unknown question.")
-    for name, judge in _fields(question, _QUESTIONS[kind], f"the question {kind}").items():
-        judge(question[name], network)
+    _judge_fields(question, _QUESTIONS[kind], f"the question {kind}", network)
     if question.get("target") is not None and question["target"] == question["label"]:
         raise CertificateError("the target is the class that the sample has already.")
 
@@ -130,7 +129,13 @@ def check_form(question: dict[str, Any], network: Network) -> None:
 _Judge = Callable[[Any, Network], None]
 
 
-def _fields(data: Any, known: dict[str, _Judge], what: str) -> dict[str, _Judge]:
+def _judge_fields(data: Any, known: dict[str, _Judge], what: str, network: Network) -> None:
+    _fields(data, known, what)
+    for name, judge in known.items():
+        judge(data[name], network)
+
+
+def _fields(data: Any, known: Collection[str], what: str) -> None:
     if not isinstance(data, dict):
         raise CertificateError(f"{what} must be a JSON object.")
     for name in ("kind", *known):
@@ -139,7 +144,6 @@ def _fields(data: Any, known: dict[str, _Judge], what: str) -> dict[str, _Judge]
     for name in data:
         if name != "kind" and name not in known:
             raise CertificateError(f"{what} has a field {name[:40]!r} that it must not have.")
-    return known
 
 
 def _list(value: Any, what: str) -> list[Any]:
@@ -226,18 +230,8 @@ def _limits(value: Any, network: Network) -> None:
 
 def _region(value: Any, network: Network) -> None:
     kind = value["kind"]
-    _one_of(kind, (*_BALLS, "Free", "Box", "Anything"), "kind of region")
-    if kind in _BALLS:
-        _fields(value, {"radius": _limit}, f"the region {kind}")
-        exact(value["radius"], least=0)
-    elif kind == "Free":
-        _fields(value, {"features": _features}, "the region Free")
-        _features(value["features"], network)
-    elif kind == "Box":
-        _fields(value, {"limits": _limits}, "the region Box")
-        _limits(value["limits"], network)
-    else:
-        _fields(value, {}, "the region Anything")
+    _one_of(kind, _REGIONS, "kind of region")
+    _judge_fields(value, _REGIONS[kind], f"the region {kind}", network)
 
 
 def _region_or_none(value: Any, network: Network) -> None:
@@ -250,15 +244,19 @@ def _cost(value: Any, network: Network) -> None:
     kind = value["kind"]
     _one_of(kind, (*_BALLS, "Prices"), "cost")
     if kind != "Prices":
-        _fields(value, {}, f"the cost {kind}")
+        _fields(value, (), f"the cost {kind}")
         return
-    _fields(value, {"prices": _limits, "per_unit": _bool}, "the cost Prices")
+    _fields(value, ("prices", "per_unit"), "the cost Prices")
     _bool(value["per_unit"], network)
     for row in _list(value["prices"], "prices"):
         if len(_list(row, "a price")) != 2:
             raise CertificateError("a price is a feature and what changing it costs.")
         exact(row[1], least=0)
     _features([feature for feature, _ in value["prices"]], network)
+
+
+def _radius(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
+    exact(value, least=0)
 
 
 def _limit(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
@@ -308,6 +306,12 @@ def _outputs(value: Any, network: Network) -> None:
     _one_of(value, (network.head.outputs,), "number of outputs")
 
 
+_REGIONS: dict[str, dict[str, _Judge]] = {
+    **{kind: {"radius": _radius} for kind in _BALLS},
+    "Free": {"features": _features},
+    "Box": {"limits": _limits},
+    "Anything": {},
+}
 _ABOUT: dict[str, _Judge] = {"sample": _sample, "label": _label, "target": _label_or_none, "ties": _ties}
 _QUESTIONS: dict[str, dict[str, _Judge]] = {
     "robust": {**_ABOUT, "region": _region},
@@ -326,7 +330,7 @@ def check_count_form(question: dict[str, Any], network: Network) -> None:
     """See that a question has the fields of a count and no others,
     which could narrow the region without anybody noticing.
     """
-    _fields(question, {"sample": _sample, "region": _region, "where": _limits}, "the question count")
+    _fields(question, ("sample", "region", "where"), "the question count")
     _limits(question["where"], network)
     region = question["region"]
     if question["sample"] is None:
@@ -337,7 +341,7 @@ def check_count_form(question: dict[str, Any], network: Network) -> None:
     if region["kind"] != "Moves":
         _region(region, network)
         return
-    _fields(region, {"moves": _limits, "budget": _limits}, "the region Moves")
+    _fields(region, ("moves", "budget"), "the region Moves")
     for row in _list(region["moves"], "moves"):
         if len(_list(row, "a move")) != 4:
             raise CertificateError("a move is a feature, a state, a value and a weight.")

@@ -13,16 +13,17 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.bounds import contradicts, impossible, most_together, swing
-from sugenet.checker.later import states_of
+from sugenet.checker.bounds import exclude, most_together, swing
+from sugenet.checker.later import splitmix64, states_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.plain import WalkSeen
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
+from sugenet.checker.walk import as_claimed, patterns_of
 from sugenet.checker.whole import in_whole_numbers, priced, violations
 from sugenet.errors import CertificateError
 
@@ -112,16 +113,7 @@ class Large:
             falls, rises = _layer_swing(layer, state, loose, limit)
             loose = (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
             limit = int(loose.sum())
-        head, state = self.network.head.weights, self.states[-1]
-        counts = self.states.counts[-1]
-        for case in self.cases:
-            if contradicts(head, case):
-                continue
-            if not any(impossible(head, *part, counts, state, loose, limit) for part in case):
-                raise CertificateError(
-                    "bounds do not exclude a violation, against what the certificate claims."
-                )
-        return "bounds through all layers exclude every violation"
+        return exclude(self.cases, self.network.head.weights, self.states[-1], loose, limit, self.limit)
 
     def _loose(self) -> tuple[Bits, int]:
         """First-layer neurons that may turn, and how many of them together."""
@@ -144,8 +136,7 @@ class Large:
             brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
         if fits <= 1:
             return loose, most
-        total = sum(sorted(brought)[::-1][:fits])
-        return loose, min(count, sum(1 for used in accumulate(sorted(need[loose].tolist())) if used <= total))
+        return loose, most_together(need[loose].tolist(), sum(sorted(brought)[::-1][:fits]))
 
     # -- walks -----------------------------------------------------------------------------------------------
 
@@ -153,25 +144,9 @@ class Large:
         """Go through every set of changes once more, and judge every different set of
         neurons that they turn.
         """
-        if (
-            type(proof["sets"]) is not int
-            or type(proof["patterns"]) is not int
-            or not 0 < proof["patterns"] <= proof["sets"]
-        ):
-            raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
-        walk = _LargeWalk(self, proof["sets"], proof["patterns"])
+        walk = _LargeWalk(self, proof["sets"], patterns_of(proof))
         walk.run()
-        claimed = (proof["sets"], proof["patterns"], proof["digest"])
-        found = (walk.sets, len(walk.known), walk.digest())
-        if found != claimed:
-            raise CertificateError(
-                f"the walk has {found[0]} sets, {found[1]} patterns and digest {found[2]}, but the "
-                f"certificate says {str(claimed)[:120]}."
-            )
-        return (
-            f"none of the {walk.sets:,} changes is a violation ({len(walk.known):,} patterns, "
-            f"digest {found[2]})"
-        )
+        return as_claimed(WalkSeen(walk.sets, len(walk.known), walk.digest(), bad=False), proof)
 
     def violates(self, counts: Ints) -> bool:
         """Whether some match counts of the classes, one row each, are a violation."""
@@ -187,8 +162,7 @@ class _LargeWalk:
         """Neurons that turn together, and what they have in the digest."""
         self.sets, self.waiting = 1, []  # type: tuple[int, list[Ints]]
         self.margins, self.active = question.base.copy(), question.base >= 0
-        marks = np.arange(1, len(self.margins) + 1).astype(np.uint64)
-        self.marks = _splitmix64(marks)
+        self.marks = splitmix64(np.arange(1, len(self.margins) + 1).astype(np.uint64))
         self.features: list[_Feature] = []
 
     def run(self) -> None:
@@ -266,7 +240,7 @@ class _LargeWalk:
         self.waiting = []
 
     def digest(self) -> str:
-        values = _splitmix64(np.fromiter(self.known.values(), np.uint64, len(self.known)))
+        values = splitmix64(np.fromiter(self.known.values(), np.uint64, len(self.known)))
         return f"{int(values.sum(dtype=np.uint64)):016x}"
 
 
@@ -305,10 +279,3 @@ def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, many: i
     out = np.zeros(many, np.int64)
     np.add.at(out, neurons[rank < fits], values[rank < fits])
     return out
-
-
-def _splitmix64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    z = values + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))

@@ -8,6 +8,7 @@ worked out again that something before them has changed.
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeAlias
 
 import numba as nb
@@ -20,7 +21,7 @@ from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
 
-__all__ = ["Patterns", "States", "judge_of", "states_of"]
+__all__ = ["Patterns", "States", "bits_of", "cores", "dense_counts", "judge_of", "splitmix64", "states_of"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
 _WORK = 1 << 27  # words of literals for all of them
@@ -28,6 +29,11 @@ _BEYOND = 1 << 60  # more than any match count
 
 Patterns: TypeAlias = npt.NDArray[np.uint64]
 """Rows of words; bit j of a row: whether loose neuron j has turned."""
+
+
+def cores() -> int:
+    """How many threads may work at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def judge_of(
@@ -51,10 +57,7 @@ class _Defined:
     def counts(self, patterns: Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         bits = np.repeat(self.active[None], len(patterns), axis=0)
-        turned = np.unpackbits(patterns.astype("<u8").view(np.uint8), axis=1, bitorder="little")[
-            :, : len(self.loose)
-        ]
-        bits[:, self.loose] ^= turned.astype(bool)
+        bits[:, self.loose] ^= bits_of(patterns, len(self.loose))
         for layer in self.layers:
             bits = (
                 match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
@@ -119,6 +122,12 @@ class _Later:
         return out
 
 
+def bits_of(patterns: Patterns, width: int) -> Bits:
+    """Rows of words as truth values."""
+    octets = patterns.astype("<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(bool)
+
+
 def _bits(truths: npt.NDArray[np.bool_]) -> Patterns:
     """Rows of truth values as words, the first in the lowest bit."""
     padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
@@ -169,6 +178,15 @@ def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type:
             out[row, k] = count[k]
 
 
+@nb.njit(nogil=True, cache=True)
+def splitmix64(value):  # type: ignore[no-untyped-def]
+    """The mixed digits of a number of 64 bits, or of each in an array: what digests of walks are made of."""
+    z = value + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
 # -- large networks ------------------------------------------------------------------------------------------
 
 
@@ -183,7 +201,7 @@ class States(list[Bits]):
         """Match counts of the classes for other activities of the first layer, one row each."""
         for number, layer in enumerate(self.layers):
             bits = _again(layer, bits, self[number], self[number + 1])
-        return _dense(self.head.weights, bits)
+        return dense_counts(self.head.weights, bits)
 
 
 def states_of(network: Network, active: Bits) -> States:
@@ -203,7 +221,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     something is different.
     """
     if isinstance(layer, DenseLayer):
-        return np.asarray(_dense(layer.weights, bits) >= layer.tau)
+        return np.asarray(dense_counts(layer.weights, bits) >= layer.tau)
     assert isinstance(layer, ConvLayer | PoolLayer)
     channels, height, width = layer.window.shape
     maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last one is padding
@@ -234,7 +252,8 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     return out.reshape(len(bits), -1)
 
 
-def _dense(weights: Ints, bits: Bits) -> Ints:
+def dense_counts(weights: Ints, bits: Bits) -> Ints:
+    """Match counts of neurons for rows of bits, as `match_counts` has them, fast."""
     return np.asarray(_product(bits, weights) - np.minimum(weights, 0).sum(axis=1))
 
 

@@ -94,6 +94,7 @@ class _Case:
             0 <= j < len(self.states[-1]) and self.states[-1][j] == 0 for j in flat
         ):
             raise CertificateError("a patch names a neuron twice, or one that is not open.")
+        self._known: dict[tuple[int, int], frozenset[int]] = {}
         self.enumerated: dict[int, tuple[list[int], Bits, npt.NDArray[np.int64]]] = {}
         self.by_bounds = self.by_patterns = self.seen = 0
 
@@ -316,10 +317,6 @@ class _Case:
             still = inputs[self.states[layer - 1][inputs] == 0].tolist()
             self._known[layer, j] = frozenset().union(*(self._behind(layer - 1, i) for i in still))
         return self._known[layer, j]
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, int], frozenset[int]]:
-        return {}
 
     def _column(
         self, layer: int, j: int, memo: dict[tuple[int, int], npt.NDArray[np.int64]], count: int

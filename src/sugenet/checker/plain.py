@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
+from sugenet.checker.whole import Options
 from sugenet.errors import CheckLimitError
 
 __all__ = [
@@ -63,10 +64,6 @@ class WalkSeen:
     """
     bad: bool
     """Whether some pattern is a violation."""
-
-
-Options = Sequence[Sequence[tuple[int, Ints]]]
-"""For each feature its options: a whole price, and what the option adds to the first layer."""
 
 
 def sets_within(features: Options, budget: int | None, limit: Limit) -> Iterator[list[Ints]]:

@@ -93,10 +93,10 @@ def lows_of(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list
     lows = []
     for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
         if id(coding) not in found:
-            steps = isinstance(coding, Steps) and coding.whole and not coding.bipolar
             if (
                 not isinstance(coding, Steps)
-                or not steps
+                or not coding.whole
+                or coding.bipolar
                 or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1)
             ):
                 raise CertificateError(

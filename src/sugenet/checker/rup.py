@@ -9,7 +9,7 @@ shared with the solver.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[Flat]:
     if proof["encoding"] != "zlib+base64":
         raise CertificateError(f"unknown encoding {str(proof['encoding'])[:40]!r}.")
     words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
-    for piece in _then(unpacked(clauses, limit), b"\n"):
+    for piece in chain(unpacked(clauses, limit), [b"\n"]):
         text = words + piece
         if text.translate(None, b"0123456789- \n"):
             raise CertificateError("the proof is damaged: clauses are signed numbers.")
@@ -152,11 +152,6 @@ def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[Flat]:
             yield done[done != 0].astype(np.int32), sizes
     if len(rest):
         raise CertificateError("the last clause does not end.")
-
-
-def _then(pieces: Iterator[bytes], last: bytes) -> Iterator[bytes]:
-    yield from pieces
-    yield last
 
 
 def _check_facts(facts: Iterable[int], thresholds: ThresholdSystem, limit: Limit) -> None:

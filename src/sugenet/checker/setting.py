@@ -9,7 +9,7 @@ two *sides*, whose classes stand one after another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise, product
@@ -208,17 +208,29 @@ def boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[tu
 # -- violations ----------------------------------------------------------------------------------------------
 
 
+def _scores_reach(
+    network: Network,
+    terms: Iterable[tuple[int, Fraction]],
+    bound: Fraction,
+    at: int = 0,
+    of: int | None = None,
+) -> tuple[list[Fraction], Fraction]:
+    """Scores of classes, each times its factor, sum to a bound: an inequality over the match counts, those of
+    this head starting at `at`.
+    """
+    head = network.head
+    factors, least = [Fraction(0)] * (head.outputs if of is None else of), bound
+    for k, value in terms:
+        factors[at + k] = 2 * head.scale[k] * value
+        least -= value * (head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()))
+    return factors, least
+
+
 def _over(
     network: Network, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
 ) -> tuple[list[Fraction], Fraction]:
-    """Class a scores more than class b, or as much: an inequality over the match counts,
-    those of this head starting at `at`.
-    """
-    head = network.head
-    factors = [Fraction(0)] * (head.outputs if of is None else of)
-    factors[at + a], factors[at + b] = 2 * head.scale[a], -2 * head.scale[b]
-    ends = [head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()) for k in (a, b)]
-    least = ends[1] - ends[0]
+    """Class a scores more than class b, or as much."""
+    factors, least = _scores_reach(network, [(a, Fraction(1)), (b, Fraction(-1))], Fraction(0), at, of)
     if strictly:  # one more than the next smaller possible value: all terms are multiples of a common unit
         unit = Fraction(1, lcm(*(value.denominator for value in (factors[at + a], factors[at + b], least))))
         least += unit
@@ -394,15 +406,11 @@ def _two_networks(question: dict[str, Any], network: Network, other: Network | N
 
 def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting:
     where = [[f, [low, high]] for f, (low, high) in enumerate(zip(case["lower"], case["upper"], strict=True))]
-    head = network.head
-    cases = []
-    for conjunction in case["condition"]:
-        rows = []
-        for terms, bound in conjunction:
-            factors, least = [Fraction(0)] * head.outputs, Fraction(bound)
-            for k, value in terms:
-                factors[k] = 2 * head.scale[k] * Fraction(value)
-                least -= Fraction(value) * (head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()))
-            rows.append((factors, least))
-        cases.append(rows)
+    cases = [
+        [
+            _scores_reach(network, [(k, Fraction(value)) for k, value in terms], Fraction(bound))
+            for terms, bound in conjunction
+        ]
+        for conjunction in case["condition"]
+    ]
     return _free((network,), _alone(boxed(network, where, limit)), cases)

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.bounds import most_together
 from sugenet.checker.limit import Limit
-from sugenet.checker.whole import Whole, over_inputs
+from sugenet.checker.whole import Whole, over_neurons
 from sugenet.errors import CertificateError
 
 __all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]
@@ -57,8 +58,7 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
     """
     chains, columns, prices, start, spent, count = [], [], [], whole.base.copy(), 0, 0
     whole.limit.take(24 * len(whole.base) * sum(map(len, whole.features)), "the steps of all features")
-    for options, stay in zip(whole.features, whole.stays, strict=True):
-        row = [*options[:stay], (0, np.zeros(len(whole.base), np.int64)), *options[stay:]]
+    for row in whole.offered:
         start, spent = start + row[0][1], spent + row[0][0]
         for (price, gain), (after, higher) in pairwise(row):
             columns.append(higher - gain)
@@ -67,20 +67,15 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
         count += len(row) - 1
     layers = [(np.array(columns, np.int64).reshape(count, len(whole.base)).T, -start)]
     layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
-    parts = list(dict.fromkeys((tuple(factors), least) for case in whole.cases for factors, least in case))
-    shift = np.minimum(whole.head, 0).sum(axis=1).tolist()
+    parts, cases = whole.inequalities
     whole.limit.take(8 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
-    weights = np.empty((len(parts), whole.head.shape[1]), np.int64)
-    for number, (factors, _) in enumerate(parts):
+    weights, least = np.empty((len(parts), whole.head.shape[1]), np.int64), np.empty(len(parts), np.int64)
+    for number, part in enumerate(parts):
         whole.limit.look()
-        weights[number] = over_inputs(factors, whole.head)  # an error where it leaves 64 bits
-    least = [least + sum(f * s for f, s in zip(factors, shift, strict=True)) for factors, least in parts]
-    layers.append((weights, np.array(least, dtype=np.int64)))
-    cases = tuple(
-        tuple(parts.index((tuple(factors), least)) for factors, least in case) for case in whole.cases
-    )
+        weights[number], least[number] = over_neurons(whole.head, *part)  # an error where it leaves 64 bits
+    layers.append((weights, least))
     budget = None if whole.budget is None else (tuple(prices), whole.budget - spent)
-    return ThresholdSystem(tuple(chains), budget, tuple(layers), cases)
+    return ThresholdSystem(tuple(chains), budget, tuple(layers), tuple(map(tuple, cases)))
 
 
 def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -105,7 +100,7 @@ def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[An
         up.append(gains.max(axis=0))
         down.append((-gains).max(axis=0))
         extra.append(min(cost for k, cost in enumerate(more) if k != cheapest) if len(more) > 1 else 0)
-    fits = sum(1 for cost in accumulate(sorted(extra)) if cost <= room)
+    fits = most_together(extra, room)
     best = [np.sort(np.array(gains), axis=0)[::-1][:fits].sum(axis=0) for gains in (up, down)]
     return base - best[1], base + best[0]
 

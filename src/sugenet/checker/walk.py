@@ -9,8 +9,7 @@ certificate. Nothing here is shared with the engines.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,13 +19,14 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.later import Patterns, judge_of
+from sugenet.checker.bounds import most_together
+from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import WalkSeen, plain_walk
-from sugenet.checker.whole import Whole
+from sugenet.checker.whole import Options, Whole, reachable
 from sugenet.errors import CertificateError, TooLargeError
 
-__all__ = ["MOST_SETS", "check_walk", "walk"]
+__all__ = ["MOST_SETS", "as_claimed", "check_walk", "patterns_of", "walk"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
 _STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
@@ -40,21 +40,33 @@ _WRITTEN = 1 << 22
 
 def check_walk(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
     """Walk through all changes once more, and compare the numbers with what the certificate says."""
-    sets, patterns = proof["sets"], proof["patterns"]
+    sets = proof["sets"]
     if type(sets) is not int or not 0 < sets <= MOST_SETS:
         raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
-    if type(patterns) is not int or not 0 < patterns <= sets:
-        raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
+    patterns = patterns_of(proof)
     form, layers = (plain_walk, whole.layers) if plain else (walk, _behind(whole))
     problem = whole.base, whole.features, whole.budget, layers, whole.head, whole.violates
     found = form(*problem, most=sets, patterns=patterns, limit=whole.limit)
     if found.bad:
         raise CertificateError("a change that the certificate excludes is a violation.")
-    claimed = (sets, patterns, proof["digest"])
     if found.sets > sets:
         raise CertificateError(f"there are more than the {sets:,} sets of changes that the certificate says.")
     if found.patterns > patterns:
         raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
+    return as_claimed(found, proof)
+
+
+def patterns_of(proof: dict[str, Any]) -> int:
+    """How many patterns a walk is said to meet."""
+    sets, patterns = proof["sets"], proof["patterns"]
+    if type(sets) is not int or type(patterns) is not int or not 0 < patterns <= sets:
+        raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
+    return patterns
+
+
+def as_claimed(found: WalkSeen, proof: dict[str, Any]) -> str:
+    """See that a walk without a violation has the numbers of the certificate; say what was seen."""
+    claimed = (proof["sets"], proof["patterns"], proof["digest"])
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
             f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
@@ -79,7 +91,7 @@ def _behind(whole: Whole) -> list[Any]:
 
 def walk(
     base: Ints,
-    features: Sequence[Sequence[tuple[int, Ints]]],
+    features: Options,
     budget: int | None,
     layers: Iterable[Any],
     head: Ints,
@@ -121,8 +133,10 @@ def walk(
     gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
         len(weight), len(base)
     )
-    loose, together = _loose(np.asarray(base, np.int64), gains, used, weight, heaviest)
-    count = threads or _cores()
+    together = most_together((min(price for price, _ in options) for options in used), heaviest)
+    low, high = reachable(np.asarray(base, np.int64), used, together)
+    loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
+    count = threads or cores()
     # Sums of at most `together` gains and a base: below 2^31,
     # so that int32 holds them and every one on the way.
     small = (
@@ -216,10 +230,6 @@ class _Tally:
         return known, size
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[Ints, int]:
     """Weights of all options, and what they may sum to."""
     weights = [int(weight) for options in used for weight, _ in options]
@@ -230,21 +240,6 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
     if budget is not None and budget < 0:
         raise ValueError(f"a budget of {budget} does not even allow the empty set.")
     return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
-
-
-def _loose(
-    base: Ints, gains: Ints, used: list[list[tuple[int, Ints]]], weight: Ints, limit: int
-) -> tuple[npt.NDArray[np.int64], int]:
-    """Neurons that may turn: the largest steps of as many features as fit together would do it;
-    and how many fit together.
-    """
-    if not used:
-        return np.zeros(0, np.int64), 0
-    starts = np.cumsum([0, *(len(options) for options in used)])[:-1]
-    fit = int((np.cumsum(np.sort(np.minimum.reduceat(weight, starts))) <= limit).sum())
-    up = np.sort(np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0), axis=0)[::-1][:fit].sum(axis=0)
-    down = np.sort(np.minimum(np.minimum.reduceat(gains, starts, axis=0), 0), axis=0)[:fit].sum(axis=0)
-    return np.flatnonzero(np.where(base >= 0, base + down < 0, base + up >= 0)).astype(np.int64), fit
 
 
 def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, int]:
@@ -413,14 +408,6 @@ def _digest(patterns, loose):  # type: ignore[no-untyped-def]
         z = nb.uint64(0)
         for j in range(len(loose)):
             if patterns[row, j // 64] >> nb.uint64(j % 64) & nb.uint64(1):
-                z ^= _splitmix64(nb.uint64(loose[j] + 1))
-        total += _splitmix64(z)
+                z ^= splitmix64(nb.uint64(loose[j] + 1))
+        total += splitmix64(z)
     return total
-
-
-@nb.njit(nogil=True, cache=True)
-def _splitmix64(value):  # type: ignore[no-untyped-def]
-    z = nb.uint64(value + nb.uint64(0x9E3779B97F4A7C15))
-    z = nb.uint64((z ^ (z >> nb.uint64(30))) * nb.uint64(0xBF58476D1CE4E5B9))
-    z = nb.uint64((z ^ (z >> nb.uint64(27))) * nb.uint64(0x94D049BB133111EB))
-    return z ^ (z >> nb.uint64(31))

@@ -8,13 +8,14 @@ neurons of two sides stand one after another.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from math import gcd, lcm
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +28,27 @@ from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
 
-__all__ = ["Whole", "in_whole_numbers", "over_inputs", "priced", "unit_of", "violations", "whole_of"]
+__all__ = [
+    "Demand",
+    "Options",
+    "Whole",
+    "in_whole_numbers",
+    "over_neurons",
+    "priced",
+    "reachable",
+    "violations",
+    "whole_of",
+]
 
 _CELLS = 1 << 18
 """Values, bits and match counts that are worked out at a time."""
 _DIGITS = 1 << 14
 """Bits of a common denominator."""
+
+Options: TypeAlias = Sequence[Sequence[tuple[int, Ints]]]
+"""For each feature its options: a whole price, and what the option adds to the first layer."""
+Demand: TypeAlias = tuple[list[int], int]
+"""``sum(factor * match count) >= least`` over the classes: the factors, and what must be reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +65,7 @@ class Whole:
     behind: list[Layer | tuple[Ints, Ints]]
     """The layers behind the first, as the network has them or as weights and tau."""
     head: Ints
-    cases: list[list[tuple[list[int], int]]]
-    """Inequalities ``sum(factor * match count) >= least`` over the classes."""
+    cases: list[list[Demand]]
     limit: Limit
 
     @cached_property
@@ -67,14 +82,28 @@ class Whole:
             found.append((dense.weights, dense.tau))
         return found
 
+    @cached_property
+    def inequalities(self) -> tuple[list[tuple[tuple[int, ...], int]], list[list[int]]]:
+        """Those of all cases, each once; and for each case which of them it has."""
+        once = dict.fromkeys((tuple(factors), least) for case in self.cases for factors, least in case)
+        number = {part: k for k, part in enumerate(once)}
+        return list(once), [[number[tuple(factors), least] for factors, least in case] for case in self.cases]
+
+    @property
+    def offered(self) -> list[list[tuple[int, Ints]]]:
+        """The options of each feature in order, staying as it is among them."""
+        still = (0, np.zeros(len(self.base), np.int64))
+        return [
+            [*options[:stay], still, *options[stay:]]
+            for options, stay in zip(self.features, self.stays, strict=True)
+        ]
+
     def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Whether match counts of the classes, one row each, are a violation."""
         return violations(self.cases, self.head, counts)
 
 
-def violations(
-    cases: list[list[tuple[list[int], int]]], head: Ints, counts: npt.NDArray[Any]
-) -> npt.NDArray[np.bool_]:
+def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether match counts of the classes, one row each, meet all inequalities of some case."""
     bad = np.zeros(len(counts), bool)
     sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
@@ -95,19 +124,15 @@ def violations(
 # -- prices --------------------------------------------------------------------------------------------------
 
 
-def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
+def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
     """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two,
     and prices are rounded down.
 
     Rounding down asks about more changes than the question does,
     so what is shown of them holds for the question.
     """
-    many: dict[tuple[int, int], int] = {}  # prices are few, options can be very many
-    for row in options.values():
-        for option in row:
-            price = option.price.as_integer_ratio()
-            many[price] = many.get(price, 0) + 1
-    unit = 1
+    many = Counter(option.price.as_integer_ratio() for row in options.values() for option in row)
+    unit = 1  # prices are few, options can be very many
     for divisor in {below for _, below in many}:
         limit.look()
         unit = lcm(unit, divisor)
@@ -121,7 +146,7 @@ def unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
 
 def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
     """For every feature the options within the budget and their prices, and the budget, in whole numbers."""
-    unit = unit_of(setting.options, limit)
+    unit = _unit_of(setting.options, limit)
     budget = _budget(setting, unit)
     prices = {option.price for row in setting.options.values() for option in row}
     known = {price: (price * unit).__floor__() for price in prices}
@@ -204,6 +229,20 @@ def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
     return np.asarray(layer.match_counts(network.inputs(X)) - layer.tau)
 
 
+def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:
+    """Least and largest margin M - tau of each first-layer neuron: the best change of every feature, of as
+    many as can change together.
+    """
+    ups = np.zeros((len(features), len(base)), np.int64)
+    downs = ups.copy()
+    for row, options in enumerate(features):
+        for _, gain in options:
+            ups[row] = np.maximum(ups[row], gain)
+            downs[row] = np.minimum(downs[row], gain)
+    largest = np.sort(ups, axis=0)[len(ups) - together :].sum(axis=0)
+    return base + np.sort(downs, axis=0)[:together].sum(axis=0), base + largest
+
+
 # -- two sides -----------------------------------------------------------------------------------------------
 
 
@@ -212,7 +251,7 @@ def _merged(
     features: list[list[tuple[int, Ints]]],
     stays: list[int],
     networks: tuple[Network, ...],
-    cases: list[list[tuple[list[int], int]]],
+    cases: list[list[Demand]],
     limit: Limit,
 ) -> Whole:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
@@ -221,16 +260,11 @@ def _merged(
     All is done on sums of true inputs, ``weights @ v >= least``, and written back as match counts.
     """
     depth = max(1, *(len(network.layers) for network in networks))
-    low = base + sum(
-        (np.minimum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
-    )
-    high = base + sum(
-        (np.maximum.reduce([0 * g, *(gain for _, gain in row)]) for row in features for g in [row[0][1]]), 0
-    )
     gains = np.array([gain for row in features for _, gain in row]).reshape(
         sum(map(len, features)), len(base)
     )
     limit.take(60 * gains.size, "neurons of both sides that are compared")  # Python integers
+    low, high = reachable(base, features, len(features))
     looks = [(-int(base[j]), *gains[:, j].tolist()) for j in range(len(base))]
     values: list[bool | None] = [
         True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))
@@ -339,12 +373,13 @@ def in_whole_numbers(factors: list[Fraction], least: Fraction) -> tuple[list[int
     return [f // common for f in row], (least * unit / common).__ceil__()
 
 
-def over_inputs(factors: Sequence[int], head: Ints) -> npt.NDArray[Any]:
-    """Sums of factors times the weights of the classes, one for each input of the head,
-    as Python integers.
+def over_neurons(head: Ints, factors: Sequence[int], least: int) -> tuple[npt.NDArray[Any], int]:
+    """An inequality over match counts as one over the neurons that the head reads: weights, and what those of
+    the active ones must sum to, as Python integers.
     """
     row = np.zeros(head.shape[1], object)
     for factor, weights in zip(factors, head, strict=True):
         if factor:
             row = row + factor * weights.astype(object)
-    return row
+            least += factor * int(np.minimum(weights, 0).sum())
+    return row, least
