@@ -202,6 +202,13 @@ def test_questions_come_back_as_they_were(asked):
     assert again.describe(network)
 
 
+def nested():
+    found = []
+    for _ in range(100_000):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -242,6 +249,28 @@ def test_questions_come_back_as_they_were(asked):
         ("counted", lambda d: d["counts"].update(no=0), "'counts' does not fit"),
         ("count open", lambda d: d.update(outcome="counted"), "damaged|no field"),
         ("estimated", lambda d: d["hits"].pop("no"), "no field 'no'"),
+        (
+            "proved",
+            lambda d: d["certificate"]["question"]["region"].update(radius="1e1000000000"),
+            "not a number such as 3",
+        ),
+        (
+            "proved",
+            lambda d: d["certificate"]["question"]["sample"].__setitem__(2, "1e1000000000"),
+            "not a number such as 3",
+        ),
+        ("minimum", lambda d: d["certificate"].update(value="1e1000000000"), "not a number such as 3"),
+        (
+            "minimum",
+            lambda d: d["certificate"]["question"].update(limit="1e1000000000"),
+            "not a number such as 3",
+        ),
+        (
+            "counted",
+            lambda d: d["certificate"]["question"]["where"].append([2, ["1e1000000000", None]]),
+            "not a number such as 3",
+        ),
+        ("proved", lambda d: d.update(claim=nested()), "nested too deeply"),
         ("proved", lambda d: d.update(claim=7), "'claim' of the answer is not what it must be"),
         ("proved", lambda d: d["certificate"].update(proof="bounds"), "it is of no kind"),
         ("proved", lambda d: d["certificate"]["proof"].pop("kind"), "it is of no kind"),

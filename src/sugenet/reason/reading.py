@@ -90,6 +90,8 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
         again, _ = found.data(), str(found)  # what cannot be said is damaged
     except KeyError as error:
         raise CertificateError(f"the answer has no field {error}.") from None
+    except RecursionError:
+        raise CertificateError("the answer is nested too deeply.") from None
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         if isinstance(error, CertificateError):
             raise
