@@ -94,3 +94,14 @@ def test_cuts_have_whole_factors():
     proof = answer.certificate["proof"] | {"cuts": [[1, 0.5, 0]]}
     with pytest.raises(CertificateError, match=r"the cut \[1, 0.5, 0\] adds no first-layer row"):
         sg.check(answer.certificate | {"proof": proof}, NET)
+
+
+def test_what_is_no_value_of_its_feature_is_named():
+    counted = copy.deepcopy(sg.count(NET, X, sg.L0(1)).certificate)
+    counted["question"]["sample"] = [1, 1, 7, 1]
+    with pytest.raises(CertificateError, match="x3 is 7"):
+        sg.check(counted, NET)
+    found = copy.deepcopy(sg.whatif(NET, X, sg.L1).certificate)
+    found["witness"] = [1, {}, 1, 1]
+    with pytest.raises(CertificateError, match=r"needs numbers, but holds \{\}"):
+        sg.check(found, NET)

@@ -75,6 +75,9 @@ ANSWERS = {
     "none": lambda: sg.whatif(IDLE, X, target="yes", immutable=["side"], limit=2),
     "open": lambda: sg.whatif(NET, X, sg.L1, engine="bounds", time_limit=0),
     "reasons": lambda: sg.why(NET, X, n="all"),
+    "reasons within a fraction": lambda: sg.why(NET, X, sg.Linf(Fraction(1, 2))),
+    "reasons within a whole float": lambda: sg.why(NET, X, sg.L0(2.0)),
+    "reasons while free by name": lambda: sg.why(NET, X, sg.Free(["size", "share"])),
     "a reason": lambda: sg.why(NET, FLOAT, sg.Linf(0.2), minimal="size", target=1).reasons[0],
     "no reasons": lambda: sg.why(NET, X, n="all", minimal="size", time_limit=0),
     "counted": lambda: sg.count(NET, X, sg.Hamming(2), where={"size": {1, 2}}),
@@ -199,6 +202,13 @@ def test_questions_come_back_as_they_were(asked):
     assert again.describe(network)
 
 
+def nested():
+    found = []
+    for _ in range(100_000):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -239,6 +249,39 @@ def test_questions_come_back_as_they_were(asked):
         ("counted", lambda d: d["counts"].update(no=0), "'counts' does not fit"),
         ("count open", lambda d: d.update(outcome="counted"), "damaged|no field"),
         ("estimated", lambda d: d["hits"].pop("no"), "no field 'no'"),
+        (
+            "proved",
+            lambda d: d["certificate"]["question"]["region"].update(radius="1e1000000000"),
+            "not a number such as 3",
+        ),
+        (
+            "proved",
+            lambda d: d["certificate"]["question"]["sample"].__setitem__(2, "1e1000000000"),
+            "not a number such as 3",
+        ),
+        ("minimum", lambda d: d["certificate"].update(value="1e1000000000"), "not a number such as 3"),
+        (
+            "minimum",
+            lambda d: d["certificate"]["question"].update(limit="1e1000000000"),
+            "not a number such as 3",
+        ),
+        (
+            "counted",
+            lambda d: d["certificate"]["question"]["where"].append([2, ["1e1000000000", None]]),
+            "not a number such as 3",
+        ),
+        ("proved", lambda d: d.update(claim=nested()), "nested too deeply"),
+        ("proved", lambda d: d.update(claim=7), "'claim' of the answer is not what it must be"),
+        ("proved", lambda d: d["certificate"].update(proof="bounds"), "it is of no kind"),
+        ("proved", lambda d: d["certificate"]["proof"].pop("kind"), "it is of no kind"),
+        ("open", lambda d: d["certificate"].pop("proof"), "no field 'proof'"),
+        ("open", lambda d: d.update(reason=False), "damaged"),
+        ("refuted", lambda d: d.update(labels=[False]), "damaged"),
+        ("undecided, up to", lambda d: d.update(facts=None), "damaged"),
+        ("undecided, up to", lambda d: d.update(facts=[]), "'facts' of the answer is not what it must be"),
+        ("count open", lambda d: d.update(reason=1), "damaged"),
+        ("reasons", lambda d: d.update(region=None), "'region' of the answer is not what it must be"),
+        ("book", lambda d: d.update(seconds=10**400), "its seconds are no time"),
         ("rule", lambda d: d.update(rule="size >= 1 -> yes"), "'rule' does not fit"),
         ("rule", lambda d: d["figures"].update(coverage="1"), "'figures' does not fit"),
         ("book", lambda d: d.pop("kind"), "no field 'kind'"),

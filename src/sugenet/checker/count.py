@@ -22,7 +22,7 @@ from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reals import unit_of_all
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Option, Setting, Within, around, boxed
-from sugenet.checker.values import raw
+from sugenet.checker.values import raw, rows_of
 from sugenet.checker.whole import priced, whole_of
 from sugenet.errors import CertificateError
 
@@ -192,6 +192,7 @@ def _around(
     sample = list(raw(network, question["sample"]))
     region = question["region"]
     if region["kind"] != "Moves":
+        network.encoder.encode(rows_of([sample]))  # refuses what is no value of its feature, by name
         return sample, *around(network, sample, Within.of_region(region), limit)
     options: dict[int, list[Option]] = {}
     for feature, state, value, weight in region["moves"]:

@@ -111,10 +111,8 @@ def changes_of(
     """For every feature that differs, the size of the raw change and how many bits it flips."""
     moved = [f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b]
     codings = network.encoder.codings
-    return {
-        f: (distance(codings[f], sample[f], witness[f]), bits_flipped(codings[f], sample[f], witness[f]))
-        for f in moved
-    }
+    flipped = {f: bits_flipped(codings[f], sample[f], witness[f]) for f in moved}  # refuses what is no value
+    return {f: (distance(codings[f], sample[f], witness[f]), flipped[f]) for f in moved}
 
 
 def price_of(cost: dict[str, Any], changes: dict[int, tuple[Fraction, int]]) -> Fraction:

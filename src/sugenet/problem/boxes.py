@@ -15,6 +15,7 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.thresholds import exact_number
+from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Moves, Way, listed
 from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
@@ -143,7 +144,7 @@ def _limit_data(limit: Any) -> Any:
 
 def _limit_of(data: Any, coding: Coding) -> Any:
     def raw(value: Any) -> Any:
-        return value if isinstance(coding, OneHot) or not isinstance(value, str) else Fraction(value)
+        return value if isinstance(coding, OneHot) or not isinstance(value, str) else exact(value)
 
     return {raw(value) for value in data["one of"]} if isinstance(data, dict) else tuple(map(raw, data))
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
+from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, limits_of
 from sugenet.problem.neighbourhood import Neighbourhood, Weigh, build, pairs_of, place_of
@@ -264,7 +265,7 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
 
 def _given(text: str) -> Any:
     """The number that a text stands for: whole, a float where one is just that, or exact."""
-    exact = Fraction(text)
-    if exact.denominator == 1:
-        return int(exact)
-    return float(exact) if exact < 1 << 1000 and Fraction(float(exact)) == exact else exact
+    number = exact(text)
+    if number.denominator == 1:
+        return int(number)
+    return float(number) if number < 1 << 1000 and Fraction(float(number)) == number else number

@@ -37,6 +37,9 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
         raise CertificateError(
             f"the answer is about the network {name}, not about {network.fingerprint[:12]}."
         )
+    proof = certificate["proof"]
+    if proof is not None and not (isinstance(proof, Mapping) and isinstance(proof.get("kind"), str)):
+        raise CertificateError("the proof of the certificate is damaged: it is of no kind.")
     return question_of(certificate["question"], network, other)
 
 

@@ -42,6 +42,17 @@ _WHATIFS: dict[str, Any] = {
 }
 _COUNTS: dict[str, Any] = {"counted": Counted, "undecided": CountOpen, "estimated": CountSampled}
 
+_FREE: dict[str, Any] = {
+    "claim": str,
+    "region": str,
+    "reason": str,
+    "order": str,
+    "engine": str,
+    "facts": Mapping,
+    "seconds": int | float,
+}
+"""Fields that are kept as they are given, and of which kind they must be."""
+
 
 def answer_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Answer:
     """Read an answer from what its `data` gave: the same type, which says the same.
@@ -76,9 +87,11 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
         return Rulebook.from_data(network, data)
     try:
         found: Answer = _read(data, network, other)
-        again = found.data()
+        again, _ = found.data(), str(found)  # what cannot be said is damaged
     except KeyError as error:
         raise CertificateError(f"the answer has no field {error}.") from None
+    except RecursionError:
+        raise CertificateError("the answer is nested too deeply.") from None
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         if isinstance(error, CertificateError):
             raise
@@ -91,6 +104,8 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
             raise CertificateError(f"the answer has no field {name!r}.")
         if name not in again:
             raise CertificateError(f"the answer has a field {str(name)[:40]!r} that it must not have.")
+        if name in _FREE and not isinstance(data[name], _FREE[name]):
+            raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
         if data[name] != again[name]:
             raise CertificateError(f"the field {name!r} does not fit the rest of the answer.")
     return found

@@ -303,7 +303,7 @@ def _reason_drawn(reason: Reason, title: str) -> Pixels | Strip:
 def _(answer: Reasons) -> Drawing:
     network = answer.network
     label = network.classes[answer.question.keeps(network).label]
-    where = str(answer.question.region)
+    where = answer.region
     if not answer.reasons:
         return Drawing(str(answer), (sample_drawn(network, answer.sample),))
     first = answer.reasons[0]

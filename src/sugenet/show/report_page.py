@@ -248,7 +248,7 @@ class Page:
         return self.marked(reason, claim, "undecided" if is_open else "proved")
 
     def _near(self, near: Reasons) -> Html:
-        network, region = self.network, self.plain(str(near.question.region))
+        network, region = self.network, self.plain(near.region)
         if not near.reasons:
             return _paragraph(f"With {region}, no reason was found in the time. ", _status("undecided"))
         first = near.reasons[0]

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Self, TypeAlias
 
 from sugenet.bnn import Network
+from sugenet.checker.form import exact
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, opened
@@ -96,8 +97,8 @@ class Counterfactual(_OfWhatIf, Settled):
         return cls(
             network,
             question,
-            Fraction(certificate["value"]),
-            Fraction(certificate["lower"]),
+            exact(certificate["value"]),
+            exact(certificate["lower"]),
             raw_of(network, certificate["witness"]),
             engine_in(data["engine"], certificate["proof"]),
             certificate,
@@ -197,7 +198,7 @@ class OpenCounterfactual(_OfWhatIf):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         certificate = data["certificate"]
-        return cls(network, question, Fraction(certificate["lower"]), data["reason"], certificate)
+        return cls(network, question, exact(certificate["lower"]), data["reason"], certificate)
 
     def __str__(self) -> str:
         known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower)}."

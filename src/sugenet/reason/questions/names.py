@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Network, OneHot
+from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_of
 from sugenet.problem.neighbourhood import place_of
@@ -24,7 +24,7 @@ def raw_of(network: Network, row: Iterable[Any]) -> tuple[Any, ...]:
 
 def number_in(value: Any) -> Any:
     """A number that may be written as a fraction; other text stays as it is."""
-    return Fraction(value) if isinstance(value, str) and str(Fraction(value)) == value else value
+    return exact(value) if isinstance(value, str) and str(exact(value)) == value else value
 
 
 def class_of(network: Network, label: Any) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
+from sugenet.checker.form import exact
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
-from sugenet.errors import QuestionError, SugenetError
+from sugenet.errors import CertificateError, QuestionError, SugenetError
 from sugenet.problem.sourced import of_network
 from sugenet.reason.questions.amounts import HowMany, Rules
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
@@ -51,14 +51,14 @@ def data_of(network: Network, question: Asked) -> dict[str, Any]:
 
 
 def _inequality(terms: Iterable[Any], bound: str) -> Inequality:
-    return Inequality({k: Fraction(factor) for k, factor in terms}, Fraction(bound))
+    return Inequality({k: exact(factor) for k, factor in terms}, exact(bound))
 
 
 def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
     """A query in the numbers of the file that the network was read from."""
     cases = []
     for case in data["cases"]:
-        ends = [network.source.inputs(map(Fraction, case[end])) for end in ("lower", "upper")]
+        ends = [network.source.inputs(map(exact, case[end])) for end in ("lower", "upper")]
         box = QueryBox(*(ends if network.source.step > 0 else reversed(ends)))
         rows = [[_inequality(*part) for part in row] for row in case["condition"]]
         cases.append(Case(box, rows))
@@ -109,9 +109,10 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     except KeyError as error:
         raise QuestionError(f"the question has no field {error}.") from None
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        if isinstance(error, SugenetError):
+        if isinstance(error, SugenetError) and not isinstance(error, CertificateError):
             raise
-        raise QuestionError(f"the question is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        said = error if isinstance(error, SugenetError) else f"{type(error).__name__}: {str(error)[:200]}"
+        raise QuestionError(f"the question is damaged: {said}") from error
     for name in data:
         if name not in again:
             raise QuestionError(f"the question has a field {str(name)[:40]!r} that it must not have.")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
+from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, plain
 from sugenet.problem.keeps import Keeps, Ties
@@ -221,13 +222,13 @@ class WhatIf(_OfSample):
         names, movable, kind = network.encoder.names, set(data["movable"]), data["cost"]["kind"]
         cost: type[Cost] | Prices
         if kind == "Prices":
-            prices = [(names[feature], Fraction(price)) for feature, price in data["cost"]["prices"]]
+            prices = [(names[feature], exact(price)) for feature, price in data["cost"]["prices"]]
             cost = Prices(prices, data["cost"]["per_unit"])
         elif kind in BALLS:
             cost = BALLS[kind]
         else:
             raise QuestionError(f"there is no cost {str(kind)[:40]!r}.")
-        limit = None if data["limit"] is None else Fraction(data["limit"])
+        limit = None if data["limit"] is None else exact(data["limit"])
         if limit is not None and cost is L2:  # the limit is the distance, which is written as its square
             limit = Fraction(isqrt(limit.numerator), isqrt(limit.denominator))
         return cls(

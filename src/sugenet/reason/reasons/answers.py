@@ -81,6 +81,8 @@ class Reasons(Drawn):
 
     question: Why
     network: Network
+    region: str
+    """Where the other features may go, in words."""
     reasons: tuple[Reason, ...]
     contrasts: tuple[Contrast, ...]
     """Sets of features that change the class when changed together, each with one way to do it;
@@ -152,7 +154,7 @@ class Reasons(Drawn):
         """Everything as JSON data."""
         names = self.network.encoder.names
         return {
-            "region": str(self.question.region),
+            "region": self.region,
             "reasons": [reason.data() for reason in self.reasons],
             "contrastive": [[names[f] for f in sorted(c.features)] for c in self.contrasts],
             "all_reasons": self.all_reasons,
@@ -176,6 +178,7 @@ class Reasons(Drawn):
         return cls(
             question=question,
             network=network,
+            region=data["region"],
             reasons=tuple(
                 Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]
             ),
@@ -190,8 +193,7 @@ class Reasons(Drawn):
 
     def __str__(self) -> str:
         label = self.network.classes[self.question.keeps(self.network).label]
-        where = str(self.question.region)
-        where = f"for {where}" if where == "any input" else f"with {where}"
+        where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
         total = self.network.encoder.features
         if not self.reasons:
             return (

@@ -156,6 +156,7 @@ class _Search:
         return Reasons(
             question=self.question,
             network=oracle.problem.near.network,
+            region=str(self.question.region),
             reasons=tuple(self.reasons),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,

@@ -5,7 +5,7 @@ and what they cover together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def check_data(data: Any, network: Network) -> None:
     only(left, LEFT_OUT, "what was left out")
     if not all(type(many) is int and many >= 0 for many in left.values()):
         raise CertificateError("the rulebook is damaged: what was left out is counted in whole numbers.")
-    if type(data["seconds"]) not in (int, float) or not isfinite(data["seconds"]) or data["seconds"] < 0:
+    if type(data["seconds"]) not in (int, float) or not 0 <= data["seconds"] <= float_info.max:
         raise CertificateError("the rulebook is damaged: its seconds are no time.")
     if data["complete"] and (data["kind"] == "some" or any(left.values())):
         raise CertificateError("the rulebook says that it is complete, and that rules are missing.")

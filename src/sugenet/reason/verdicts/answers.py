@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
+from sugenet.checker.form import exact
 from sugenet.checker.query import Query
 from sugenet.reason.envelope import Settled, changes_between, changes_data
 from sugenet.reason.questions import Agree, Question, Robust, raw_of
@@ -181,7 +181,7 @@ class Undecided(_Verdict):
         known = ""
         if "proved_up_to" in self.facts and isinstance(self.question, Robust):
             kind = type(self.question.region).__name__
-            known = f" Proved so far: it holds up to {show_cost(kind, Fraction(self.facts['proved_up_to']))}."
+            known = f" Proved so far: it holds up to {show_cost(kind, exact(self.facts['proved_up_to']))}."
         if "open_cases" in self.facts:
             known += (
                 f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} "
