@@ -21,6 +21,7 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
+    Steps,
     Window,
     threshold,
 )
@@ -438,6 +439,19 @@ def test_a_witness_inside_an_enclosure_shows_nothing():
     assert isinstance(decide_query(net, inside, Clock()), Open)
     above = Query(1, 2, [Case(QueryBox([high], [1]), [[Inequality({1: 1, 0: -1}, 0)]])])
     check_patches(decide_query(net, above, Clock()).proof, net, above)
+
+
+def test_levels_that_begin_between_whole_numbers_have_no_real_values():
+    """Raw 1 is at level 0 there, but half a level above the lowest value."""
+    first = LevelLayer([[1]], tau=[1], tops=[2], theta=[Fraction(1, 2)])
+    odd = Steps((1.5, 2.5), low=0.5, high=2.5, whole=True)
+    net = Network(Encoder([odd]), [first], Head([[1], [-1]]))
+    query = Query(1, 2, [Case(QueryBox([1], [2]), [[Inequality({0: 1, 1: -1}, 0)]])])
+    answer = sg.verify(net, query)
+    assert isinstance(answer, sg.Undecided)
+    assert "step by step" in answer.reason
+    with pytest.raises(CertificateError, match="step of its own"):
+        check_real_witness([1], net, query)
 
 
 def test_real_values_can_fail_where_whole_numbers_hold():

@@ -93,12 +93,7 @@ def lows_of(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list
     lows = []
     for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
         if id(coding) not in found:
-            if (
-                not isinstance(coding, Steps)
-                or not coding.whole
-                or coding.bipolar
-                or coding.cuts != tuple(np.arange(coding.low, coding.high) + 1)
-            ):
+            if not isinstance(coding, Steps) or not coding.every_step:
                 raise CertificateError(
                     "a feature is not a whole number with a step of its own for each, "
                     "so real values have no level."
