@@ -1,5 +1,5 @@
-"""The tree keeps the shape that CONTRIBUTING.md describes: rooms and their order, the wall, public names, light
-imports. Every rule is a function from a tree to its complaints, and is shown a bad tree, too.
+"""The tree keeps the shape that CONTRIBUTING.md describes: rooms and their order, the wall, public names,
+light imports. Every rule is a function from a tree to its complaints, and is shown a bad tree, too.
 """
 
 import ast

@@ -1,5 +1,5 @@
-"""The walks of CONTRIBUTING.md are the ways that real calls take: the files that they name are entered for the
-first time in that order, and no room is entered that they do not name.
+"""The walks of CONTRIBUTING.md are the ways that real calls take: the files that they name are entered for
+the first time in that order, and no room is entered that they do not name.
 """
 
 import re
@@ -30,7 +30,8 @@ def named(walk: str, page: str) -> list[str]:
 def passed(ready: Callable[[], Callable[[], object]]) -> list[str]:
     """The files that a call enters, in order of the first time.
 
-    What is imported or compiled for the first time on the way does not count, so the call is made once before.
+    What is imported or compiled for the first time on the way does not count,
+    so the call is made once before.
     """
     for module in walk_packages([str(SOURCE)], "sugenet."):
         if not module.name.endswith("__main__"):
@@ -97,7 +98,15 @@ def test_a_walk_is_the_way_of_a_call(walk, tmp_path):
 
 
 def test_a_walk_that_is_stale_is_seen():
-    page = "### One sample\n\n1. `bnn/head.py`: ends\n2. `bnn/network.py`: begins\n\n### One file\n1. `io/no.py`\n"
+    page = (
+        "### One sample\n"
+        "\n"
+        "1. `bnn/head.py`: ends\n"
+        "2. `bnn/network.py`: begins\n"
+        "\n"
+        "### One file\n"
+        "1. `io/no.py`\n"
+    )
     assert named("One sample", page) == ["bnn/head.py", "bnn/network.py"]
     way = passed(lambda: one_sample(Path()))
     assert way.index("bnn/network.py") < way.index("bnn/head.py")

@@ -1,13 +1,13 @@
 """Certificates of every kind, as they were written and checked before the rooms were moved.
 
-``tests/checker/golden/certificates.json.gz`` was made by this script with the last tree that had all of reasoning in one
-folder ``sugenet/reason``::
+``tests/checker/golden/certificates.json.gz`` was made by this script with the last tree that had all of
+reasoning in one folder ``sugenet/reason``::
 
     PYTHONPATH=that/tree/src:. python -m tests.checker.make_golden tests/checker/golden/certificates.json.gz
 
-It uses public names alone, so that the tree of today asks the same questions (`entries`) of the same networks. Networks
-are kept beside the certificates as native files; those that ship with the package are named. An entry has ``again``
-where the engine gives the same certificate every time.
+It uses public names alone, so that the tree of today asks the same questions (`entries`) of the same
+networks. Networks are kept beside the certificates as native files; those that ship with the package are
+named. An entry has ``again`` where the engine gives the same certificate every time.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ SAMPLES = {
 
 
 def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None, bool, Ask]]:
-    """Name, network, other network, whether asking again gives the same, and the question; one thread, one seed."""
+    """Name, network, other network, whether asking again gives the same, and the question;
+    one thread, one seed.
+    """
 
     def verify(name: str, question: Any, engine: str = "auto") -> Ask:
         return lambda: (
@@ -275,7 +277,10 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         ]
         for cost in costs:
             for options in ({}, {"limit": 1}, {"immutable": [0]}, {"target": (label + 1) % 3}):
-                said = f"{name}: what if, {cost.prices if isinstance(cost, sg.Prices) else cost.__name__}, {options}"
+                said = (
+                    f"{name}: what if, {cost.prices if isinstance(cost, sg.Prices) else cost.__name__}, "
+                    f"{options}"
+                )
                 yield (
                     said,
                     name,
@@ -499,7 +504,9 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
 
 
 def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    """Answers that a clock decides otherwise: parts of a region, a lower bound alone, nothing, a solver's word."""
+    """Answers that a clock decides otherwise: parts of a region, a lower bound alone,
+    nothing, a solver's word.
+    """
     for name, (network, certificate) in certificates.items():
         question, proof = certificate["question"], certificate["proof"]
         if (

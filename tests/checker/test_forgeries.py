@@ -24,8 +24,14 @@ def small_bombs():
 ABOUT = {
     "add_field": r"has a field '.*' that it must not have|above the limit|^0 proofs|no len",
     "free_a_feature": r"has a field 'features' that it must not have|sets of changes|violation",
-    "widen_region": r"sets of changes|the region has .* inputs|exclude|other clauses|no propagation proof|follow",
-    "widen_where": r"exclude|sets of changes|other clauses|no propagation proof|the region has|not about|limits",
+    "widen_region": (
+        r"sets of changes|the region has .* inputs|exclude|other clauses|no "
+        r"propagation proof|follow"
+    ),
+    "widen_where": (
+        r"exclude|sets of changes|other clauses|no propagation proof|the "
+        r"region has|not about|limits"
+    ),
     "other_label": r"class|target|no violation|exclude|other clauses|follow|change the answer|propagation",
     "move_count": r"inputs of the classes, not|must be a whole number",
     "only_the_end": r"has a field 'clauses' that|the number of clauses is missing|does not follow",

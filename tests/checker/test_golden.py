@@ -1,5 +1,5 @@
-"""Certificates that were written before the rooms were moved: they hold today, in the same words, and the same
-questions give the same certificates.
+"""Certificates that were written before the rooms were moved: they hold today, in the same words, and the
+same questions give the same certificates.
 """
 
 from functools import cache

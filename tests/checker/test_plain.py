@@ -1,4 +1,6 @@
-"""The plain forms say what the compiled ones say: of certificates of every kind, of forged ones, and of random cases."""
+"""The plain forms say what the compiled ones say: of certificates of every kind, of forged ones,
+and of random cases.
+"""
 
 from itertools import islice
 

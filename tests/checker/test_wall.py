@@ -83,7 +83,11 @@ def asked_alone(tmp_path, chosen, where, *, plain):
     rows = [(row["network"], row["other"], row["certificate"]) for row in chosen]
     (tmp_path / "asked").write_bytes(pickle.dumps((networks, rows)))
     rooms = {name.removesuffix(".py") for name in [*BELOW, "checker"]}
-    code = f"{HOOK.replace('ROOMS', repr(rooms))}\nsys.path.insert(0, {str(where)!r})\n{ALONE.replace('PLAIN', str(plain))}"
+    code = (
+        f"{HOOK.replace('ROOMS', repr(rooms))}\n"
+        f"sys.path.insert(0, {str(where)!r})\n"
+        f"{ALONE.replace('PLAIN', str(plain))}"
+    )
     command = [sys.executable, "-I", "-c", code, str(tmp_path / "asked")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

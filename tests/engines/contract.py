@@ -1,6 +1,8 @@
-"""What every engine must do, on problems small enough to try all inputs: complaints, and how often it gave up.
+"""What every engine must do, on problems small enough to try all inputs: complaints,
+and how often it gave up.
 
-The truth is worked out here from the scores of the classes, so that a mistake in goals, regions or engines shows.
+The truth is worked out here from the scores of the classes, so that a mistake in goals,
+regions or engines shows.
 """
 
 from __future__ import annotations

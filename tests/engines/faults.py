@@ -1,5 +1,7 @@
-"""Seeded faults: the contract must see each of them. Run in a process of its own, which loads the package once
-for every fault with one line of it changed; compiled files, which are not changed, are loaded once.
+"""Seeded faults: the contract must see each of them.
+
+Run in a process of its own, which loads the package once for every fault with one line of it changed;
+compiled files, which are not changed, are loaded once.
 """
 
 from __future__ import annotations

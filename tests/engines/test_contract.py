@@ -1,5 +1,5 @@
-"""One contract for all engines: right answers, proofs that are true, and no more left open than they must; and
-faults put into their code, each of which the contract sees.
+"""One contract for all engines: right answers, proofs that are true, and no more left open than they must;
+and faults put into their code, each of which the contract sees.
 """
 
 from __future__ import annotations

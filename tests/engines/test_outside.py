@@ -68,9 +68,15 @@ def shipped(name, index, region):
     return Problem(region.around(network, x), loses(network.head, int(network.predict(x[None])[0])))
 
 
-@pytest.mark.parametrize(("name", "index", "region", "outcome"), [
-    ("digits", 1, Hamming(2), Holds), ("digits", 2, Hamming(2), Fails), ("digits", 1, Linf(2), Holds), ("breast_cancer", 0, Linf(0.1), Fails),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "index", "region", "outcome"),
+    [
+        ("digits", 1, Hamming(2), Holds),
+        ("digits", 2, Hamming(2), Fails),
+        ("digits", 1, Linf(2), Holds),
+        ("breast_cancer", 0, Linf(0.1), Fails),
+    ],
+)
 def test_solvers_decide_the_shipped_models(solve, name, index, region, outcome):
     assert isinstance(solve(shipped(name, index, region)), outcome)
 

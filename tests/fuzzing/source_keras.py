@@ -436,7 +436,12 @@ class _Net:
         if self.random.random() < 0.4 and arrays:
             arrays = arrays | {"extra": np.ones(2, np.float32)}
         else:
-            more = [{"dtype": "mixed_float16"}, {"blur": 2}, {"data_format": "channels_first", "blur": 1}, {"dtype": {"class_name": "Policy", "config": {"name": "mixed_bfloat16"}}}]  # fmt: skip
+            more = [
+                {"dtype": "mixed_float16"},
+                {"blur": 2},
+                {"data_format": "channels_first", "blur": 1},
+                {"dtype": {"class_name": "Policy", "config": {"name": "mixed_bfloat16"}}},
+            ]
             config = config | self.random.choice(more)
         self.layers[number] = (kind, config, arrays)
         return True

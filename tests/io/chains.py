@@ -1,4 +1,6 @@
-"""Chains of operations as the tests want them: read alone, without what an import makes of them, and evaluated."""
+"""Chains of operations as the tests want them: read alone,
+without what an import makes of them, and evaluated.
+"""
 
 from pathlib import Path
 

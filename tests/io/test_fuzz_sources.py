@@ -64,11 +64,21 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
     layers = [
         ("Activation", {"activation": "ste_sign"}, {}),
         ("ZeroPadding2D", {"padding": [[0, 0], [1, 0]]}, {}),
-        ("QuantConv2D", {"filters": 1, "kernel_size": [1, 2], "input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": kernel}),
+        (
+            "QuantConv2D",
+            {
+                "filters": 1,
+                "kernel_size": [1, 2],
+                "input_quantizer": "ste_sign",
+                "kernel_quantizer": "ste_sign",
+                "use_bias": False,
+            },
+            {"kernel": kernel},
+        ),
         ("Activation", {"activation": "ste_sign"}, {}),
         ("Flatten", {}, {}),
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
-    ]  # fmt: skip
+    ]
     network = lower(
         read_model(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False)[0], BitInputs()
     ).network

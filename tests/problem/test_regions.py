@@ -163,10 +163,16 @@ MIXED = Network(
         (Linf(0.1), {"kind": "Linf", "radius": str(Fraction(0.1))}),
         (Anything(), {"kind": "Anything"}),
         (Free(["level", 0]), {"kind": "Free", "features": [2, 0]}),
-        (Box({"size": (None, 4), "kind": {"1/2"}}), {"kind": "Box", "limits": [[0, [None, 4]], [1, {"one of": ["1/2"]}]]}),
-        (Box({"size": 3, "level": (Fraction(1, 3), 1)}), {"kind": "Box", "limits": [[0, {"one of": [3]}], [2, ["1/3", 1]]]}),
+        (
+            Box({"size": (None, 4), "kind": {"1/2"}}),
+            {"kind": "Box", "limits": [[0, [None, 4]], [1, {"one of": ["1/2"]}]]},
+        ),
+        (
+            Box({"size": 3, "level": (Fraction(1, 3), 1)}),
+            {"kind": "Box", "limits": [[0, {"one of": [3]}], [2, ["1/3", 1]]]},
+        ),
     ],
-)  # fmt: skip
+)
 def test_regions_go_to_json_and_come_back(region, data):
     assert region_data(MIXED, region) == data
     back = region_of(json.loads(json.dumps(data)), MIXED)

@@ -1,4 +1,6 @@
-"""HTML is made by type: the sources hold no tag outside of a template, and templates escape what is put in."""
+"""HTML is made by type: the sources hold no tag outside of a template,
+and templates escape what is put in.
+"""
 
 import ast
 import re

@@ -1,4 +1,6 @@
-"""Views read answers, not certificates: those are passed on whole, to a file or as JSON, or to the checker."""
+"""Views read answers, not certificates: those are passed on whole, to a file or as JSON,
+or to the checker.
+"""
 
 import ast
 from pathlib import Path

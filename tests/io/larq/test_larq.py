@@ -200,17 +200,52 @@ def test_convolutional_network(tmp_path, random):
     n1, n2, n3, n4 = (statistics(random, size, center=k % 2 == 0) for k, size in enumerate((4, 6, 12, 5)))
     quant = {"input_quantizer": STE, **PLAIN}
     layers = [
-        ("QuantConv2D", {"filters": 4, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same", "kernel_quantizer": STE, "pad_values": 0.0, **PLAIN}, {"kernel": k1}),
+        (
+            "QuantConv2D",
+            {
+                "filters": 4,
+                "kernel_size": [3, 3],
+                "strides": [1, 1],
+                "padding": "same",
+                "kernel_quantizer": STE,
+                "pad_values": 0.0,
+                **PLAIN,
+            },
+            {"kernel": k1},
+        ),
         ("MaxPooling2D", {"pool_size": [2, 2], "strides": [2, 2], "padding": "same"}, {}),
         ("BatchNormalization", {"axis": [3]}, n1),
-        ("QuantConv2D", {"filters": 6, "kernel_size": [2, 3], "strides": [1, 1], "padding": "same", "pad_values": 1.0, "kernel_quantizer": STE, **quant}, {"kernel": k2}),
+        (
+            "QuantConv2D",
+            {
+                "filters": 6,
+                "kernel_size": [2, 3],
+                "strides": [1, 1],
+                "padding": "same",
+                "pad_values": 1.0,
+                "kernel_quantizer": STE,
+                **quant,
+            },
+            {"kernel": k2},
+        ),
         ("BatchNormalization", {"axis": [3], "center": False}, n2),
-        ("QuantDepthwiseConv2D", {"kernel_size": [3, 3], "strides": [2, 2], "padding": "same", "depth_multiplier": 2, "depthwise_quantizer": "ste_sign", **quant}, {"depthwise_kernel": k3}),
+        (
+            "QuantDepthwiseConv2D",
+            {
+                "kernel_size": [3, 3],
+                "strides": [2, 2],
+                "padding": "same",
+                "depth_multiplier": 2,
+                "depthwise_quantizer": "ste_sign",
+                **quant,
+            },
+            {"depthwise_kernel": k3},
+        ),
         ("BatchNormalization", {"axis": [3]}, n3),
         ("Flatten", {"data_format": "channels_last"}, {}),
         ("QuantDense", {"units": 5, "kernel_quantizer": STE, **quant}, {"kernel": k4}),
         ("BatchNormalization", {"axis": [1], "center": False}, n4),
-    ]  # fmt: skip
+    ]
     chain = read_larq(write(tmp_path / "net.h5", layers, (7, 9, 3)))
     x = random.choice([-1.0, 1.0], (30, 7, 9, 3))
     h = norm(pooled(conv2d(x, ste_sign(k1), padding="same"), "max", padding="same"), n1)
@@ -349,21 +384,56 @@ def test_relu_rescaling_padding_and_dense_on_maps(tmp_path, random):
         ("Lambda", {"function": ["print(1)", None, None]}, {}, "It holds Python code, which is never run"),
         ("Add", {}, {}, "Shortcuts cannot be read"),
         ("LSTM", {"units": 3}, {}, r"lstm_1 \(LSTM\): this layer cannot be read. QuantDense"),
-        ("QuantDense", {"units": 2, "input_quantizer": "dorefa_quantizer", **PLAIN}, {"kernel": np.ones((4, 2), F)}, "'dorefaquantizer' has more than two values"),
-        ("QuantDense", {"units": 2, "input_quantizer": "magnitude_aware_sign", **PLAIN}, {"kernel": np.ones((4, 2), F)}, "depends on all inputs at once"),
-        ("QuantDense", {"units": 2, "kernel_quantizer": "dorefa_quantizer", **PLAIN}, {"kernel": np.ones((4, 2), F)}, "'dorefaquantizer' is not known"),
-        ("QuantDense", {"units": 2, **PLAIN}, {"kernel": np.ones((5, 2), F)}, r"'kernel' has shape \(5, 2\), but \(4, 2\) is needed"),
+        (
+            "QuantDense",
+            {"units": 2, "input_quantizer": "dorefa_quantizer", **PLAIN},
+            {"kernel": np.ones((4, 2), F)},
+            "'dorefaquantizer' has more than two values",
+        ),
+        (
+            "QuantDense",
+            {"units": 2, "input_quantizer": "magnitude_aware_sign", **PLAIN},
+            {"kernel": np.ones((4, 2), F)},
+            "depends on all inputs at once",
+        ),
+        (
+            "QuantDense",
+            {"units": 2, "kernel_quantizer": "dorefa_quantizer", **PLAIN},
+            {"kernel": np.ones((4, 2), F)},
+            "'dorefaquantizer' is not known",
+        ),
+        (
+            "QuantDense",
+            {"units": 2, **PLAIN},
+            {"kernel": np.ones((5, 2), F)},
+            r"'kernel' has shape \(5, 2\), but \(4, 2\) is needed",
+        ),
         ("QuantDense", {"units": 2}, {"kernel": np.ones((4, 2), F)}, "its array 'bias' is missing"),
         ("QuantDense", {"units": "many", **PLAIN}, {}, "units is 'many'"),
         ("QuantDense", {"units": 10**30, **PLAIN}, {}, "units is '1000000"),
-        ("QuantConv2D", {"filters": 2, "kernel_size": [3, 3], **PLAIN}, {}, "reads maps, but values of shape"),
+        (
+            "QuantConv2D",
+            {"filters": 2, "kernel_size": [3, 3], **PLAIN},
+            {},
+            "reads maps, but values of shape",
+        ),
         ("BatchNormalization", {"axis": [0]}, {}, "is not the channel axis"),
-        ("BatchNormalization", {}, {"gamma": np.ones(4), "beta": np.ones(4), "moving_mean": np.ones(4), "moving_variance": -np.ones(4)}, "moving_variance is negative at 0"),
+        (
+            "BatchNormalization",
+            {},
+            {
+                "gamma": np.ones(4),
+                "beta": np.ones(4),
+                "moving_mean": np.ones(4),
+                "moving_variance": -np.ones(4),
+            },
+            "moving_variance is negative at 0",
+        ),
         ("Dense", {"units": 2, **PLAIN}, {"kernel": np.full((4, 2), np.nan, F)}, "not finite"),
         ("Activation", {"activation": "swish"}, {}, "activation 'swish' has more than two values"),
         ("Reshape", {"target_shape": [2, 2]}, {}, "Only flat features can be made of maps"),
     ],
-)  # fmt: skip
+)
 def test_refusals_name_the_layer_and_the_remedy(tmp_path, kind, config, arrays, message):
     first = (
         "QuantDense",
@@ -388,22 +458,98 @@ NORM = {"moving_mean": np.zeros(3, F), "moving_variance": np.ones(3, F)}
 @pytest.mark.parametrize(
     ("kind", "config", "arrays", "message"),
     [
-        ("QuantConv2D", CONV | {"blur": 2}, {"kernel": KERNEL}, r"quantconv2d_0 \(QuantConv2D\): its setting 'blur' \(2\) is not known"),
-        ("QuantConv2D", CONV, {"kernel": KERNEL, "bias": np.ones(3, F)}, "its array 'bias' would be left over"),
-        ("QuantConv2D", CONV, {"kernel": KERNEL, "alpha": np.ones(3, F)}, "its array 'alpha' would be left over"),
-        ("Conv2D", CONV, {"kernel": KERNEL}, r"its setting '(kernel|input)_quantizer' .ste_sign. is not known"),
+        (
+            "QuantConv2D",
+            CONV | {"blur": 2},
+            {"kernel": KERNEL},
+            r"quantconv2d_0 \(QuantConv2D\): its setting 'blur' \(2\) is not known",
+        ),
+        (
+            "QuantConv2D",
+            CONV,
+            {"kernel": KERNEL, "bias": np.ones(3, F)},
+            "its array 'bias' would be left over",
+        ),
+        (
+            "QuantConv2D",
+            CONV,
+            {"kernel": KERNEL, "alpha": np.ones(3, F)},
+            "its array 'alpha' would be left over",
+        ),
+        (
+            "Conv2D",
+            CONV,
+            {"kernel": KERNEL},
+            r"its setting '(kernel|input)_quantizer' .ste_sign. is not known",
+        ),
         ("QuantConv2D", CONV | {"dtype": "mixed_float16"}, {"kernel": KERNEL}, "computes in mixed_float16"),
-        ("QuantConv2D", CONV | {"dtype": {"class_name": "Policy", "config": {"name": "bfloat16"}}}, {"kernel": KERNEL}, "computes in bfloat16"),
+        (
+            "QuantConv2D",
+            CONV | {"dtype": {"class_name": "Policy", "config": {"name": "bfloat16"}}},
+            {"kernel": KERNEL},
+            "computes in bfloat16",
+        ),
         ("QuantConv2D", CONV | {"padding": "causal"}, {"kernel": KERNEL}, "padding 'causal'"),
-        ("QuantConv2D", CONV | {"data_format": "channels_first"}, {"kernel": KERNEL}, "data_format is channels_first"),
-        ("QuantConv1D", CONV | {"kernel_size": [2]}, {"kernel": KERNEL[0]}, "reads maps, but values of shape"),
-        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"clip_value": 0}}}, {"kernel": KERNEL}, "clip_value of kernel_quantizer is '0'"),
-        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"gain": 2}}}, {"kernel": KERNEL}, "'gain' of kernel_quantizer is not a setting of Larq's stesign"),
-        ("QuantConv2D", CONV | {"kernel_quantizer": {"class_name": "SteTern", "config": {"ternary_weight_networks": True, "clip_value": 0.1}}}, {"kernel": KERNEL}, "where releases of Larq differ"),
-        ("QuantDepthwiseConv2D", {"kernel_size": [2, 2], "groups": 2, **PLAIN}, {"depthwise_kernel": KERNEL[..., :1]}, "groups in a depthwise convolution"),
-        ("BatchNormalization", {"axis": [2], "center": False, "scale": False}, NORM, "axis '2' is not the channel axis"),
-        ("BatchNormalization", {"axis": [3], "center": False, "scale": False, "renorm": True}, NORM, "renorm makes another layer of it"),
-        ("BatchNormalization", {"axis": [3], "center": False, "scale": False}, NORM | {"gamma": np.ones(3, F)}, "its array 'gamma' would be left over"),
+        (
+            "QuantConv2D",
+            CONV | {"data_format": "channels_first"},
+            {"kernel": KERNEL},
+            "data_format is channels_first",
+        ),
+        (
+            "QuantConv1D",
+            CONV | {"kernel_size": [2]},
+            {"kernel": KERNEL[0]},
+            "reads maps, but values of shape",
+        ),
+        (
+            "QuantConv2D",
+            CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"clip_value": 0}}},
+            {"kernel": KERNEL},
+            "clip_value of kernel_quantizer is '0'",
+        ),
+        (
+            "QuantConv2D",
+            CONV | {"kernel_quantizer": {"class_name": "SteSign", "config": {"gain": 2}}},
+            {"kernel": KERNEL},
+            "'gain' of kernel_quantizer is not a setting of Larq's stesign",
+        ),
+        (
+            "QuantConv2D",
+            CONV
+            | {
+                "kernel_quantizer": {
+                    "class_name": "SteTern",
+                    "config": {"ternary_weight_networks": True, "clip_value": 0.1},
+                }
+            },
+            {"kernel": KERNEL},
+            "where releases of Larq differ",
+        ),
+        (
+            "QuantDepthwiseConv2D",
+            {"kernel_size": [2, 2], "groups": 2, **PLAIN},
+            {"depthwise_kernel": KERNEL[..., :1]},
+            "groups in a depthwise convolution",
+        ),
+        (
+            "BatchNormalization",
+            {"axis": [2], "center": False, "scale": False},
+            NORM,
+            "axis '2' is not the channel axis",
+        ),
+        (
+            "BatchNormalization",
+            {"axis": [3], "center": False, "scale": False, "renorm": True},
+            NORM,
+            "renorm makes another layer of it",
+        ),
+        (
+            "BatchNormalization",
+            {"axis": [3], "center": False, "scale": False},
+            NORM | {"gamma": np.ones(3, F)},
+            "its array 'gamma' would be left over",
+        ),
         ("MaxPooling2D", {"pool_size": [2, 2], "dilation": 2}, {}, "its setting 'dilation'"),
         ("Flatten", {"data_format": "channels_first"}, {}, "data_format is channels_first"),
         ("Reshape", {"target_shape": [7]}, {}, "Only flat features"),
@@ -411,7 +557,7 @@ NORM = {"moving_mean": np.zeros(3, F), "moving_variance": np.ones(3, F)}
         ("InputLayer", {"sparse": True}, {}, "its setting 'sparse'"),
         ("Rescaling", {"scale": 2.0, "offset": 0.0, "mean": 3.0}, {}, "its setting 'mean'"),
     ],
-)  # fmt: skip
+)
 def test_no_setting_and_no_array_is_left_over(tmp_path, kind, config, arrays, message):
     shape = (3, 3, 3) if kind == "BatchNormalization" else (3, 3, 2)
     channels = shape[-1] if kind != "QuantConv2D" else 3
@@ -469,13 +615,26 @@ def add_layer(file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda file: file["model_weights/quantdense_0"].create_dataset("scale:0", data=np.ones(2)), "quantdense_0: its array 'scale:0' would be left over"),
+        (
+            lambda file: file["model_weights/quantdense_0"].create_dataset("scale:0", data=np.ones(2)),
+            "quantdense_0: its array 'scale:0' would be left over",
+        ),
         (add_layer, "the arrays of 'other' would be left over"),
         (lambda file: file.create_group("extra"), "its group 'extra' would be left over"),
-        (lambda file: file["model_weights/quantdense_0"].attrs.update({"weight_names": [b"quantdense_0/kernel:0"] * 2}), "two arrays are called 'kernel'"),
-        (lambda file: file.attrs.update({"model_config": file.attrs["model_config"].replace('"units": 2', '"units": 3, "units": 2')}), "says 'units' twice"),
+        (
+            lambda file: file["model_weights/quantdense_0"].attrs.update(
+                {"weight_names": [b"quantdense_0/kernel:0"] * 2}
+            ),
+            "two arrays are called 'kernel'",
+        ),
+        (
+            lambda file: file.attrs.update(
+                {"model_config": file.attrs["model_config"].replace('"units": 2', '"units": 3, "units": 2')}
+            ),
+            "says 'units' twice",
+        ),
     ],
-)  # fmt: skip
+)
 def test_nothing_in_a_file_is_left_over(tmp_path, change, message):
     path = small(tmp_path / "net.h5")
     with h5py.File(path, "a") as file:
@@ -499,14 +658,20 @@ def later_release(model):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda model: first_call(model).__setitem__(3, {"training": True}), "a layer is called with training=True"),
+        (
+            lambda model: first_call(model).__setitem__(3, {"training": True}),
+            "a layer is called with training=True",
+        ),
         (later_release, "a layer is called with training=True"),
         (lambda model: first_call(model).__setitem__(2, 1), "the second output"),
         (lambda model: first_call(model).__setitem__(3, [1]), "its configuration cannot be read"),
-        (lambda model: model["config"].update(output_layers=[["a", 0, 0], ["b", 0, 0]]), "its output_layers are a, b, but its layers make one chain from i to b"),
+        (
+            lambda model: model["config"].update(output_layers=[["a", 0, 0], ["b", 0, 0]]),
+            "its output_layers are a, b, but its layers make one chain from i to b",
+        ),
         (lambda model: model["config"].update(output_layers=[["a", 0, 0]]), "its output_layers are a, but"),
     ],
-)  # fmt: skip
+)
 def test_calls_and_ends_of_functional_models(tmp_path, edit, message):
     dense = {"units": 3, "input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", **PLAIN}
 
@@ -709,15 +874,55 @@ def test_a_heap_with_an_object_of_no_size_is_refused_at_once(tmp_path):
         larq_reader.read_model(tmp_path / "heap.h5")
 
 
-OPTIONS = ("filters", "units", "kernel_size", "strides", "padding", "pool_size", "input_quantizer", "kernel_quantizer", "axis", "scale", "offset", "activation", "dilation_rate", "max_value", "pad_values", "groups", "data_format")  # fmt: skip
-VALUES = st.recursive(st.none() | st.booleans() | st.integers(-3, 5) | st.floats(-2, 2) | st.sampled_from(["ste_sign", "same", "linear"]), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["class_name", "config", "name", "layers"]), inner, max_size=3), max_leaves=5)  # fmt: skip
+OPTIONS = (
+    "filters",
+    "units",
+    "kernel_size",
+    "strides",
+    "padding",
+    "pool_size",
+    "input_quantizer",
+    "kernel_quantizer",
+    "axis",
+    "scale",
+    "offset",
+    "activation",
+    "dilation_rate",
+    "max_value",
+    "pad_values",
+    "groups",
+    "data_format",
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 5)
+    | st.floats(-2, 2)
+    | st.sampled_from(["ste_sign", "same", "linear"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["class_name", "config", "name", "layers"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    kind=st.sampled_from(["QuantConv2D", "QuantDense", "MaxPooling2D", "BatchNormalization", "ZeroPadding2D", "Rescaling", "ReLU", "Activation"]),
+    kind=st.sampled_from(
+        [
+            "QuantConv2D",
+            "QuantDense",
+            "MaxPooling2D",
+            "BatchNormalization",
+            "ZeroPadding2D",
+            "Rescaling",
+            "ReLU",
+            "Activation",
+        ]
+    ),
     config=st.dictionaries(st.sampled_from(OPTIONS), VALUES),
-)  # fmt: skip
+)
 def test_odd_configurations_end_in_a_file_error_or_in_a_chain(tmp_path, kind, config):
     conv = (
         "QuantConv2D",

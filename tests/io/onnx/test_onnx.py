@@ -253,7 +253,14 @@ def test_multi_threshold(layout):
         {"out_scale": 2.0, "out_bias": -1.0, "data_layout": layout},
         "qonnx.custom_op.general",
     )
-    chain = read_chain(model([*nodes, threshold, ("Reshape", ["c", "flat"], "d", {}), ("MatMul", ["d", "w"], "y", {})], {"k": K, "t": thresholds, "flat": np.array([0, -1]), "w": np.ones((36, 2), np.float32)}, shape, domain="qonnx.custom_op.general").SerializeToString())  # fmt: skip
+    chain = read_chain(
+        model(
+            [*nodes, threshold, ("Reshape", ["c", "flat"], "d", {}), ("MatMul", ["d", "w"], "y", {})],
+            {"k": K, "t": thresholds, "flat": np.array([0, -1]), "w": np.ones((36, 2), np.float32)},
+            shape,
+            domain="qonnx.custom_op.general",
+        ).SerializeToString()
+    )
     assert kinds(chain) == ["Convolution", "Affine", "Sign", "Flatten", "LinearOp"]
     assert next(op.order for op in chain.ops if isinstance(op, Flatten)) == (
         "HWC" if layout == "NHWC" else "CHW"
@@ -408,21 +415,168 @@ def test_gemm_in_all_its_forms(alpha, beta, turned):
 
 CONV = {"kernel_shape": [3, 3]}
 GRAPHS = {
-    "same lower": ([("Conv", ["x", "k"], "a", {"auto_pad": "SAME_LOWER", "strides": [2, 2]}), ("Sign", ["a"], "b", {}), ("Flatten", ["b"], "y", {})], ["Convolution", "Sign", "Flatten"]),
-    "valid": ([("Conv", ["x", "k"], "a", {"auto_pad": "VALID", **CONV}), ("Sign", ["a"], "b", {}), ("GlobalMaxPool", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Convolution", "Sign", "MaxPool", "Flatten"]),
-    "pad, old style": ([("Pad", ["x", "pads", "minus"], "a", {}), ("Conv", ["a", "k"], "b", {}), ("Sign", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Pad", "Convolution", "Sign", "Flatten"]),
-    "sum of pixels": ([("Conv", ["x", "k"], "a", {}), ("Sign", ["a"], "b", {}), ("ReduceSum", ["b", "pixels"], "y", {"keepdims": 0})], ["Convolution", "Sign", "AveragePool", "Affine", "Flatten"]),
-    "mean with kept axes": ([("Conv", ["x", "k"], "a", {}), ("Sign", ["a"], "b", {}), ("ReduceMean", ["b"], "c", {"axes": [-1, -2]}), ("Squeeze", ["c", "pixels"], "y", {})], ["Convolution", "Sign", "AveragePool", "Flatten"]),
-    "average, pads counted": ([("Conv", ["x", "k"], "a", {}), ("AveragePool", ["a"], "b", {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1}), ("Sign", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Convolution", "AveragePool", "Sign", "Flatten"]),
-    "average, pads not counted": ([("Conv", ["x", "k"], "a", {}), ("AveragePool", ["a"], "b", {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "ceil_mode": 1, "strides": [2, 2]}), ("Sign", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Convolution", "AveragePool", "Sign", "Flatten"]),
-    "max pool, ceil mode, storage order": ([("Conv", ["x", "k"], "a", {}), ("MaxPool", ["a"], "b", {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "storage_order": 1}), ("Sign", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Convolution", "MaxPool", "Sign", "Flatten"]),
-    "dynamic reshape": ([("Conv", ["x", "k"], "a", {}), ("Shape", ["a"], "s", {}), ("Gather", ["s", "none"], "n1", {"axis": 0}), ("Unsqueeze", ["n1", "none1"], "n2", {}), ("Concat", ["n2", "minus1"], "n3", {"axis": 0}), ("Sign", ["a"], "b", {}), ("Reshape", ["b", "n3"], "y", {})], ["Convolution", "Sign", "Flatten"]),
-    "through maps of other ranks": ([("Unsqueeze", ["x", "none1"], "u", {}), ("Squeeze", ["u", "none1"], "x1", {}), ("Conv", ["x1", "k"], "a", {}), ("Sign", ["a"], "b", {}), ("Transpose", ["b"], "c", {"perm": [0, 2, 3, 1]}), ("Reshape", ["c", "rows"], "d", {}), ("MatMul", ["d", "v"], "e", {}), ("Flatten", ["e"], "y", {})], ["Convolution", "Sign", "Convolution", "Flatten"]),
-    "hard sigmoid rounded": ([("Conv", ["x", "k"], "a", {}), ("HardSigmoid", ["a"], "b", {"alpha": 0.5, "beta": 0.5}), ("Round", ["b"], "c", {}), ("Flatten", ["c"], "y", {})], ["Convolution", "Affine", "Clip", "Affine", "Sign", "Flatten"]),
-    "clip by attributes of constants": ([("Conv", ["x", "k"], "a", {}), ("Clip", ["a", "minus", "", ], "b", {}), ("Min", ["b", "two"], "c", {}), ("Max", ["one", "c"], "d", {}), ("Sign", ["d"], "e", {}), ("Flatten", ["e"], "y", {})], ["Convolution", "Clip", "Clip", "Clip", "Sign", "Flatten"]),
-    "both comparisons": ([("Conv", ["x", "k"], "a", {}), ("Less", ["two", "a"], "b", {}), ("Not", ["b"], "c", {}), ("Cast", ["c"], "d", {"to": 1}), ("Neg", ["d"], "e", {}), ("Flatten", ["e"], "y", {})], ["Convolution", "Affine", "Sign", "Flatten"]),
-    "constant from the left": ([("Conv", ["x", "k"], "a", {}), ("Sub", ["one", "a"], "b", {}), ("Mul", ["third", "b"], "c", {}), ("Div", ["c", "third"], "d", {}), ("Sign", ["d"], "e", {}), ("Flatten", ["e"], "y", {})], ["Convolution", "Affine", "Affine", "Affine", "Sign", "Flatten"]),
-}  # fmt: skip
+    "same lower": (
+        [
+            ("Conv", ["x", "k"], "a", {"auto_pad": "SAME_LOWER", "strides": [2, 2]}),
+            ("Sign", ["a"], "b", {}),
+            ("Flatten", ["b"], "y", {}),
+        ],
+        ["Convolution", "Sign", "Flatten"],
+    ),
+    "valid": (
+        [
+            ("Conv", ["x", "k"], "a", {"auto_pad": "VALID", **CONV}),
+            ("Sign", ["a"], "b", {}),
+            ("GlobalMaxPool", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Convolution", "Sign", "MaxPool", "Flatten"],
+    ),
+    "pad, old style": (
+        [
+            ("Pad", ["x", "pads", "minus"], "a", {}),
+            ("Conv", ["a", "k"], "b", {}),
+            ("Sign", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Pad", "Convolution", "Sign", "Flatten"],
+    ),
+    "sum of pixels": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("Sign", ["a"], "b", {}),
+            ("ReduceSum", ["b", "pixels"], "y", {"keepdims": 0}),
+        ],
+        ["Convolution", "Sign", "AveragePool", "Affine", "Flatten"],
+    ),
+    "mean with kept axes": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("Sign", ["a"], "b", {}),
+            ("ReduceMean", ["b"], "c", {"axes": [-1, -2]}),
+            ("Squeeze", ["c", "pixels"], "y", {}),
+        ],
+        ["Convolution", "Sign", "AveragePool", "Flatten"],
+    ),
+    "average, pads counted": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            (
+                "AveragePool",
+                ["a"],
+                "b",
+                {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1},
+            ),
+            ("Sign", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Convolution", "AveragePool", "Sign", "Flatten"],
+    ),
+    "average, pads not counted": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            (
+                "AveragePool",
+                ["a"],
+                "b",
+                {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "ceil_mode": 1, "strides": [2, 2]},
+            ),
+            ("Sign", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Convolution", "AveragePool", "Sign", "Flatten"],
+    ),
+    "max pool, ceil mode, storage order": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            (
+                "MaxPool",
+                ["a"],
+                "b",
+                {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "storage_order": 1},
+            ),
+            ("Sign", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Convolution", "MaxPool", "Sign", "Flatten"],
+    ),
+    "dynamic reshape": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("Shape", ["a"], "s", {}),
+            ("Gather", ["s", "none"], "n1", {"axis": 0}),
+            ("Unsqueeze", ["n1", "none1"], "n2", {}),
+            ("Concat", ["n2", "minus1"], "n3", {"axis": 0}),
+            ("Sign", ["a"], "b", {}),
+            ("Reshape", ["b", "n3"], "y", {}),
+        ],
+        ["Convolution", "Sign", "Flatten"],
+    ),
+    "through maps of other ranks": (
+        [
+            ("Unsqueeze", ["x", "none1"], "u", {}),
+            ("Squeeze", ["u", "none1"], "x1", {}),
+            ("Conv", ["x1", "k"], "a", {}),
+            ("Sign", ["a"], "b", {}),
+            ("Transpose", ["b"], "c", {"perm": [0, 2, 3, 1]}),
+            ("Reshape", ["c", "rows"], "d", {}),
+            ("MatMul", ["d", "v"], "e", {}),
+            ("Flatten", ["e"], "y", {}),
+        ],
+        ["Convolution", "Sign", "Convolution", "Flatten"],
+    ),
+    "hard sigmoid rounded": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("HardSigmoid", ["a"], "b", {"alpha": 0.5, "beta": 0.5}),
+            ("Round", ["b"], "c", {}),
+            ("Flatten", ["c"], "y", {}),
+        ],
+        ["Convolution", "Affine", "Clip", "Affine", "Sign", "Flatten"],
+    ),
+    "clip by attributes of constants": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            (
+                "Clip",
+                [
+                    "a",
+                    "minus",
+                    "",
+                ],
+                "b",
+                {},
+            ),
+            ("Min", ["b", "two"], "c", {}),
+            ("Max", ["one", "c"], "d", {}),
+            ("Sign", ["d"], "e", {}),
+            ("Flatten", ["e"], "y", {}),
+        ],
+        ["Convolution", "Clip", "Clip", "Clip", "Sign", "Flatten"],
+    ),
+    "both comparisons": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("Less", ["two", "a"], "b", {}),
+            ("Not", ["b"], "c", {}),
+            ("Cast", ["c"], "d", {"to": 1}),
+            ("Neg", ["d"], "e", {}),
+            ("Flatten", ["e"], "y", {}),
+        ],
+        ["Convolution", "Affine", "Sign", "Flatten"],
+    ),
+    "constant from the left": (
+        [
+            ("Conv", ["x", "k"], "a", {}),
+            ("Sub", ["one", "a"], "b", {}),
+            ("Mul", ["third", "b"], "c", {}),
+            ("Div", ["c", "third"], "d", {}),
+            ("Sign", ["d"], "e", {}),
+            ("Flatten", ["e"], "y", {}),
+        ],
+        ["Convolution", "Affine", "Affine", "Affine", "Sign", "Flatten"],
+    ),
+}
 NUMBERS = {
     "k": K,
     "pads": np.array([0, 0, 1, 1, 0, 0, 1, 0]),
@@ -564,38 +718,125 @@ def test_outputs_and_inputs_that_do_not_matter():
 
 FRONT = [("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {})]
 REFUSED = {
-    "residual": ([*FRONT, ("Add", ["a", "b"], "c", {}), ("MatMul", ["c", "v"], "y", {})], r"node 3 \(MatMul\): it reads node 2 \(Add\), which adds a sign to real values"),
-    "residual of products": ([*FRONT, ("Add", ["a", "a"], "c", {}), ("MatMul", ["c", "v"], "y", {})], r"node 2 \(Add\): it combines two values that both depend on the input"),
-    "concat": ([*FRONT, ("Concat", ["a", "b"], "y", {"axis": 1})], r"node 2 \(Concat\): it joins two values.*Only chains of layers"),
-    "gelu": ([("MatMul", ["x", "w"], "a", {}), ("Gelu", ["a"], "y", {})], r"node 1 \(Gelu\): it has no exact meaning"),
-    "prelu": ([("MatMul", ["x", "w"], "a", {}), ("PRelu", ["a", "p"], "y", {})], r"only a plain Relu or Clip"),
+    "residual": (
+        [*FRONT, ("Add", ["a", "b"], "c", {}), ("MatMul", ["c", "v"], "y", {})],
+        r"node 3 \(MatMul\): it reads node 2 \(Add\), which adds a sign to real values",
+    ),
+    "residual of products": (
+        [*FRONT, ("Add", ["a", "a"], "c", {}), ("MatMul", ["c", "v"], "y", {})],
+        r"node 2 \(Add\): it combines two values that both depend on the input",
+    ),
+    "concat": (
+        [*FRONT, ("Concat", ["a", "b"], "y", {"axis": 1})],
+        r"node 2 \(Concat\): it joins two values.*Only chains of layers",
+    ),
+    "gelu": (
+        [("MatMul", ["x", "w"], "a", {}), ("Gelu", ["a"], "y", {})],
+        r"node 1 \(Gelu\): it has no exact meaning",
+    ),
+    "prelu": (
+        [("MatMul", ["x", "w"], "a", {}), ("PRelu", ["a", "p"], "y", {})],
+        r"only a plain Relu or Clip",
+    ),
     "float16": ([("MatMul", ["x", "w"], "a", {}), ("Cast", ["a"], "y", {"to": 10})], "casts to float16"),
-    "cast of reals": ([("Mul", ["x", "half"], "a", {}), ("Cast", ["a"], "y", {"to": 7})], "casts real values to int64"),
-    "softmax inside": ([("Softmax", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})], r"node 1 \(MatMul\): it stands behind node 0 \(Softmax\), which must be the end"),
-    "tanh inside": ([("Tanh", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})], r"behind node 0 \(Tanh\), whose curve only a sign may follow"),
-    "training dropout": ([("Dropout", ["x", "half", "yes"], "a", {}), ("MatMul", ["a", "w"], "y", {})], r"model.eval\(\)"),
-    "no sign": ([("Equal", ["x", "half"], "a", {}), ("Cast", ["a"], "b", {"to": 1}), ("MatMul", ["b", "w"], "y", {})], r"node 0 \(Equal\) and what follows it give 0.0 both below and above zero: this is no sign"),
-    "three levels": ([("MatMul", ["x", "w"], "a", {}), ("MultiThreshold", ["a", "t3"], "y", {}, "qonnx.custom_op.general")], "counts 3 thresholds, so it has 4 levels"),
-    "activation bits": ([("MatMul", ["x", "w"], "a", {}), ("Quant", ["a", "half", "zero", "four"], "y", {}, "qonnx.custom_op.general")], r"quantizes activations to 4 bits \(16 levels\).*1-bit"),
-    "input digits": ([("Quant", ["x", "half", "zero", "eight"], "a", {}, "qonnx.custom_op.general"), ("MatMul", ["a", "w"], "y", {})], r"rounds the raw input to 8 bits.*inputs=Integers\(...\)"),
-    "two outputs": ([("MatMul", ["x", "w"], "y", {}), ("Sign", ["y"], "z", {})], r"several outputs that are different values \('y', 'z'\)"),
+    "cast of reals": (
+        [("Mul", ["x", "half"], "a", {}), ("Cast", ["a"], "y", {"to": 7})],
+        "casts real values to int64",
+    ),
+    "softmax inside": (
+        [("Softmax", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
+        r"node 1 \(MatMul\): it stands behind node 0 \(Softmax\), which must be the end",
+    ),
+    "tanh inside": (
+        [("Tanh", ["x"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
+        r"behind node 0 \(Tanh\), whose curve only a sign may follow",
+    ),
+    "training dropout": (
+        [("Dropout", ["x", "half", "yes"], "a", {}), ("MatMul", ["a", "w"], "y", {})],
+        r"model.eval\(\)",
+    ),
+    "no sign": (
+        [("Equal", ["x", "half"], "a", {}), ("Cast", ["a"], "b", {"to": 1}), ("MatMul", ["b", "w"], "y", {})],
+        r"node 0 \(Equal\) and what follows it give 0.0 both below and above zero: this is no sign",
+    ),
+    "three levels": (
+        [
+            ("MatMul", ["x", "w"], "a", {}),
+            ("MultiThreshold", ["a", "t3"], "y", {}, "qonnx.custom_op.general"),
+        ],
+        "counts 3 thresholds, so it has 4 levels",
+    ),
+    "activation bits": (
+        [
+            ("MatMul", ["x", "w"], "a", {}),
+            ("Quant", ["a", "half", "zero", "four"], "y", {}, "qonnx.custom_op.general"),
+        ],
+        r"quantizes activations to 4 bits \(16 levels\).*1-bit",
+    ),
+    "input digits": (
+        [
+            ("Quant", ["x", "half", "zero", "eight"], "a", {}, "qonnx.custom_op.general"),
+            ("MatMul", ["a", "w"], "y", {}),
+        ],
+        r"rounds the raw input to 8 bits.*inputs=Integers\(...\)",
+    ),
+    "two outputs": (
+        [("MatMul", ["x", "w"], "y", {}), ("Sign", ["y"], "z", {})],
+        r"several outputs that are different values \('y', 'z'\)",
+    ),
     "unknown domain": ([("Sorcery", ["x"], "y", {}, "com.example")], "its domain 'com.example' is not known"),
-    "smallest": ([("MatMul", ["x", "w"], "a", {}), ("TopK", ["a", "k1"], ["b", "y"], {"largest": 0})], "picks the smallest scores"),
-    "batch statistics": ([("MatMul", ["x", "w"], "a", {}), ("BatchNormalization", ["a", "p", "p", "p", "p"], "y", {"training_mode": 1})], r"model.eval\(\)"),
-    "weights that depend": ([("Transpose", ["x"], "a", {}), ("MatMul", ["x", "a"], "y", {})], "two of its inputs depend on the data"),
+    "smallest": (
+        [("MatMul", ["x", "w"], "a", {}), ("TopK", ["a", "k1"], ["b", "y"], {"largest": 0})],
+        "picks the smallest scores",
+    ),
+    "batch statistics": (
+        [
+            ("MatMul", ["x", "w"], "a", {}),
+            ("BatchNormalization", ["a", "p", "p", "p", "p"], "y", {"training_mode": 1}),
+        ],
+        r"model.eval\(\)",
+    ),
+    "weights that depend": (
+        [("Transpose", ["x"], "a", {}), ("MatMul", ["x", "a"], "y", {})],
+        "two of its inputs depend on the data",
+    ),
     "left product": ([("MatMul", ["w", "x"], "y", {})], "multiplies weights from the left"),
     "wrong sizes": ([("MatMul", ["x", "v"], "y", {})], "weights have 4 rows for 6 inputs"),
-    "negative scale": ([("BipolarQuant", ["x", "minus"], "a", {}, "onnx.brevitas"), ("MatMul", ["a", "w"], "y", {})], "its scale is -1, but it must be positive"),
-    "three dimensions": ([("Reshape", ["x", "five"], "a", {}), ("Conv", ["a", "k3"], "y", {})], "convolutions in one and two dimensions"),
-    "flat to maps": ([*FRONT, ("Reshape", ["b", "maps"], "c", {}), ("Conv", ["c", "k1x1"], "y", {})], "maps that were made from flat features"),
-    "batch size in a sum": ([("Shape", ["x"], "s", {}), ("Gather", ["s", "n0"], "n", {}), ("Cast", ["n"], "f", {"to": 1}), ("Div", ["x", "f"], "a", {}), ("MatMul", ["a", "w"], "y", {})], "the size of the batch"),
+    "negative scale": (
+        [("BipolarQuant", ["x", "minus"], "a", {}, "onnx.brevitas"), ("MatMul", ["a", "w"], "y", {})],
+        "its scale is -1, but it must be positive",
+    ),
+    "three dimensions": (
+        [("Reshape", ["x", "five"], "a", {}), ("Conv", ["a", "k3"], "y", {})],
+        "convolutions in one and two dimensions",
+    ),
+    "flat to maps": (
+        [*FRONT, ("Reshape", ["b", "maps"], "c", {}), ("Conv", ["c", "k1x1"], "y", {})],
+        "maps that were made from flat features",
+    ),
+    "batch size in a sum": (
+        [
+            ("Shape", ["x"], "s", {}),
+            ("Gather", ["s", "n0"], "n", {}),
+            ("Cast", ["n"], "f", {"to": 1}),
+            ("Div", ["x", "f"], "a", {}),
+            ("MatMul", ["a", "w"], "y", {}),
+        ],
+        "the size of the batch",
+    ),
     "divided by zero": ([("Div", ["x", "zero"], "y", {})], "divides by zero"),
     "not finite": ([("Mul", ["x", "inf"], "y", {})], "not finite"),
     "abs": ([("Abs", ["x"], "y", {})], "absolute value of real data"),
     "rounded reals": ([("Round", ["x"], "y", {})], "rounds real values to more than two levels"),
-    "mode of padding": ([("Reshape", ["x", "maps6"], "a", {}), ("Pad", ["a", "pads"], "y", {"mode": "reflect"})], "pads by 'reflect'"),
-    "xnor": ([("XnorPopcountMatMul", ["x", "w"], "y", {}, "finn.custom_op.general")], "export the model before FINN turns products into popcounts"),
-}  # fmt: skip
+    "mode of padding": (
+        [("Reshape", ["x", "maps6"], "a", {}), ("Pad", ["a", "pads"], "y", {"mode": "reflect"})],
+        "pads by 'reflect'",
+    ),
+    "xnor": (
+        [("XnorPopcountMatMul", ["x", "w"], "y", {}, "finn.custom_op.general")],
+        "export the model before FINN turns products into popcounts",
+    ),
+}
 PARTS = {
     "w": W,
     "v": V,
@@ -837,12 +1078,24 @@ HOSTILE = {
     "crowd": (_crowd, "more than the 20,000 that are read"),
     "old": (_old, "opset 3, but 7 or later is needed"),
     "deep": (_deep, "control flow is not supported"),
-    "growing": (_bomb("Expand", pa=np.ones(1, np.float32), pb=np.array([1 << 20, 1 << 20])), "grow far beyond"),
-    "growing by broadcasting": (_bomb("Add", pa=np.ones((1 << 16, 1), np.float32), pb=np.ones((1, 1 << 16), np.float32)), "grow far beyond"),
-    "growing by range": (_bomb("Range", pa=np.array(0), pb=np.array(1 << 50), pc=np.array(1)), "grow far beyond"),
+    "growing": (
+        _bomb("Expand", pa=np.ones(1, np.float32), pb=np.array([1 << 20, 1 << 20])),
+        "grow far beyond",
+    ),
+    "growing by broadcasting": (
+        _bomb("Add", pa=np.ones((1 << 16, 1), np.float32), pb=np.ones((1, 1 << 16), np.float32)),
+        "grow far beyond",
+    ),
+    "growing by range": (
+        _bomb("Range", pa=np.array(0), pb=np.array(1 << 50), pc=np.array(1)),
+        "grow far beyond",
+    ),
     "growing by shape": (_bomb("ConstantOfShape", pa=np.array([1 << 31, 1 << 31])), "grow far beyond"),
-    "growing by picking": (_bomb("Gather", pa=np.ones((1, 1 << 16), np.float32), pb=np.zeros(1 << 16, np.int64)), "grow far beyond"),
-}  # fmt: skip
+    "growing by picking": (
+        _bomb("Gather", pa=np.ones((1, 1 << 16), np.float32), pb=np.zeros(1 << 16, np.int64)),
+        "grow far beyond",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -906,7 +1159,54 @@ def test_cut_and_repeated_bytes(raw, first, second):
     only_file_errors(raw[:b] + raw[a:])
 
 
-OPS = ["Abs", "Add", "ArgMax", "AveragePool", "BatchNormalization", "BipolarQuant", "Cast", "Clip", "Concat", "Conv", "Div", "Dropout", "Equal", "Expand", "Flatten", "Gather", "Gemm", "GlobalAveragePool", "GreaterOrEqual", "HardSigmoid", "Im2Col", "MatMul", "MaxPool", "MaxPoolNHWC", "Mul", "MultiThreshold", "Neg", "Pad", "Quant", "Range", "ReduceMean", "Relu", "Reshape", "Round", "Shape", "Sign", "Slice", "Softmax", "Sqrt", "Squeeze", "Sub", "Tanh", "TopK", "Transpose", "Unsqueeze", "Where"]  # fmt: skip
+OPS = [
+    "Abs",
+    "Add",
+    "ArgMax",
+    "AveragePool",
+    "BatchNormalization",
+    "BipolarQuant",
+    "Cast",
+    "Clip",
+    "Concat",
+    "Conv",
+    "Div",
+    "Dropout",
+    "Equal",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Gemm",
+    "GlobalAveragePool",
+    "GreaterOrEqual",
+    "HardSigmoid",
+    "Im2Col",
+    "MatMul",
+    "MaxPool",
+    "MaxPoolNHWC",
+    "Mul",
+    "MultiThreshold",
+    "Neg",
+    "Pad",
+    "Quant",
+    "Range",
+    "ReduceMean",
+    "Relu",
+    "Reshape",
+    "Round",
+    "Shape",
+    "Sign",
+    "Slice",
+    "Softmax",
+    "Sqrt",
+    "Squeeze",
+    "Sub",
+    "Tanh",
+    "TopK",
+    "Transpose",
+    "Unsqueeze",
+    "Where",
+]
 ARRAYS = {
     "f0": np.float32(0.5),
     "f1": np.ones(3, np.float32),
@@ -1007,7 +1307,27 @@ class Draft:
         if sizes:
             axis = self.draw(st.integers(0, len(sizes) - 1))
             along[axis] = sizes[axis]
-        match pick("sign", "sign", "where", "cast", "affine", "vector", "linear", "linear", "conv", "pool", "transpose", "reshape", "clip", "pad", "pixels", "residue", "cut", "gather", "product"):  # fmt: skip
+        match pick(
+            "sign",
+            "sign",
+            "where",
+            "cast",
+            "affine",
+            "vector",
+            "linear",
+            "linear",
+            "conv",
+            "pool",
+            "transpose",
+            "reshape",
+            "clip",
+            "pad",
+            "pixels",
+            "residue",
+            "cut",
+            "gather",
+            "product",
+        ):
             case "sign":
                 x = self.add("Sign", x)
                 if pick(True, False):

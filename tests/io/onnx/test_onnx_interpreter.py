@@ -18,8 +18,13 @@ ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 F = np.float32
-KINDS = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int64): TensorProto.INT64,
-         np.dtype(bool): TensorProto.BOOL, np.dtype(np.int32): TensorProto.INT32}  # fmt: skip
+KINDS = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float64): TensorProto.DOUBLE,
+    np.dtype(np.int64): TensorProto.INT64,
+    np.dtype(bool): TensorProto.BOOL,
+    np.dtype(np.int32): TensorProto.INT32,
+}
 CUSTOM = "qonnx.custom_op.general"
 
 
@@ -259,7 +264,30 @@ def gathered(d):
 
 
 DRAWN = {
-    **dict.fromkeys(["Abs", "Asinh", "Atan", "Ceil", "Erf", "Exp", "Floor", "Identity", "Neg", "Relu", "Round", "Sigmoid", "Sign", "Sinh", "Softsign", "Tanh", "Size", "GlobalMaxPool", "GlobalAveragePool"], one()),
+    **dict.fromkeys(
+        [
+            "Abs",
+            "Asinh",
+            "Atan",
+            "Ceil",
+            "Erf",
+            "Exp",
+            "Floor",
+            "Identity",
+            "Neg",
+            "Relu",
+            "Round",
+            "Sigmoid",
+            "Sign",
+            "Sinh",
+            "Softsign",
+            "Tanh",
+            "Size",
+            "GlobalMaxPool",
+            "GlobalAveragePool",
+        ],
+        one(),
+    ),
     **dict.fromkeys(["Log", "Reciprocal", "Sqrt"], one(0.5)),
     **dict.fromkeys(["Add", "Sub", "Mul", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"], two),
     **dict.fromkeys(["And", "Or", "Xor"], logical),
@@ -281,7 +309,11 @@ DRAWN = {
     "BatchNormalization": normalized,
     "Pad": padded,
     "Reshape": reshaped,
-    "Flatten": lambda d: (d.real(2, 3, 2), [], d.pick({}, {"axis": 0}, {"axis": 2}, {"axis": 3}, {"axis": -1})),
+    "Flatten": lambda d: (
+        d.real(2, 3, 2),
+        [],
+        d.pick({}, {"axis": 0}, {"axis": 2}, {"axis": 3}, {"axis": -1}),
+    ),
     "Transpose": lambda d: (d.real(2, 3, 1), [], d.pick({}, {"perm": [0, 2, 1]}, {"perm": [2, 0, 1]})),
     "Squeeze": squeezed,
     "Unsqueeze": unsqueezed,
@@ -290,15 +322,41 @@ DRAWN = {
     "GatherElements": lambda d: (d.real(3, 2), [d.ints(d.pick([[0, -1]], [[2, 1], [0, 0]]))], {"axis": 0}),
     "Concat": lambda d: (d.real(2, 3), [d.real(2, 1), d.real(2, 2)], {"axis": d.pick(1, -1)}),
     "Slice": sliced,
-    "Shape": lambda d: (d.real(2, 3, 4), [], d.pick({}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}) if d.opset >= 15 else {}),
-    "ArgMax": lambda d: (d.real(3, 4), [], {"axis": d.pick(0, 1, -1), "keepdims": d.pick(0, 1), "select_last_index": d.pick(0, 1)}),
-    "TopK": lambda d: (d.real(3, 4) + np.arange(4, dtype=F) / 64, [d.ints([2])], {"largest": d.pick(0, 1), "sorted": 1}),
+    "Shape": lambda d: (
+        d.real(2, 3, 4),
+        [],
+        d.pick({}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1})
+        if d.opset >= 15
+        else {},
+    ),
+    "ArgMax": lambda d: (
+        d.real(3, 4),
+        [],
+        {"axis": d.pick(0, 1, -1), "keepdims": d.pick(0, 1), "select_last_index": d.pick(0, 1)},
+    ),
+    "TopK": lambda d: (
+        d.real(3, 4) + np.arange(4, dtype=F) / 64,
+        [d.ints([2])],
+        {"largest": d.pick(0, 1), "sorted": 1},
+    ),
     "ReduceProd": lambda d: (None, [d.real(2, 3)], {"keepdims": d.pick(0, 1)}),
     "Pow": lambda d: (None, [np.abs(d.real(2, 3)), F(d.pick(2, 0.5, 3))], {}),
     "Constant": lambda d: (None, [], {"value": numpy_helper.from_array(d.real(2, 3))}),
-    "ConstantOfShape": lambda d: (None, [d.ints([2, 3])], d.pick({}, {"value": numpy_helper.from_array(np.array([7], np.int64))})),
-    "Range": lambda d: (None, d.pick([F(0), F(2), F(0.5)], [np.int64(5), np.int64(-2), np.int64(-3)], [np.int64(3), np.int64(1), np.int64(1)]), {}),
-}  # fmt: skip
+    "ConstantOfShape": lambda d: (
+        None,
+        [d.ints([2, 3])],
+        d.pick({}, {"value": numpy_helper.from_array(np.array([7], np.int64))}),
+    ),
+    "Range": lambda d: (
+        None,
+        d.pick(
+            [F(0), F(2), F(0.5)],
+            [np.int64(5), np.int64(-2), np.int64(-3)],
+            [np.int64(3), np.int64(1), np.int64(1)],
+        ),
+        {},
+    ),
+}
 OWN = {
     "Binarizer",
     "BipolarQuant",
@@ -469,9 +527,12 @@ def test_a_decision_within_rounding_is_uncertain_and_stays_so():
     ]
     w = np.array([[0.1], [0.2], [-0.3]], F)
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])], [helper.make_empty_tensor_value_info("y")],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])],
+        [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.ones((1, 1), F), "one")],
-    )  # fmt: skip
+    )
     raw = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8
     ).SerializeToString()

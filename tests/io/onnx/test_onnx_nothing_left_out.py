@@ -348,7 +348,14 @@ def test_tails_that_do_not(nodes):
 
 # -- imports that prove themselves ---------------------------------------------------------------------------
 
-HIDDEN = [("MatMul", ["x", "w"], "q"), ("Add", ["q", "b"], "r"), *sign("r", "s"), ("MatMul", ["s", "h"], "t"), *sign("t", "u"), ("MatMul", ["u", "w"], "y")]  # fmt: skip
+HIDDEN = [
+    ("MatMul", ["x", "w"], "q"),
+    ("Add", ["q", "b"], "r"),
+    *sign("r", "s"),
+    ("MatMul", ["s", "h"], "t"),
+    *sign("t", "u"),
+    ("MatMul", ["u", "w"], "y"),
+]
 NUMBERS = {**SIGN, "w": EYE + 1, "b": np.array([1, -2], F), "h": np.array([[1, -1], [1, 1]], F)}
 
 
@@ -409,8 +416,14 @@ def test_what_cannot_be_run_is_said(monkeypatch):
 
 def test_fixed_batches_and_channels_last_are_compared_layer_by_layer():
     k = np.array([[[[1, -1], [1, 1]]], [[[-1, 1], [1, -1]]]], F)
-    nodes = [("Transpose", ["x"], "t", {"perm": [0, 3, 1, 2]}), ("Conv", ["t", "k"], "c"), ("Transpose", ["c"], "l", {"perm": [0, 2, 3, 1]}),
-             *sign("l", "s"), ("Reshape", ["s", "flat"], "f"), ("MatMul", ["f", "w"], "y")]  # fmt: skip
+    nodes = [
+        ("Transpose", ["x"], "t", {"perm": [0, 3, 1, 2]}),
+        ("Conv", ["t", "k"], "c"),
+        ("Transpose", ["c"], "l", {"perm": [0, 2, 3, 1]}),
+        *sign("l", "s"),
+        ("Reshape", ["s", "flat"], "f"),
+        ("MatMul", ["f", "w"], "y"),
+    ]
     w = np.random.default_rng(0).choice([-1, 1], (8, 2)).astype(F)
     for batch in (None, 1, 3):
         raw = model(

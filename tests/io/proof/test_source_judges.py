@@ -81,13 +81,34 @@ def keras(tmp_path):
     )
     quant = {"input_quantizer": "ste_sign", "use_bias": False}
     layers = [
-        ("QuantConv2D", {"filters": 4, "kernel_size": [3, 2], "padding": "same", "pad_values": 1.0, "kernel_quantizer": "ste_sign", **quant}, {"kernel": kernel}),
+        (
+            "QuantConv2D",
+            {
+                "filters": 4,
+                "kernel_size": [3, 2],
+                "padding": "same",
+                "pad_values": 1.0,
+                "kernel_quantizer": "ste_sign",
+                **quant,
+            },
+            {"kernel": kernel},
+        ),
         ("BatchNormalization", {"axis": [3]}, test_larq.statistics(random, 4)),
-        ("QuantDepthwiseConv2D", {"kernel_size": [2, 2], "strides": [2, 2], "padding": "same", "depthwise_quantizer": "ste_sign", **quant}, {"depthwise_kernel": depth}),
+        (
+            "QuantDepthwiseConv2D",
+            {
+                "kernel_size": [2, 2],
+                "strides": [2, 2],
+                "padding": "same",
+                "depthwise_quantizer": "ste_sign",
+                **quant,
+            },
+            {"depthwise_kernel": depth},
+        ),
         ("Flatten", {}, {}),
         ("QuantDense", {"units": 3, "kernel_quantizer": "ste_sign", **quant}, {"kernel": dense}),
         ("Activation", {"activation": "softmax"}, {}),
-    ]  # fmt: skip
+    ]
     path = test_larq.write(tmp_path / "net.h5", layers, (5, 4, 2))
     return importers_module.read_larq(path, inputs=BitInputs())
 

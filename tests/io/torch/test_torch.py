@@ -376,27 +376,184 @@ def test_a_whole_convolutional_network_becomes_exact():
 
 
 STACKS = {
-    "conv1d": (nn.Sequential(nn.Conv1d(3, 4, 3, padding=1, dilation=1, stride=2), nn.BatchNorm1d(4), Lambda(sign), nn.Flatten(), nn.Linear(16, 2)), (3, 8), ["Convolution", "BatchNorm", "Sign", "Flatten", "LinearOp"]),
-    "pool 1d": (nn.Sequential(nn.Conv1d(3, 4, 3), Lambda(sign), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(12, 2)), (3, 8), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
-    "average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
-    "average without pads": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1, count_include_pad=False), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
-    "global average": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
-    "mean": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.mean((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
-    "sum": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.sum((2, 3))), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Affine", "Flatten", "LinearOp"]),
-    "adaptive": (nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 2)), (1, 6, 6), ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"]),
-    "global max": (nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveMaxPool2d(1), nn.BatchNorm2d(4), Lambda(sign), nn.Flatten(), nn.Linear(4, 2)), (1, 6, 6), ["Convolution", "MaxPool", "BatchNorm", "Sign", "Flatten", "LinearOp"]),
-    "ceil mode": (nn.Sequential(nn.Conv2d(1, 4, 2), Lambda(sign), nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(36, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
-    "dilated pool": (nn.Sequential(nn.Conv2d(1, 4, 1), Lambda(sign), nn.MaxPool2d(2, stride=1, dilation=2, padding=1), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"]),
-    "odd same padding": (nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(1, 4, 2), Lambda(sign), nn.Flatten(), nn.Linear(144, 2)), (1, 6, 6), ["Pad", "Convolution", "Sign", "Flatten", "LinearOp"]),
-    "view": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(x.size(0), 2, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
-    "head in maps": (nn.Sequential(Lambda(lambda x: x.view(-1, 1, 4, 4)), nn.Conv2d(1, 2, 3), Lambda(sign), nn.Flatten(), nn.Linear(8, 2)), (16,), ["Convolution", "Sign", "Flatten", "LinearOp"]),
-    "features turned around": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x.view(-1, 2, 2).transpose(1, 2).reshape(-1, 4)), nn.Linear(4, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
-    "half of the features": (nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x[:, 1::2]), nn.Linear(2, 2)), (6,), ["LinearOp", "Sign", "LinearOp"]),
-    "batch norm by hand": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: (x - torch.arange(4) / 8) / torch.tensor([3.0, 7, 5, 9]) * torch.tensor([1.0, -1, 2, 1]) + 0.25), Lambda(sign), nn.Linear(4, 2)), (6,), ["LinearOp", "Affine", "Affine", "Affine", "Affine", "Sign", "LinearOp"]),
-    "thresholds": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: torch.where(x >= torch.tensor([0.5, 1, -1.5, 3]), 1.0, -1.0)), nn.Linear(4, 2)), (6,), ["LinearOp", "Affine", "Sign", "LinearOp"]),
-    "unsqueezed batch norm": (nn.Sequential(nn.Linear(6, 4), Lambda(lambda x: x[:, :, None]), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.squeeze(2))), nn.Linear(4, 2)), (6,), ["LinearOp", "BatchNorm", "Sign", "LinearOp"]),
-    "relu and clamp": (nn.Sequential(nn.Linear(6, 4), nn.ReLU(inplace=True), nn.BatchNorm1d(4), Lambda(lambda x: sign(x.clamp(max=2))), nn.Linear(4, 2)), (6,), ["LinearOp", "Clip", "BatchNorm", "Sign", "LinearOp"]),
-}  # fmt: skip
+    "conv1d": (
+        nn.Sequential(
+            nn.Conv1d(3, 4, 3, padding=1, dilation=1, stride=2),
+            nn.BatchNorm1d(4),
+            Lambda(sign),
+            nn.Flatten(),
+            nn.Linear(16, 2),
+        ),
+        (3, 8),
+        ["Convolution", "BatchNorm", "Sign", "Flatten", "LinearOp"],
+    ),
+    "pool 1d": (
+        nn.Sequential(nn.Conv1d(3, 4, 3), Lambda(sign), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(12, 2)),
+        (3, 8),
+        ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"],
+    ),
+    "average": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3), Lambda(sign), nn.AvgPool2d(2, padding=1), nn.Flatten(), nn.Linear(36, 2)
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"],
+    ),
+    "average without pads": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3),
+            Lambda(sign),
+            nn.AvgPool2d(2, padding=1, count_include_pad=False),
+            nn.Flatten(),
+            nn.Linear(36, 2),
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"],
+    ),
+    "global average": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"],
+    ),
+    "mean": (
+        nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.mean((2, 3))), nn.Linear(4, 2)),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"],
+    ),
+    "sum": (
+        nn.Sequential(nn.Conv2d(1, 4, 3), Lambda(sign), Lambda(lambda x: x.sum((2, 3))), nn.Linear(4, 2)),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Affine", "Flatten", "LinearOp"],
+    ),
+    "adaptive": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3), Lambda(sign), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 2)
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "AveragePool", "Flatten", "LinearOp"],
+    ),
+    "global max": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3),
+            nn.AdaptiveMaxPool2d(1),
+            nn.BatchNorm2d(4),
+            Lambda(sign),
+            nn.Flatten(),
+            nn.Linear(4, 2),
+        ),
+        (1, 6, 6),
+        ["Convolution", "MaxPool", "BatchNorm", "Sign", "Flatten", "LinearOp"],
+    ),
+    "ceil mode": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 2), Lambda(sign), nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(36, 2)
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"],
+    ),
+    "dilated pool": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 1),
+            Lambda(sign),
+            nn.MaxPool2d(2, stride=1, dilation=2, padding=1),
+            nn.Flatten(),
+            nn.Linear(144, 2),
+        ),
+        (1, 6, 6),
+        ["Convolution", "Sign", "MaxPool", "Flatten", "LinearOp"],
+    ),
+    "odd same padding": (
+        nn.Sequential(
+            nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(1, 4, 2), Lambda(sign), nn.Flatten(), nn.Linear(144, 2)
+        ),
+        (1, 6, 6),
+        ["Pad", "Convolution", "Sign", "Flatten", "LinearOp"],
+    ),
+    "view": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            Lambda(sign),
+            Lambda(lambda x: x.view(x.size(0), 2, 2).reshape(-1, 4)),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "Sign", "LinearOp"],
+    ),
+    "head in maps": (
+        nn.Sequential(
+            Lambda(lambda x: x.view(-1, 1, 4, 4)),
+            nn.Conv2d(1, 2, 3),
+            Lambda(sign),
+            nn.Flatten(),
+            nn.Linear(8, 2),
+        ),
+        (16,),
+        ["Convolution", "Sign", "Flatten", "LinearOp"],
+    ),
+    "features turned around": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            Lambda(sign),
+            Lambda(lambda x: x.view(-1, 2, 2).transpose(1, 2).reshape(-1, 4)),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "Sign", "LinearOp"],
+    ),
+    "half of the features": (
+        nn.Sequential(nn.Linear(6, 4), Lambda(sign), Lambda(lambda x: x[:, 1::2]), nn.Linear(2, 2)),
+        (6,),
+        ["LinearOp", "Sign", "LinearOp"],
+    ),
+    "batch norm by hand": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            Lambda(
+                lambda x: (
+                    (x - torch.arange(4) / 8) / torch.tensor([3.0, 7, 5, 9]) * torch.tensor([1.0, -1, 2, 1])
+                    + 0.25
+                )
+            ),
+            Lambda(sign),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "Affine", "Affine", "Affine", "Affine", "Sign", "LinearOp"],
+    ),
+    "thresholds": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            Lambda(lambda x: torch.where(x >= torch.tensor([0.5, 1, -1.5, 3]), 1.0, -1.0)),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "Affine", "Sign", "LinearOp"],
+    ),
+    "unsqueezed batch norm": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            Lambda(lambda x: x[:, :, None]),
+            nn.BatchNorm1d(4),
+            Lambda(lambda x: sign(x.squeeze(2))),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "BatchNorm", "Sign", "LinearOp"],
+    ),
+    "relu and clamp": (
+        nn.Sequential(
+            nn.Linear(6, 4),
+            nn.ReLU(inplace=True),
+            nn.BatchNorm1d(4),
+            Lambda(lambda x: sign(x.clamp(max=2))),
+            nn.Linear(4, 2),
+        ),
+        (6,),
+        ["LinearOp", "Clip", "BatchNorm", "Sign", "LinearOp"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", STACKS)
