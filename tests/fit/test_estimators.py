@@ -439,7 +439,8 @@ class NoTorch(MetaPathFinder):
 sys.meta_path.insert(0, NoTorch())
 from sugenet.bnn import Head, Network
 from sugenet.fit.estimators import BNNClassifier
-print(BNNClassifier.from_network(Network.of_bits([], Head([[1], [-1]]), classes=["a", "b"])).predict([[1], [0]]))
+network = Network.of_bits([], Head([[1], [-1]]), classes=["a", "b"])
+print(BNNClassifier.from_network(network).predict([[1], [0]]))
 try:
     BNNClassifier().fit([[0], [1]], [0, 1])
 except ValueError as error:

@@ -21,7 +21,8 @@ import sugenet as sg
 from sugenet.web import connections, guards, serve
 {first}
 X, y = sg.models.samples("digits")
-call = lambda: serve(sg.models.digits(), X, y, title="digits", notify=lambda words: print(words, flush=True), **{options!r})
+notify = lambda words: print(words, flush=True)
+call = lambda: serve(sg.models.digits(), X, y, title="digits", notify=notify, **{options!r})
 {last}
 """
 

@@ -216,7 +216,8 @@ def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engin
             const model = models[place];
             const near = _engine_walk.nearest(model, model.statesOf(sample), { target, locked, most: 3 });
             const limit = near.outcome === "none" ? near.provedUpTo : null;
-            const certificate = _engine_certify.certify(model, { sample, target, locked, changes: near.changes, limit });
+            const asked = { sample, target, locked, changes: near.changes, limit };
+            const certificate = _engine_certify.certify(model, asked);
             return [certificate, _engine_check.check(certificate, model)];
           });
         }""",

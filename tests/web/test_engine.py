@@ -251,8 +251,10 @@ def test_states_words_and_nearest_values_are_those_of_python(engine):
             return {
               reachable: all.map((s) => model.reachable(f, s)),
               one: all.map((s) => model.describe(f, s)),
-              runs: all.flatMap((a) => all.filter((b) => b >= a).map((b) => model.describe(f, all.slice(a, b + 1)))),
-              words: [...Array(coding.width).keys()].flatMap((p) => [1, -1].map((sign) => model.literalWords(1, sign * (model.starts[f] + p + 1)))),
+              runs: all.flatMap((a) =>
+                all.filter((b) => b >= a).map((b) => model.describe(f, all.slice(a, b + 1)))),
+              words: [...Array(coding.width).keys()].flatMap((p) =>
+                [1, -1].map((sign) => model.literalWords(1, sign * (model.starts[f] + p + 1)))),
               taken, states: taken.map((value) => model.stateOf(f, value)),
               moves: taken.map((value) => all.map((s) => model.valueOf(f, s, value))),
             };
@@ -573,18 +575,22 @@ def test_work_runs_in_workers_with_progress_and_can_be_cancelled(page, digits_fi
           const model = new _engine_model.Model(payload);
           const states = model.statesOf(payload.samples[3].values);
           const progress = [];
-          const near = await engine.run("nearest", { states, most: 3, locked: new Set([0]) }, { onProgress: (p) => progress.push(p) });
+          const near = await engine.run("nearest", { states, most: 3, locked: new Set([0]) },
+            { onProgress: (p) => progress.push(p) });
           const free = await engine.run("free", { states, locked: [...states.keys()] });
           const bounds = await engine.run("bounds", { allowed: [...states].map((s) => [s]) });
           const wrong = await engine.run("check", { certificate: {} });
           const stop = new AbortController();
           const target = (model.evaluate(states).label + 5) % 10;
-          const long = engine.run("nearest", { states, target, most: 9, budget: 1e12 }, { signal: stop.signal, onProgress: () => stop.abort() });
+          const long = engine.run("nearest", { states, target, most: 9, budget: 1e12 },
+            { signal: stop.signal, onProgress: () => stop.abort() });
           const name = await long.then(() => "ended", (error) => error.name);
-          const failed = await engine.run("bounds", { allowed: null }).then(() => null, (error) => error.message);
+          const failed = await engine.run("bounds", { allowed: null })
+            .then(() => null, (error) => error.message);
           const again = await engine.run("free", { states, locked: [...states.keys()] });
           engine.stop();
-          return { near, free, progress, classes: bounds.classes, wrong, name, failed, again, label: model.evaluate(states).label };
+          const label = model.evaluate(states).label;
+          return { near, free, progress, classes: bounds.classes, wrong, name, failed, again, label };
         }"""
     )
     assert (found["near"]["outcome"], len(found["near"]["changes"])) == ("minimum", 3)

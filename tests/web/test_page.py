@@ -16,7 +16,8 @@ pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
 LUMINANCE = """(colour) => {
-  const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => linear(v / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }"""
 NAMED = "<img src=x onerror=alert(1)>"
@@ -458,7 +459,8 @@ def test_of_two_ways_the_last_one_asked_for_is_gone(page, digits_file):
     page.emulate_media(reduced_motion="reduce")
     show(page, digits_file, "#s=2")
     page.evaluate(
-        """() => ['8', '3'].forEach((name) => document.querySelector(`[data-test="nearest-${name}"]`).click())"""
+        """() => ['8', '3'].forEach((name) =>
+            document.querySelector(`[data-test="nearest-${name}"]`).click())"""
     )
     expect(by(page, "morph")).to_be_visible()
     assert page.evaluate("window.sugenet.state.label") == "3"
@@ -503,7 +505,8 @@ def test_the_verdict_is_said_once_and_not_at_every_step(page, digits_file):
     page.evaluate("""() => {
       window.said = [];
       const spoken = document.getElementById("spoken");
-      new MutationObserver(() => spoken.textContent && window.said.push(spoken.textContent)).observe(spoken, { childList: true });
+      const heard = () => spoken.textContent && window.said.push(spoken.textContent);
+      new MutationObserver(heard).observe(spoken, { childList: true });
     }""")
     for feature in (20, 21, 22, 23):
         pixel(page, feature).click()
