@@ -418,7 +418,7 @@ def _constant(graph):
 
     values = {name: constant(array) for name, array in graph.constants.items()}
     node: Node = next(node for node in graph.nodes if "y" in node.outputs)
-    program._step(node, values, _Budget(1 << 20))
+    program._step(node, values, _Budget())
     return values["y"].values
 
 
@@ -495,6 +495,34 @@ def test_operators_of_others_by_hand(op):
     x, constants, rest, expected = BY_HAND[op]
     raw = build(op, x, constants, 15, domain="ai.onnx.ml" if op == "Binarizer" else CUSTOM, **rest)
     assert np.array_equal(interpreted(raw, x), np.array(expected))
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_rounded_numbers_without_axes_get_axes_and_lose_them(back):
+    """The bound of a single number goes where the number goes."""
+    nodes = [
+        helper.make_node("Exp", ["c"], ["e"]),
+        helper.make_node("Unsqueeze", ["e", "axes"], ["u"]),
+        helper.make_node("Squeeze", ["u"], ["s"]),
+        helper.make_node("Mul", ["x", "s" if back else "u"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3))],
+        [helper.make_empty_tensor_value_info("y")],
+        [
+            numpy_helper.from_array(np.array(0.3, F), "c"),
+            numpy_helper.from_array(np.array([0, 1]), "axes"),
+        ],
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    raw = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    x = np.array([[1, 2, 3]], F)
+    found = Interpreter(read_graph(raw), "y").run(x).values["y"]
+    assert found.errors.shape == (1, 3)
+    assert not found.exact
+    np.testing.assert_allclose(found.values, by_runtime(raw, x), rtol=1e-6)
 
 
 # -- bounds and refusals -------------------------------------------------------------------------------------

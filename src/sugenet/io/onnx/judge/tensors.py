@@ -73,7 +73,7 @@ class Tensor:
 
     def moved(self, move: Callable[[Array], Array]) -> Tensor:
         """The same values in other places."""
-        error = np.zeros(()) if self.exact else move(np.ascontiguousarray(self.errors))
+        error = np.zeros(()) if self.exact else move(self.errors.copy())
         return Tensor(move(self.values), self.kind, error, self.data, self.signs)
 
 
