@@ -46,7 +46,7 @@ def states_of(clauses, given, steps, variables):
     """What the checker says of steps, and what the engine does."""
     numbers, starts, _ = written(clauses, Limit())
     said = followed(numbers, starts, given, np.array(steps, np.int64), variables)
-    assert said == propagate_all(*flat(clauses), given, np.array(steps, np.int64), variables, False)[0]
+    assert said == propagate_all(*flat(clauses), given, np.array(steps, np.int64), variables)[0]
     return said
 
 
@@ -202,7 +202,7 @@ def test_proofs_of_random_clauses(seed):
     lemmas = [tuple(int(word) for word in line.split()[:-1]) for line in lines if not line.startswith("d")]
     count = len(clauses)
     state, used, _ = propagate_all(
-        *flat([*clauses, *lemmas]), count, np.arange(count, count + len(lemmas)), 40, True
+        *flat([*clauses, *lemmas]), count, np.arange(count, count + len(lemmas)), 40
     )
     assert state == (-2 if satisfiable else -1)
     if not satisfiable:

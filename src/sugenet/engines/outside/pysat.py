@@ -88,7 +88,7 @@ def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
         elif known.get(key):
             steps.append(-1 - known[key].pop())
     given = len(cnf.clauses)
-    used, uses = propagate_all(
+    _, used, uses = propagate_all(
         *flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables
     )
     return {

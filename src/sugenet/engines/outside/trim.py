@@ -95,8 +95,8 @@ def propagate_all(literals, starts, given, steps, variables):
     """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation,
     one that goes is forgotten.
 
-    Returns which clauses the contradiction needs, and for each the last clause that needs it; none where no
-    contradiction is reached.
+    Returns -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow;
+    then which clauses the contradiction needs, and for each the last clause that needs it.
     """
     total = len(starts) - 1
     value = np.zeros(2 * variables, np.int8)
@@ -108,7 +108,7 @@ def propagate_all(literals, starts, given, steps, variables):
     seen = np.zeros(variables, np.bool_)
     log = np.zeros(1024, np.int64)
     log_starts = np.zeros(total + 2, np.int64)
-    logged, root, last, conflict = 0, 0, -1, -1
+    logged, root, state, last, conflict = 0, 0, -2, -1, -1
     for turn in range(given + len(steps)):
         clause = turn if turn < given else steps[turn - given]
         if clause < 0:
@@ -132,6 +132,7 @@ def propagate_all(literals, starts, given, steps, variables):
                     root, trail, count, value, reason, heads, following, dead, literals, starts
                 )
             if met < 0 and conflict < 0:
+                state = clause
                 break
             log, logged = _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged)
             for place in range(root, count):
@@ -160,10 +161,10 @@ def propagate_all(literals, starts, given, steps, variables):
                     root, trail, root + 1, value, reason, heads, following, dead, literals, starts
                 )
         if conflict >= 0:
-            last = clause
+            state, last = -1, clause
             break
     used, uses = np.zeros(total, np.bool_), np.full(total, -1, np.int64)
-    if last >= 0:
+    if state == -1:
         log, end = _needed(conflict, -1, trail, root, reason, seen, literals, starts, log, logged)
         for place in range(logged, end):
             used[log[place]], uses[log[place]] = True, last
@@ -171,4 +172,4 @@ def propagate_all(literals, starts, given, steps, variables):
             if used[clause]:
                 for place in range(log_starts[clause], log_starts[clause + 1]):
                     used[log[place]], uses[log[place]] = True, max(uses[log[place]], clause)
-    return used, uses
+    return state, used, uses
