@@ -154,6 +154,7 @@ class _Combined(SetFunction):
         )
 
 
+@dataclass(frozen=True, init=False)
 class Join(_Combined):
     """Pointwise maximum.
 
@@ -189,6 +190,7 @@ class Join(_Combined):
             yield (mask, self.at(mask)) if kept else None
 
 
+@dataclass(frozen=True, init=False)
 class Meet(_Combined):
     """Pointwise minimum.
 

@@ -146,6 +146,7 @@ class _Distributed(SetFunction):
         return f"{type(self).__name__.lower()} of {{{shown}{', ...' if len(self.pi) > 12 else ''}}}"
 
 
+@dataclass(frozen=True, init=False)
 class Possibility(_Distributed):
     """Worth of a set: the largest pi in it. A capacity when some pi is the top.
 
@@ -187,6 +188,7 @@ class Possibility(_Distributed):
         return sum(value > self.scale.bottom for value in self.pi)
 
 
+@dataclass(frozen=True, init=False)
 class Necessity(_Distributed):
     """Worth of a set: 1 - pi of the most possible criterion outside it. A capacity when some pi is the top.
 

@@ -75,6 +75,7 @@ class _Ball:
         return radius
 
 
+@dataclass(frozen=True)
 class Hamming(_Ball):
     """At most `radius` bits flipped, legal patterns only.
 
@@ -96,6 +97,7 @@ class Hamming(_Ball):
         return f"up to {self.radius} bit{'' if self.radius == 1 else 's'} flipped"
 
 
+@dataclass(frozen=True)
 class L0(_Ball):
     """At most `radius` raw features changed, each to anything."""
 
@@ -108,6 +110,7 @@ class L0(_Ball):
         return f"up to {self.radius} feature{'' if self.radius == 1 else 's'} changed"
 
 
+@dataclass(frozen=True)
 class L1(_Ball):
     """Raw changes summing to at most `radius`."""
 
@@ -115,6 +118,7 @@ class L1(_Ball):
         return f"raw changes of up to {self.radius} in all"
 
 
+@dataclass(frozen=True)
 class L2(_Ball):
     """Squares of raw changes summing to at most the square of `radius`."""
 
@@ -131,6 +135,7 @@ class L2(_Ball):
         return f"raw changes within a distance of {self.radius}"
 
 
+@dataclass(frozen=True)
 class Linf(_Ball):
     """Every raw feature changed by at most `radius`; as a cost, the largest change counts."""
 

@@ -50,6 +50,7 @@ class _OfClass(Limited):
         return f"the class {self.verb} {network.classes[class_of(network, self.label)]} for {self.box}"
 
 
+@dataclass(frozen=True, eq=False)
 class Always(_OfClass):
     """Every input within limits has a class; features without limits are free.
 
@@ -65,6 +66,7 @@ class Always(_OfClass):
     verb: ClassVar[str] = "is"
 
 
+@dataclass(frozen=True, eq=False)
 class Never(_OfClass):
     """No input within limits has a class; features without limits are free."""
 

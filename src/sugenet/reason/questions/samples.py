@@ -97,6 +97,7 @@ class _Kept(_OfSample):
         return f"{self.keeps(network)}, with {self.region}"
 
 
+@dataclass(frozen=True, eq=False)
 class Robust(_Kept):
     """The class of a sample stays what it is throughout a region; or, with a target,
     does not become that class there.
@@ -116,6 +117,7 @@ class Robust(_Kept):
     kind: ClassVar[str] = "robust"
 
 
+@dataclass(frozen=True, eq=False)
 class Why(_Kept):
     """Which features suffice for the class of a sample, whatever the others do inside a region: what `why`
     answers.
