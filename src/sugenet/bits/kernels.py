@@ -97,25 +97,6 @@ def _everywhere(b: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Val
     return b.shuffle_vector(b.insert_element(undefined, value, ir.Constant(_I32, 0)), undefined, first)
 
 
-def _loop(
-    b: ir.IRBuilder, starts: list[tuple[ir.Value, ir.Block]], step: int
-) -> tuple[ir.PhiInstr, ir.Block, ir.Block]:
-    """Begin a loop: its counter, which has a value for each block that the loop is entered from, the block of
-    what is repeated, and the one behind. What follows is written at its head.
-    """
-    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-    b.position_at_end(head)
-    k = b.phi(_I64)
-    for value, block in starts:
-        with b.goto_block(block):
-            b.branch(head)
-        k.add_incoming(value, block)
-    b.position_at_end(body)
-    k.add_incoming(b.add(k, _int(step)), body)
-    b.position_at_end(head)
-    return k, body, done
-
-
 class _Tile:
     """Emits the instructions of one tile; the cells are (sample, vector) pairs, each with its own sum.
 
@@ -160,6 +141,22 @@ class _Tile:
         """Emit the walk over all words and return the sum of each cell."""
         return self._dense() if self.kind == DENSE else self._masked()
 
+    def _loop(
+        self, starts: list[tuple[ir.Value, ir.Block]], step: int
+    ) -> tuple[ir.PhiInstr, ir.Block, ir.Block]:
+        b = self.b
+        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+        b.position_at_end(head)
+        k = b.phi(_I64)
+        for value, block in starts:
+            with b.goto_block(block):
+                b.branch(head)
+            k.add_incoming(value, block)
+        b.position_at_end(body)
+        k.add_incoming(b.add(k, _int(step)), body)
+        b.position_at_end(head)
+        return k, body, done
+
     def _dense(self) -> dict[tuple[int, int], ir.Value]:
         b, cells = self.b, self.cells
         odd, even = b.function.append_basic_block("odd"), b.function.append_basic_block("even")
@@ -167,7 +164,7 @@ class _Tile:
         b.position_at_end(odd)
         w = self.neurons(_int(0))
         first = {(row, vector): b.xor(self.sample(_int(0), row), w[vector]) for row, vector in cells}
-        k, body, done = _loop(b, [(_int(1), odd), (_int(0), even)], step=2)
+        k, body, done = self._loop([(_int(1), odd), (_int(0), even)], step=2)
         before, total = {c: b.phi(_VECTOR) for c in cells}, {c: b.phi(_VECTOR) for c in cells}
         for c in cells:
             before[c].add_incoming(first[c], odd)
@@ -194,7 +191,7 @@ class _Tile:
 
     def _masked(self) -> dict[tuple[int, int], ir.Value]:
         b, cells = self.b, self.cells
-        k, body, done = _loop(b, [(_int(0), b.block)], step=1)
+        k, body, done = self._loop([(_int(0), b.block)], step=1)
         entry = k.incomings[0][1]
         total = {c: b.phi(_VECTOR) for c in cells}
         for c in cells:
@@ -271,26 +268,10 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
     return intrinsic(typed)
 
 
-def _tiles(kind: int, *, bits: bool) -> Any:
-    """Return what does one block of neurons for `rows` samples: `ROWS` of them at a time, the rest singly.
-
-    Sample s is written to `out` at ``first + s * stride``.
-    """
-    several, single = _tile(kind, ROWS, bits=bits), _tile(kind, 1, bits=bits)
-
-    @register_jitable
-    def run(x, rows, words, weights, w, limits, at, out, first, stride):  # type: ignore[no-untyped-def]
-        tiled = rows - rows % ROWS
-        for s in range(0, tiled, ROWS):
-            several(x, s * words, words, weights, w, words, limits, at, out, first + s * stride, stride)
-        for s in range(tiled, rows):
-            single(x, s * words, words, weights, w, words, limits, at, out, first + s * stride, stride)
-
-    return run
-
-
-_dense_bits, _dense_counts = _tiles(DENSE, bits=True), _tiles(DENSE, bits=False)
-_ternary_bits, _ternary_counts = _tiles(TERNARY, bits=True), _tiles(TERNARY, bits=False)
+_dense_bits, _dense_bits_1 = _tile(DENSE, ROWS, bits=True), _tile(DENSE, 1, bits=True)
+_dense_counts, _dense_counts_1 = _tile(DENSE, ROWS, bits=False), _tile(DENSE, 1, bits=False)
+_ternary_bits, _ternary_bits_1 = _tile(TERNARY, ROWS, bits=True), _tile(TERNARY, 1, bits=True)
+_ternary_counts, _ternary_counts_1 = _tile(TERNARY, ROWS, bits=False), _tile(TERNARY, 1, bits=False)
 
 
 def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, counts, activity):  # type: ignore[no-untyped-def]
@@ -304,6 +285,7 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
     last = plan.shape[0] - 1
     for base in range(start, stop, SAMPLES):
         rows = min(SAMPLES, stop - base)
+        tiled = rows - rows % ROWS
         words = plan[0, 1]
         for s in range(rows):
             for k in range(words):
@@ -323,9 +305,63 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
-                        _dense_counts(now, rows, words, weights, w, limits, at, wide, 0, NEURONS)
+                        for s in range(0, tiled, ROWS):
+                            _dense_counts(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
+                        for s in range(tiled, rows):
+                            _dense_counts_1(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                     else:
-                        _ternary_counts(now, rows, words, weights, w, limits, at, wide, 0, NEURONS)
+                        for s in range(0, tiled, ROWS):
+                            _ternary_counts(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
+                        for s in range(tiled, rows):
+                            _ternary_counts_1(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                wide,
+                                s * NEURONS,
+                                NEURONS,
+                            )
                     first = j * NEURONS
                     for s in range(rows):
                         for i in range(min(NEURONS, neurons - first)):
@@ -339,9 +375,63 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
-                        _dense_bits(now, rows, words, weights, w, limits, at, then, j, stride)
+                        for s in range(0, tiled, ROWS):
+                            _dense_bits(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
+                        for s in range(tiled, rows):
+                            _dense_bits_1(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                     else:
-                        _ternary_bits(now, rows, words, weights, w, limits, at, then, j, stride)
+                        for s in range(0, tiled, ROWS):
+                            _ternary_bits(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
+                        for s in range(tiled, rows):
+                            _ternary_bits_1(
+                                now,
+                                s * words,
+                                words,
+                                weights,
+                                w,
+                                words,
+                                limits,
+                                at,
+                                then,
+                                s * stride + j,
+                                stride,
+                            )
                 now, then = then, now
         if counts.shape[0] == 0:
             out_words = plan[last, 7]
@@ -404,7 +494,11 @@ def _level_sums(
     a list of vectors each.
     """
     entry = b.block
-    k, body, done = _loop(b, [(_int(0), entry)], step=1)
+    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+    b.branch(head)
+    b.position_at_end(head)
+    k = b.phi(_I64)
+    k.add_incoming(_int(0), entry)
     sums = [[b.phi(_SUMS) for _ in range(LEVEL_NEURONS // LEVEL_LANES)] for _ in starts]
     for total in (total for row in sums for total in row):
         total.add_incoming(ir.Constant(_SUMS, [0] * LEVEL_LANES), entry)
@@ -421,7 +515,8 @@ def _level_sums(
         quad.align = 1
         for vector, total in enumerate(row):
             total.add_incoming(_add_products(context, b, total, quad, w[vector]), body)
-    b.branch(k.parent)
+    k.add_incoming(b.add(k, _int(1)), body)
+    b.branch(head)
     b.position_at_end(done)
     return [list(row) for row in sums]
 
@@ -617,8 +712,8 @@ def _maps(  # type: ignore[no-untyped-def]
                                     kind == DENSE,
                                 )
                             r, run = r + run, width
-                    for r in range(0, size, ROWS):
-                        if kind == DENSE:
+                    if kind == DENSE:
+                        for r in range(0, size, ROWS):
                             _dense_map(
                                 patches,
                                 rows,
@@ -633,7 +728,8 @@ def _maps(  # type: ignore[no-untyped-def]
                                 arena,
                                 place,
                             )
-                        elif kind == TERNARY:
+                    elif kind == TERNARY:
+                        for r in range(0, size, ROWS):
                             _ternary_map(
                                 patches,
                                 rows,
@@ -648,7 +744,8 @@ def _maps(  # type: ignore[no-untyped-def]
                                 arena,
                                 place,
                             )
-                        else:
+                    else:
+                        for r in range(0, size, ROWS):
                             _level_map(
                                 bytes_,
                                 rows,
