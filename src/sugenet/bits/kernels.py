@@ -56,9 +56,8 @@ ROWS, VECTORS, LANES = 4, 2, 8  # a tile: 4 samples x 2 vectors of 8 neurons
 NEURONS = VECTORS * LANES
 SAMPLES = 64  # samples that go through all layers together while their words stay in the first cache
 BLOCK = 64  # positions of a convolution whose words are gathered together
-PITCH = (
-    BLOCK + LANES
-)  # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
+# words from one word of a gathered block to the next: a whole vector may be written at the end of a row
+PITCH = BLOCK + LANES
 LEVEL_LANES, LEVEL_NEURONS = 16, 32  # a tile over levels: 4 positions x 2 vectors of 16 neurons
 
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
@@ -175,9 +174,8 @@ class _Tile:
         b.position_at_end(body)
         following = b.add(k, _int(1))
         w, w_following = self.neurons(k), self.neurons(following)
-        for row in range(
-            self.rows
-        ):  # one sample after the other: all at once, the words do not fit in the registers
+        # one sample after the other: all at once, the words do not fit in the registers
+        for row in range(self.rows):
             x, x_following = self.sample(k, row), self.sample(following, row)
             for vector in range(VECTORS):
                 c = row, vector
@@ -246,9 +244,8 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
             missed = _Tile(context, b, kind, rows, pointers, args[5]).missed()
             if bits:
                 packed, limits = ir.IntType(NEURONS), vectors(6, 7)
-                out = b.gep(
-                    b.bitcast(data(8), packed.as_pointer()), [args[9]]
-                )  # places in `out` count in units of NEURONS bits
+                # places in `out` count in units of NEURONS bits
+                out = b.gep(b.bitcast(data(8), packed.as_pointer()), [args[9]])
                 for row in range(rows):
                     sums = [missed[row, vector] for vector in range(VECTORS)]
                     b.store(
@@ -369,9 +366,8 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
             else:
                 stride = out_words * 64 // NEURONS
                 for s in range(rows):
-                    then[(s + 1) * out_words - 1] = np.uint64(
-                        0
-                    )  # the last word may reach beyond the last block
+                    # the last word may reach beyond the last block
+                    then[(s + 1) * out_words - 1] = np.uint64(0)
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
@@ -675,9 +671,8 @@ def _maps(  # type: ignore[no-untyped-def]
             s, p = 0, 0
             for r0 in range(0, total, BLOCK):
                 column = p % width
-                idle = (
-                    (r0 - total) % ROWS if total - r0 < BLOCK else 0
-                )  # rows that fill up the first tile, each overwritten by row `idle`
+                # rows that fill up the first tile, each overwritten by row `idle`
+                idle = (r0 - total) % ROWS if total - r0 < BLOCK else 0
                 size = min(BLOCK, idle + total - r0)
                 for r in range(idle, size):
                     rows[0, r] = in_at + s * in_size + positions[first + p, 0]

@@ -136,9 +136,8 @@ class PackedLayer:
 
 
 def _clamped(tau: npt.ArrayLike, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    values = (
-        tau if isinstance(tau, np.ndarray) else np.array(tau, object)
-    )  # NumPy would round a list of large integers to floats
+    # NumPy would round a list of large integers to floats
+    values = tau if isinstance(tau, np.ndarray) else np.array(tau, object)
     if values.dtype == object:
         wrong = [t for t in values.flat if not isinstance(t, Integral) or isinstance(t, bool)]
     else:

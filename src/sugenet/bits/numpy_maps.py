@@ -71,9 +71,8 @@ class _Conv:
         self.positive, self.negative = (words.reshape(len(layer.weights), -1) for words in layer.literals())
 
     def activity(self, maps: Words) -> Words:
-        around = np.concatenate(
-            [maps, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1
-        )  # tap -1 reads the zero at the end
+        # tap -1 reads the zero at the end
+        around = np.concatenate([maps, np.zeros((len(maps), 1, maps.shape[2]), np.uint64)], axis=1)
         rows = np.repeat(around[:, self.taps], self.copies, axis=2).reshape(len(maps) * len(self.taps), -1)
         missed = missed_counts(self.positive, self.negative, rows)
         return pack(missed.reshape(len(maps), len(self.taps), -1) <= self.limits)

@@ -47,9 +47,8 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
     """
     if threads is not None and threads < 1:
         raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
-    if (
-        total < 2 * grain or threads == 1
-    ):  # asked before the cores are counted, which takes as long as a small network does
+    # asked before the cores are counted, which takes as long as a small network does
+    if total < 2 * grain or threads == 1:
         if total:
             task(0, total)
         return

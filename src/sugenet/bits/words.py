@@ -13,9 +13,8 @@ __all__ = ["Words", "check_words", "pack", "pack_signs", "tail_mask", "unpack", 
 Words = npt.NDArray[np.uint64]
 
 _FULL = (1 << 64) - 1
-_UINT64 = (
-    "QL" if np.dtype("L").itemsize == 8 else "Q"
-)  # the characters of the unsigned 64-bit types, in either byte order
+# the characters of the unsigned 64-bit types, in either byte order
+_UINT64 = "QL" if np.dtype("L").itemsize == 8 else "Q"
 
 
 def words_for(width: int) -> int:

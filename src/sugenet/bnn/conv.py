@@ -145,9 +145,8 @@ class ConvLayer:
         channels, height, width = self.window.shape
         maps = np.asarray(values, dtype=np.int64).reshape(len(values), channels, height * width)
         taps = self.window.taps
-        padded = np.concatenate(
-            [maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2
-        )  # tap -1 reads the zero behind the last pixel
+        # tap -1 reads the zero behind the last pixel
+        padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2)
         out = np.empty((len(maps), len(self.weights), len(taps)), np.int64)
         step = max(1, CHUNK_VALUES // max(1, maps.shape[1] * taps.size))
         per_in, per_out = maps.shape[1] // self.groups, len(self.weights) // self.groups

@@ -220,9 +220,8 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
     """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``:
     all of them are asked for.
     """
-    counts = np.minimum(
-        np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes
-    )  # a short column repeats its last sum
+    # a short column repeats its last sum
+    counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)
     sums = (starts + 2 * counts).astype(np.float64)
     values = np.asarray(value(sums))
     if values.dtype.kind not in "iuf":

@@ -65,9 +65,8 @@ def unmerged(
                 f"limit is {_COPIES:,}. Evaluate this network with engine='definition'."
             )
         source = np.repeat(np.arange(rows.shape[1]), repeats)
-        turn = np.arange(len(source)) - np.repeat(
-            np.cumsum(repeats) - repeats, repeats
-        )  # 0, 1, ... within the copies of an input
+        # 0, 1, ... within the copies of an input
+        turn = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         wide = rows[:, source]
         signs.append(np.where(np.abs(wide) > turn, np.sign(wide), 0).astype(np.int8))
         copies.append(source)
@@ -162,9 +161,8 @@ class Rows:
         signs, inputs, sources = unmerged([first, *weights[1:]])
         thresholds = [tau[source] for tau, source in zip(taus, sources, strict=False)] + [taus[-1]]
         thresholds[0] = thresholds[0] + shift
-        signs = [
-            np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs
-        ]  # kernels need at least one of each
+        # kernels need at least one of each
+        signs = [np.pad(rows, [(0, int(not size)) for size in rows.shape]) for rows in signs]
         thresholds = [np.pad(tau, (0, int(not len(tau))), constant_values=1) for tau in thresholds]
         *layers, last = (
             PackedLayer.from_arrays(rows, tau, engine=engine)
@@ -321,10 +319,11 @@ def _kind(layer: Layer) -> type:
         return Maps
     if not isinstance(layer, ConvLayer) or not layer.weights.size:
         return Plain
+    # kernels are packed over all channels
     largest, spread = (
         int(np.abs(layer.weights).max()),
         layer.weights.size * layer.groups,
-    )  # kernels are packed over all channels
+    )
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 

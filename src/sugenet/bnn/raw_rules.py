@@ -133,9 +133,8 @@ class RawNeuron:
         if work > _COUNT_WORK:
             return None
         total = 0
-        for excess in range(
-            max(steps, default=0)
-        ):  # rules whose sum exceeds the need by this much: all steps must be larger
+        # rules whose sum exceeds the need by this much: all steps must be larger
+        for excess in range(max(steps, default=0)):
             target = self.need + excess
             ways = [1] + [0] * target
             for levels in self._levels:

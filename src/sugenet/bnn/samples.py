@@ -41,9 +41,8 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
     if rows is not None:
         return rows
     array = _array(X)
-    if array.dtype.kind in "US" and isinstance(
-        X, list | tuple
-    ):  # NumPy made text of numbers that stand beside text
+    # NumPy made text of numbers that stand beside text
+    if array.dtype.kind in "US" and isinstance(X, list | tuple):
         array = np.array(X, dtype=object)
     return _flat(array, len(names), shape)
 

@@ -50,9 +50,8 @@ def simplify(network: Network) -> Network:
         tops = layer.tops if isinstance(layer, LevelLayer) else None
         weights, shift = wires.rewire(layer.weights)
         sizes = _sizes(weights, tops)
-        tau = (
-            layer.tau - (layer.sizes + shift - sizes) // 2
-        )  # the test s >= 2 tau - size stays the same, and both are even
+        # the test s >= 2 tau - size stays the same, and both are even
+        tau = layer.tau - (layer.sizes + shift - sizes) // 2
         rows, tau, wires = _canonical(weights, tau, sizes)
         layers.append(DenseLayer(rows, tau) if tops is None else LevelLayer(rows, tau, tops))
     votes, shift = wires.rewire(network.head.weights)

@@ -322,9 +322,8 @@ class Nested(SetFunction):
             for below, (_, mu) in zip(lower, self.levels, strict=False)
         }
         if self.levels[-1][0] != self.scale.top:
-            flipped[self.scale.reverse(self.levels[-1][0])] = (
-                self._always()
-            )  # no set reaches the top, so its conjugate all do
+            # no set reaches the top, so its conjugate all do
+            flipped[self.scale.reverse(self.levels[-1][0])] = self._always()
         reached = {level: mu for level, mu in flipped.items() if mu.constant != BOOLEAN.bottom}
         return Nested(reached or flipped, self.scale)
 

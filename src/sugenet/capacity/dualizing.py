@@ -73,9 +73,8 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         for place in bits(row):
             contains[place] = contains.get(place, 0) | 1 << number
 
-    stack = [
-        (0, everything, (1 << len(rows)) - 1, list[int]())
-    ]  # a stack of our own: there may be thousands of elements to choose
+    # a stack of our own: there may be thousands of elements to choose
+    stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]
     while stack:
         chosen, allowed, unmet, alone = stack.pop()
         if not unmet:
@@ -86,9 +85,8 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         further = []
         for place in bits(branch):
             hit = contains[place]
-            still = [
-                edges & ~hit if edges & hit else edges for edges in alone
-            ]  # most lists stay what they are, and are shared
+            # most lists stay what they are, and are shared
+            still = [edges & ~hit if edges & hit else edges for edges in alone]
             if all(still):
                 further.append((chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit]))
                 allowed |= 1 << place

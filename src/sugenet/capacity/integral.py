@@ -200,11 +200,12 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     def worth(k: int) -> Value:
         return _lift(mu, mu.at(best[k]), scale)
 
+    # the first k with worth(k) >= k-th value, top for k = 0, is in low..high
     low, high, before = (
         0,
         len(row) + 1,
         scale.bottom,
-    )  # the first k with worth(k) >= k-th value, top for k = 0, is in low..high
+    )
     while low < high:
         middle = (low + high) // 2
         reached = worth(middle)

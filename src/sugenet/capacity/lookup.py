@@ -47,28 +47,27 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
     which is exact unless two differ in those bits only.
     """
     count, n = X.shape
-    keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(
-        n, dtype=np.uint64
-    )  # floats >= 0 order like their bits
+    # floats >= 0 order like their bits
+    keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(n, dtype=np.uint64)
     keys.sort(axis=1)
     neighbours = keys.ravel()[1:] ^ keys.ravel()[:-1]
     if n > 1:
         neighbours[n - 1 :: n] = FLAT + np.uint64(1)  # the last of a sample and the first of the next
         if neighbours.size and neighbours.min() <= FLAT:
             return _by_argsort(table, X)  # ties or near ties: the plain way orders them exactly
-    order = np.ascontiguousarray(
-        (keys & FLAT).astype(np.int32)[:, ::-1].T
-    )  # row k: the criterion with the k-th best value
+    # row k: the criterion with the k-th best value
+    order = np.ascontiguousarray((keys & FLAT).astype(np.int32)[:, ::-1].T)
     best = np.left_shift(np.int32(1), order)
     for k in range(1, n):
         best[k] |= best[k - 1]  # row k: the mask of the k + 1 best
     flat_order, flat_best, values = order.ravel(), best.ravel(), X.ravel()
     sample = np.arange(count)
     start = sample * n
+    # the first k whose worth reaches its value, n if none
     low, high = (
         np.zeros(count, np.intp),
         np.full(count, n, np.intp),
-    )  # the first k whose worth reaches its value, n if none
+    )
     for _ in range(n.bit_length()):
         middle = np.minimum((low + high) >> 1, n - 1)
         place = middle * count + sample

@@ -458,10 +458,11 @@ def _(mu: WeightedThreshold) -> int:
             f"{len(falling)} weights and theta = {theta} as integers: the longest focal set takes over "
             f"{SUM_CELLS:,} steps. Round the weights to smaller integers."
         )
+    # most members with each sum below theta, -1 where no set has that sum
     longest, best = (
         np.full(theta, -1, np.int32),
         0,
-    )  # most members with each sum below theta, -1 where no set has that sum
+    )
     longest[0] = 0
     for weight in falling:
         before = int(longest[max(0, theta - weight) :].max())

@@ -246,9 +246,8 @@ def _read_rule(reader: Reader, criteria: Criteria, scale: Scale) -> ThresholdRul
         level = reader.value(scale)
         reader.take(":")
         reader.take("if")
-    signs = {"<=": (">=",), ">=": ("<=",)}.get(
-        quantifier, (">=", "<=")
-    )  # a rule reaches up to its level from the other side
+    # a rule reaches up to its level from the other side
+    signs = {"<=": (">=",), ">=": ("<=",)}.get(quantifier, (">=", "<="))
     body: list[Criterion] = []
     word = "then" if first == "always" else "and"
     while word == "and":

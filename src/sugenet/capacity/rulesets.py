@@ -409,8 +409,7 @@ def _how_many(mu: SetFunction, limit: int) -> str:
         else:
             if count < 10**15:
                 return f"{count:,}"
-            power = (
-                (count.bit_length() - 1) * 30103 // 100000
-            )  # at most one too small, and never a decimal text of a huge number
+            # at most one too small, and never a decimal text of a huge number
+            power = (count.bit_length() - 1) * 30103 // 100000
             return f"about 10^{power + (count >= 10 ** (power + 1))}"
     return f"more than {limit:,}"

@@ -454,9 +454,8 @@ class Ordinal(Scale):
 
     def codes(self, values: object, what: str = "values") -> Codes:
         """Give the ranks of the values."""
-        array = (
-            values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
-        )  # text arrays drop a final NUL
+        # text arrays drop a final NUL
+        array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
         found = [self._find(value) for value in array.astype(object).ravel().tolist()]
         wrong = np.array([level is None for level in found], dtype=bool)
         _refuse(array, wrong.reshape(array.shape), f"{what}: not a level; the levels are {self}")

@@ -95,11 +95,12 @@ class Dense(SetFunction):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # so that a copy is read-only, too
         return Dense._known, (
             self.criteria,
             self._codes.copy(),
             self.scale,
-        )  # so that a copy is read-only, too
+        )
 
     @classmethod
     def of(cls, mu: SetFunction) -> Dense:
@@ -192,9 +193,8 @@ class Focal(SetFunction):
             value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
         given = sorted(best.items(), key=lambda pair: pair[0].bit_count())
-        given.sort(
-            key=lambda pair: pair[1], reverse=True
-        )  # now a set comes after all that could make it needless
+        # now a set comes after all that could make it needless
+        given.sort(key=lambda pair: pair[1], reverse=True)
         given = [pair for pair in given if pair[1] > scale.bottom]
         self._set_weights(
             criteria, [given[number] for number in containing_none_before([mask for mask, _ in given])], scale

@@ -84,9 +84,8 @@ class WeightedIndex:
         if not taken:
             return 1 - self._mean(self.below[self.theta], self.n)
         below, last = self._without(taken[:-1]), taken[-1]
-        signs = {
-            0: -1
-        }  # the sum over R inside T of (-1)^|T - R| [reaches theta], turned to counts of what stays below
+        # the sum over R inside T of (-1)^|T - R| [reaches theta], turned to counts of what stays below
+        signs = {0: -1}
         for weight in taken:
             grown = {reached: -sign for reached, sign in signs.items()}
             for reached, sign in signs.items():

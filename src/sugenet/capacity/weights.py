@@ -50,9 +50,8 @@ def subset_counts(weights: Sequence[int], size: int, slot: int) -> int:
     """
     counts, window = 1, (1 << (slot * size)) - 1
     for weight in weights:
-        if (
-            weight < size
-        ):  # a heavier one lands beyond the window, and shifting there could take any amount of memory
+        # a heavier one lands beyond the window, and shifting there could take any amount of memory
+        if weight < size:
             counts = (counts + (counts << (slot * weight))) & window
     return counts
 
@@ -127,9 +126,8 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
         return
     order = sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -weights[i])
     falling = [weights[i] for i in order]
-    rest = list(accumulate(reversed(falling), initial=0))[
-        ::-1
-    ]  # rest[k]: what elements k, k+1, ... can still add
+    # rest[k]: what elements k, k+1, ... can still add
+    rest = list(accumulate(reversed(falling), initial=0))[::-1]
     stack = [(0, 0, 0)] if rest[0] >= theta else []
     while stack:
         k, reached, mask = stack.pop()
@@ -157,14 +155,12 @@ def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) 
     """
     order = sorted(places, key=lambda place: costs[place])
     price, single = [costs[place] for place in order], [1 << place for place in order]
-    heap = [
-        (sum(price[:size]), sum(single[:size]), size, size, len(order))
-    ]  # member `size` does not exist: nothing has moved
+    # member `size` does not exist: nothing has moved
+    heap = [(sum(price[:size]), sum(single[:size]), size, size, len(order))]
 
     while heap:
-        total, mask, member, at, end = heappop(
-            heap
-        )  # members from `member` on have moved, it stands at `at`, the next one at `end`
+        # members from `member` on have moved, it stands at `at`, the next one at `end`
+        total, mask, member, at, end = heappop(heap)
         yield mask
         if member < size and at + 1 < end:
             heappush(
@@ -244,9 +240,8 @@ def _completions(
         rows = [last]
         for k in reversed(range(n)):
             weight = falling[k]
-            row = np.full(
-                theta, price[k], dtype=dtype
-            )  # sums from theta - weight on are finished by element k
+            # sums from theta - weight on are finished by element k
+            row = np.full(theta, price[k], dtype=dtype)
             if weight < theta:
                 row[: theta - weight] += last[weight:]
             last = np.minimum(row, last)

@@ -95,9 +95,8 @@ class _Later:
             self.tau[number, : len(tau)] = tau
         rows, places = [], []
         self.start = np.zeros((len(every), widest), np.uint64)
-        held = np.where(
-            active, np.maximum(every[0], 0), np.maximum(-every[0], 0)
-        )  # literals that hold whatever the loose neurons do
+        # literals that hold whatever the loose neurons do
+        held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))
         held[:, loose] = 0
         self.start[0, : len(held)] = held.sum(axis=1)
         every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
@@ -244,9 +243,8 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
         )
         kernel = layer.weights[outs].reshape(outs.stop - outs.start, -1)
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
-        held = (
-            least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
-        )  # what idle inputs of negative weight count
+        # what idle inputs of negative weight count
+        held = least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
         sums = _product(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]
     return out.reshape(len(bits), -1)

@@ -146,9 +146,8 @@ class _Case:
                 sums_of(layer, layer.weights, before),
                 sums_of(layer, np.abs(layer.weights), (before == 0).astype(np.int64)),
             )
-            twice = layer.sizes - 2 * np.clip(
-                layer.tau, 0, layer.sizes + 1
-            )  # active iff the bipolar sum plus this is 0 or more
+            # active iff the bipolar sum plus this is 0 or more
+            twice = layer.sizes - 2 * np.clip(layer.tau, 0, layer.sizes + 1)
             states.append(
                 np.where(middle - reach + twice >= 0, 1, np.where(middle + reach + twice < 0, -1, 0))
             )
@@ -375,13 +374,11 @@ class _Case:
         used = np.flatnonzero(rows.any(axis=0))
         rows, lower, upper = rows[:, used], self.box[0][used], self.box[1][used]
         middle, width = rows @ (lower + upper), upper - lower
-        edge = (
-            np.array([[-self.high[j], self.low[j]] for j in cone], np.int64).reshape(count, 2) * 2
-        )  # what each literal needs
+        # what each literal needs
+        edge = np.array([[-self.high[j], self.low[j]] for j in cone], np.int64).reshape(count, 2) * 2
         turn = np.array([-1, 1])
-        rest = (middle[:, None] * turn - edge).reshape(
-            -1
-        )  # by literal: what is left of the margin at the middle
+        # by literal: what is left of the margin at the middle
+        rest = (middle[:, None] * turn - edge).reshape(-1)
         signed = (rows[:, None, :] * turn[None, :, None]).reshape(2 * count, -1)
         strict = np.tile([True, False], count)
         two = np.zeros((2 * count, 2 * count), np.float32)

@@ -54,9 +54,8 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
             for inputs, weights in parts
         ]
     thetas = {id(ends): ends for ends in thetas_of(layer)}  # neurons of a kernel share the same pair
-    on = {
-        key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()
-    }  # a whole sum reaches an end iff its ceiling
+    # a whole sum reaches an end iff its ceiling
+    on = {key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()}
     bits = np.zeros((1, layer.outputs), bool)
     for j, (total, ends) in enumerate(zip(sums, thetas_of(layer), strict=True)):
         low, high = on[id(ends)]

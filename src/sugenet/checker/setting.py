@@ -124,9 +124,8 @@ def around(
 ) -> tuple[dict[int, list[Option]], Fraction | None]:
     """Options of the features around a sample, and the budget that they share."""
     options: dict[int, list[Option]] = {}
-    known: dict[
-        Any, list[tuple[int, Any, Fraction, Fraction]]
-    ] = {}  # features alike have the same ways to go
+    # features alike have the same ways to go
+    known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}
     for feature, coding in enumerate(network.encoder.codings):
         if within.movable is not None and feature not in within.movable:
             continue

@@ -154,9 +154,8 @@ def walk(
     del gains
     start, rows = lanes[0].reshape(words, 64), lanes[1:].reshape(-1, words, 64)
     sizes = [len(options) for options in used]
-    behind = (
-        np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
-    )  # first option of the next feature
+    # first option of the next feature
+    behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
     judged = judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
     tally = _Tally(most, patterns, count, words, limit)
@@ -193,10 +192,11 @@ class _Tally:
 
     def __init__(self, most: int, patterns: int, threads: int, words: int, limit: Limit) -> None:
         self.most, self.patterns, self.threads, self.words, self.limit = most, patterns, threads, words, limit
+        # sets, and patterns with the empty one, of each thread
         self.walked, self.sizes = (
             [0] * threads,
             [1] * threads,
-        )  # sets, and patterns with the empty one, of each thread
+        )
         self.room = [0] * threads  # bytes of each thread's table
         self.stopped = False
 

@@ -19,9 +19,10 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
+        # here, so that Ctrl-C is answered while modules are still being loaded
         from sugenet.cli.session import (
             run,
-        )  # here, so that Ctrl-C is answered while modules are still being loaded
+        )
 
         return run(arguments)
     except KeyboardInterrupt:

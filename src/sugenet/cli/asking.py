@@ -197,9 +197,10 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
     """Those of some options that are given."""
+    # 0 is given
     return [
         name for name in names if getattr(options, name) is not None and getattr(options, name) is not False
-    ]  # 0 is given
+    ]
 
 
 def check_region(options: Namespace) -> None:

@@ -27,9 +27,8 @@ def _print_script(options: Namespace, _screen: Screen) -> int:
     from sugenet.cli.commands import GROUPS, parser_of_all
 
     words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
-    print(
-        _SHELLS[options.shell](words, parser_of_all()[1])
-    )  # a program, not a sentence: no line may be broken
+    # a program, not a sentence: no line may be broken
+    print(_SHELLS[options.shell](words, parser_of_all()[1]))
     return 0
 
 

@@ -276,9 +276,8 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     from sugenet import reason
 
     x, region, where = None, None, None
-    around = [
-        name for name in asked_among(options, REGIONS) if name != "anything"
-    ]  # such a region needs a sample
+    # such a region needs a sample
+    around = [name for name in asked_among(options, REGIONS) if name != "anything"]
     if options.samples is not None or options.index is not None or around:
         x, region = one_sample(options, network).tolist(), region_of(options, network)
     else:

@@ -139,9 +139,8 @@ def read_features(
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
-    if (
-        isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US"
-    ):  # a list that mixes numbers and texts stays mixed
+    # a list that mixes numbers and texts stays mixed
+    if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.array(X, dtype=object)
     least = 2 if fit else 1
     if y is None:

@@ -90,9 +90,8 @@ def run(
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
             history.append(epoch)
-            if best_epoch == 0 or _rank(epoch, settings) >= _rank(
-                history[best_epoch - 1], settings
-            ):  # of equals the later
+            # of equals the later
+            if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
                 best, best_epoch = module.state(), epoch.number
             if checkpoint is not None:
                 write_checkpoint(
@@ -137,9 +136,8 @@ def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings)
     if settings.patience is None or not history or history[-1].validation is None:
         return False
     best = _rank(history[best_epoch - 1], settings)
-    risen = next(
-        epoch.number for epoch in history if _rank(epoch, settings) == best
-    )  # standing still is not rising
+    # standing still is not rising
+    risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)
     return best[0] and len(history) - risen >= settings.patience
 
 

@@ -152,9 +152,8 @@ class BinaryModule:
         from torch.nn.functional import batch_norm
 
         for layer in range(self.depth):
-            weights = _straight_through(
-                self.weights(layer), self.latent[layer]
-            )  # pruned weights learn too, and may come back
+            # pruned weights learn too, and may come back
+            weights = _straight_through(self.weights(layer), self.latent[layer])
             normed = batch_norm(
                 inputs @ weights.T,
                 self.mean[layer],
@@ -184,9 +183,8 @@ class BinaryModule:
             rows = self.weights(layer)
             size = rows.abs().sum(dim=1)
             theta = self.mean[layer] - self.beta[layer] * torch.sqrt(self.var[layer] + _EPS)
-            if (
-                layer == 0 and top > 1
-            ):  # levels 0..top: the match count is the sum and what negative weights leave to the top
+            # levels 0..top: the match count is the sum and what negative weights leave to the top
+            if layer == 0 and top > 1:
                 size, tau = size * top, theta - rows.clamp(max=0).sum(dim=1) * top
             else:
                 tau = (theta + size) / 2

@@ -32,6 +32,7 @@ SIZE_LIMIT = 1 << 30
 PIPE_LIMIT = 1 << 27
 PIXEL_LIMIT = 1 << 24
 IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
+# other readers of Pillow start programs, or are seldom looked at
 _FORMATS = [
     "PNG",
     "JPEG",
@@ -39,7 +40,7 @@ _FORMATS = [
     "GIF",
     "PPM",
     "TIFF",
-]  # other readers of Pillow start programs, or are seldom looked at
+]
 _SAMPLES, _CLASSES = (
     ("biufU", "samples are numbers or texts"),
     ("biufU", "true classes are whole numbers or names"),
@@ -153,9 +154,8 @@ def _csv(
 
 
 def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.NDArray[Any]:
-    if kind is np.float64 and _DIGITS.fullmatch(
-        "".join(cells)
-    ):  # the usual case at once: of these letters floats are made as below
+    # the usual case at once: of these letters floats are made as below
+    if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):
         with suppress(ValueError):
             return np.array([float(cell) for cell in cells])
     values = np.empty(len(cells), kind)

@@ -29,9 +29,8 @@ _TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
 _NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
 _VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
 _DEPTH = 200
-_BRACKETS = (
-    1 << 20
-)  # which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
+# which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
+_BRACKETS = 1 << 20
 _LONGEST_NUMBER = 20_000  # characters, leading zeros included
 _WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
 _COMMANDS = ("declare-const", "assert")

@@ -86,9 +86,8 @@ class Front:
     def deltas(self) -> Ints:
         """One row a move, one column a fragile neuron."""
         rows, columns = len(self.neighbourhood.moves), len(self.fragile)
-        make_sure(
-            24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER
-        )  # walks and searches copy it
+        # walks and searches copy it
+        make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)
         out = np.zeros((rows, columns), np.int64)
         for part in self.parts():
             out[part.moves, part.neurons] = part.gains

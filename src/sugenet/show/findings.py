@@ -170,9 +170,8 @@ def _ask_all(
     )
     targets = []
     order = sorted(range(len(network.classes)), key=lambda k: (-trace.scores[k], k))
-    known = (
-        nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
-    )  # the nearest of all answers that one
+    # the nearest of all answers that one
+    known = nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
     rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
         found = asking.ask(

@@ -178,7 +178,6 @@ def magnitude(count: int) -> str:
     """A count, written out while that is readable."""
     if count < 10**15:
         return f"{count:,}"
-    power = (
-        (count.bit_length() - 1) * 30103 // 100000
-    )  # at most one too small, without writing a huge number out
+    # at most one too small, without writing a huge number out
+    power = (count.bit_length() - 1) * 30103 // 100000
     return f"about 10^{power + (count >= 10 ** (power + 1))}"

@@ -31,9 +31,8 @@ class PredictionView:
         if self.logits.shape[1] < 2:
             return np.zeros(len(self.logits))
         ordered = np.sort(self.logits, axis=1)
-        return np.where(
-            self.tied, 0.0, ordered[:, -1] - ordered[:, -2]
-        )  # a tie is exact, the difference is rounded
+        # a tie is exact, the difference is rounded
+        return np.where(self.tied, 0.0, ordered[:, -1] - ordered[:, -2])
 
     def data(self) -> dict[str, Any]:
         """All samples as JSON data."""

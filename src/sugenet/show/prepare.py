@@ -329,9 +329,8 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     far = max(1, int(np.abs(slack).max(initial=1)))
     step = max(1, -(-2 * far // bins))
     steps = -(-far // step)
-    edges = (
-        np.arange(-steps, steps + 2) * step - 0.5
-    )  # whole numbers lie inside, and 0 begins a bin: it is active
+    # whole numbers lie inside, and 0 begins a bin: it is active
+    edges = np.arange(-steps, steps + 2) * step - 0.5
     counts, _ = np.histogram(slack, bins=edges)
     title = f"slack of layer {layer} over {len(bits):,} samples"
     axis = "matches above the threshold (M - tau); 0 or more is active"

@@ -37,9 +37,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if (
-            len(self.connections) > _most_connections()
-        ):  # rather one that asks nothing than one that may be about to ask
+        # rather one that asks nothing than one that may be about to ask
+        if len(self.connections) > _most_connections():
             idle = (
                 other
                 for other in self.connections

@@ -195,9 +195,8 @@ class Guard:
             name, port = host.lower(), "80"
         if port != str(self._port):
             return False
-        return name in self._names or (
-            self._everywhere and _address(name) is not None
-        )  # a name can be bound to us; an address cannot
+        # a name can be bound to us; an address cannot
+        return name in self._names or (self._everywhere and _address(name) is not None)
 
     def _shown(self) -> str:
         return " and ".join(f"{name}:{self._port}" for name in sorted(self._names))
@@ -257,9 +256,8 @@ async def _refuse(send: Send, receive: Receive, refused: _UnansweredError) -> No
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
-    if (
-        refused.status == 413
-    ):  # a client that is still sending would not see an answer on a connection that is closed at once
+    # a client that is still sending would not see an answer on a connection that is closed at once
+    if refused.status == 413:
         with suppress(TimeoutError):
             await asyncio.wait_for(_drain(receive), _DRAIN_SECONDS)
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -402,11 +402,12 @@ class _Slot:
                     )
                     self._replace()
                     return True
+                # it had died before it was asked
                 turn.worker, turn.asked, turn.again = (
                     self._replace(),
                     False,
                     True,
-                )  # it had died before it was asked
+                )
                 turn.stop_at, turn.kill_at = None, time.monotonic() + _READY_SECONDS
             case said if message.get("id") == job.id:
                 turn.taken = True

@@ -59,9 +59,8 @@ def work(folder: str) -> None:
 
 def _limit_memory() -> None:
     """Let a question that takes too much memory fail alone, where the system can see to that."""
-    with suppress(
-        OSError
-    ):  # Linux: when memory is short, this process goes first, not the server or another program
+    # Linux: when memory is short, this process goes first, not the server or another program
+    with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
         import resource
@@ -103,9 +102,8 @@ class _Bench:
         except SugenetError:
             if path.exists():
                 raise
-            os._exit(
-                0
-            )  # the server is gone, and who noticed first has cleared up; the other thread still reads
+            # the server is gone, and who noticed first has cleared up; the other thread still reads
+            os._exit(0)
         while True:
             request = self._requests.get()
             if request["do"] == "warm":
@@ -128,9 +126,8 @@ class _Bench:
         try:
             for line in sys.stdin.buffer:
                 self._take(json.loads(line))
-            for _ in range(
-                20
-            ):  # the server is gone; workers that remove the folder together can stumble over each other
+            # the server is gone; workers that remove the folder together can stumble over each other
+            for _ in range(20):
                 shutil.rmtree(self._folder, ignore_errors=True)
                 if not os.path.exists(self._folder):
                     break

@@ -632,9 +632,8 @@ def _learn(m, code):
         code = m.reason[implied >> 1]
     clause[0] = implied ^ 1
     kept = 1
-    for k in range(
-        1, size
-    ):  # literals that follow from the others, dropped; still marked, since they may stand for others
+    # literals that follow from the others, dropped; still marked, since they may stand for others
+    for k in range(1, size):
         n = _redundant(m, clause[k] ^ 1)
         if n < 0:
             x = clause[k]

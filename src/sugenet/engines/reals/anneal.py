@@ -273,9 +273,8 @@ class Search:
         last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
         ptr = np.concatenate([[0], np.cumsum(np.concatenate([*(fan.counts for fan in fans), last]))])
         least = [np.zeros(layers[0].inputs, np.int64), front.high]
-        least += [
-            2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]
-        ]  # no other tau decides otherwise
+        # no other tau decides otherwise
+        least += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
         return cls(
             front,
             inside,

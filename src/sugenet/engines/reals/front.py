@@ -45,9 +45,8 @@ class Block:
     def sums(self) -> Ints:
         """Least bipolar sum that activates each neuron."""
         sizes = np.abs(self.weights).sum(axis=1)
-        return np.asarray(
-            2 * np.clip(self.tau, 0, sizes + 1) - sizes
-        )  # no other tau decides otherwise, and none overflows
+        # no other tau decides otherwise, and none overflows
+        return np.asarray(2 * np.clip(self.tau, 0, sizes + 1) - sizes)
 
 
 def blocks_of(layer: Layer) -> list[Block]:
@@ -126,9 +125,8 @@ def finest_grid(denominators: Iterable[int], size: int) -> int:
     for denominator in sorted(denominators):
         both = lcm(grid, denominator)
         grid, exact = (both, exact) if both <= most else (grid, False)
-    return (
-        grid if exact else grid << (most // grid).bit_length() - 1
-    )  # by a power of two: points of the grid stay short floats
+    # by a power of two: points of the grid stay short floats
+    return grid if exact else grid << (most // grid).bit_length() - 1
 
 
 def common_denominator(values: Iterable[Fraction]) -> int | None:
@@ -177,9 +175,8 @@ class BoxFront:
             rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0))
         )
         known = {key: (floor(ends[0] * grid), ceil(ends[1] * grid)) for key, ends in thetas.items()}
-        widest = (
-            2 * grid * (int(first.sizes.max(initial=0)) + 1)
-        )  # a threshold beyond every sum may be anywhere beyond
+        # a threshold beyond every sum may be anywhere beyond
+        widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)
         low, high = (
             np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64)
             for k in (0, 1)

@@ -209,9 +209,8 @@ def _signs_of(
         inputs = _signs_of(front, layer - 1, block.ins, pattern, count).astype(np.float32)
         rows = np.searchsorted(block.outs, places[members])
         weights = block.weights[rows]
-        exact = (
-            np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
-        )  # whole numbers, so exact
+        # whole numbers, so exact
+        exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
         sums = inputs.astype(exact) @ weights.T.astype(exact)
         out[:, members] = np.where(sums >= block.sums[rows], 1, -1)
     return out

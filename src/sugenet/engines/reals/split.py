@@ -140,9 +140,8 @@ class Splitter:
             most = (
                 np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
             ) - edge
-            alone = [
-                [(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()
-            ]  # floats cannot tell which of these it is
+            # floats cannot tell which of these it is
+            alone = [[(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()]
             for kept in [_whole(neurons, (-found.ineqlin.marginals).tolist()), *alone]:
                 if self._impossible(kept, signs):
                     return {"by": "impossible", "shares": [list(pair) for pair in kept]}

@@ -12,9 +12,8 @@ __all__ = ["anneal"]
 
 @njit(nogil=True, cache=True)
 def _ones(x):
-    x = x - (
-        (x >> nb.uint64(1)) & nb.uint64(0x5555555555555555)
-    )  # the compiler knows this as one instruction
+    # the compiler knows this as one instruction
+    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
     x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
     x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
     return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
@@ -98,10 +97,11 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
     pattern, fresh = np.zeros(parts, np.uint64), np.zeros(parts, np.uint64)
     words = np.zeros(max(parts, (sizes.max() + 63) // 64), np.uint64)
     count = np.zeros(sizes.max() + 63, np.uint64)
+    # features that have moved, and their places in that list
     moved, where = (
         np.zeros(features, np.int64),
         np.full(features, -1, np.int64),
-    )  # features that have moved, and their places in that list
+    )
     used = many = 0
     for f in range(features):
         if chosen[f] > 0:

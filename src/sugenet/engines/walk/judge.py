@@ -101,9 +101,8 @@ class PatternJudge:
             [*(layer.tau for layer in layers), none],
         )
         active, fragile = self.front.active, self.front.fragile
-        held = np.where(
-            active, np.maximum(weights[0], 0), np.maximum(-weights[0], 0)
-        )  # literals that hold at the sample
+        # literals that hold at the sample
+        held = np.where(active, np.maximum(weights[0], 0), np.maximum(-weights[0], 0))
         held[:, fragile] = 0
         weights[0] = np.where(active, -weights[0], weights[0])[:, fragile]
         if not layers:

@@ -56,10 +56,11 @@ def sharpened(chain: OpChain) -> OpChain:
         now = op
         if isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
+            # a sign may turn its input around
             ends = (
                 _single(min(now.low, now.high)),
                 _single(max(now.low, now.high)),
-            )  # a sign may turn its input around
+            )
         else:
             ends = _past(op, ends)
         ops.append(now)

@@ -47,9 +47,8 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     dense = unrolled(sums)
     channels = sums.shape[0]
     window, counts = averaged_window(sums.shape, op)
-    if (
-        sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist()
-    ):  # a step with a shift would move the padding too
+    # a step with a shift would move the padding too
+    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():
         raise FileError(
             f"{op.where}: an average that counts padding, of values that are rescaled. "
             f"Rescale them behind the pooling."
@@ -122,9 +121,8 @@ def _spread(sums: SumSignal) -> SumSignal:
         sums.where,
     )
     dense = unrolled(sums)
-    pixels = np.where(
-        taps >= 0, taps, taps.max(axis=1, keepdims=True)
-    )  # a value twice is no other largest value
+    # a value twice is no other largest value
+    pixels = np.where(taps >= 0, taps, taps.max(axis=1, keepdims=True))
     channels, per = sums.pool.shape[0], prod(sums.pool.shape[1:])
     chosen = (np.arange(channels)[:, None, None] * per + pixels).reshape(-1)
     return replace(

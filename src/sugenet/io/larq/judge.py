@@ -120,9 +120,8 @@ def _kernel(layer: KerasLayer, which: str = "kernel") -> _Array:
         case "steheaviside":
             return np.asarray(np.heaviside(w, 0))
         case "magnitudeawaresign":
-            sizes = np.abs(trained).mean(
-                axis=tuple(range(trained.ndim - 1))
-            )  # in the floats of the file, as the program does
+            # in the floats of the file, as the program does
+            sizes = np.abs(trained).mean(axis=tuple(range(trained.ndim - 1)))
             return np.asarray(np.copysign(sizes.astype(np.float64), np.where(w == 0, 1.0, w)))
         case "stetern":
             one = trained.dtype.type
@@ -227,9 +226,8 @@ def _windows(layer: KerasLayer, x: _Array, kernel: _Array) -> Iterator[tuple[int
 def _pool(layer: KerasLayer, x: _Array) -> _Array:
     size = _sides(layer, "pool_size", 2)
     stride = _sides(layer, "strides", layer.config.get("pool_size", 2))
-    values = np.stack(
-        [found for _, _, found in _taps(layer, x, size, stride, (1, 1), np.nan)]
-    )  # what is padded is not a number
+    # what is padded is not a number
+    values = np.stack([found for _, _, found in _taps(layer, x, size, stride, (1, 1), np.nan)])
     return np.asarray(
         np.nanmax(values, axis=0) if layer.kind.startswith("Max") else np.nanmean(values, axis=0)
     )

@@ -420,9 +420,8 @@ def _rescale(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
     if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
         raise FileError(f"{layer.where}: scale and offset must be one number each.")
-    single = (
-        np.float64 if layer.config.get("dtype") == "float64" else np.float32
-    )  # what Keras turns them into
+    # what Keras turns them into
+    single = np.float64 if layer.config.get("dtype") == "float64" else np.float32
     return walk.then(
         Affine(
             layer.where, numbers([Fraction(single(scale).item())]), numbers([Fraction(single(offset).item())])

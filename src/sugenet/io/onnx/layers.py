@@ -112,9 +112,8 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
         assert before is not None
         row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
         return replace(found, link=before.then(LinearOp(op.where, op.weights, row)), whole=whole)
-    scaled = (
-        shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
-    )  # exact in float64
+    # exact in float64
+    scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
     return replace(found.then(Affine(where, alpha, scaled)), whole=whole)
 
 

@@ -324,10 +324,11 @@ class _GraphWalk:
                 return Constant(left.minus[0])
         found = self.fold(node.op, arrays_of(given), node.attributes)
         of_batch = any(value.of_batch for value in constants)
+        # how many there are depends on the batch, what they are does not
         if node.op in (
             "ConstantOfShape",
             "Expand",
-        ):  # how many there are depends on the batch, what they are does not
+        ):
             of_batch = node.op == "Expand" and constants[0].of_batch
         elif node.op in ("Shape", "Size"):
             of_batch = bool((found % OPEN_BATCH == 0).any())

@@ -194,9 +194,8 @@ def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
     if layer.top is None:
         theta = _common((2 * tau - sizes).reshape(places), tau.reshape(places), sizes.reshape(places), 2)
     else:
-        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[
-            0
-        ]  # what negative weights count at level 0
+        # what negative weights count at level 0
+        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]
         theta = _common((tau - below).reshape(places), tau.reshape(places), sizes.reshape(places), 1)
     window = layer.window
     maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
@@ -299,9 +298,8 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
     largest = max(abs(slope) * size + offset for slope, offset, size in zip(a, b, sizes, strict=True))
     if largest < _EXACT64 or sum(sizes) > _MAX_ROWS:
         return a, b
-    unit = (
-        1 << (largest // _EXACT64).bit_length() + 1
-    )  # a power of two, which leaves short numbers as they are
+    # a power of two, which leaves short numbers as they are
+    unit = 1 << (largest // _EXACT64).bit_length() + 1
     near_a, near_b = ([(2 * value + unit) // (2 * unit) for value in row] for row in (a, b))
     both = sorted(
         (a[k] * m + b[k], near_a[k] * m + near_b[k]) for k, size in enumerate(sizes) for m in range(size + 1)

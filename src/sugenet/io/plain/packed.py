@@ -25,10 +25,11 @@ __all__ = ["Archive", "open_archive", "read_array", "refusing"]
 _CHUNK = 1 << 20
 _ENTRIES = 10_000
 _DIMENSIONS, _HEADER = 8, 10_000
+# bytes that any file may unpack to, and times its own size that a large one may
 _FREELY, _RATIO = (
     1 << 28,
     64,
-)  # bytes that any file may unpack to, and times its own size that a large one may
+)
 _LETTERS = 0x110000
 
 
@@ -86,9 +87,8 @@ def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) 
             f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it."
         )
     raw = bytearray()
-    while chunk := stream.read(
-        min(_CHUNK, takes + 1 - len(raw))
-    ):  # in steps: all at once, a packed stream may grow beyond its size
+    # in steps: all at once, a packed stream may grow beyond its size
+    while chunk := stream.read(min(_CHUNK, takes + 1 - len(raw))):
         raw += chunk
         if len(raw) > takes:
             break

@@ -136,8 +136,7 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
             return (w >= 0).double() * 2 - 1
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
     kind = stored.dtype.type if stored.dtype.kind == "f" else np.float64
-    sizes = np.maximum(
-        np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0)))
-    )  # in the floats of the file, as the program does
+    # in the floats of the file, as the program does
+    sizes = np.maximum(np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0))))
     wide = torch.from_numpy(sizes.astype(np.float64)).reshape(-1, *[1] * (w.ndim - 1))
     return torch.where(w >= 0, wide, -wide)

@@ -353,13 +353,11 @@ def _recorder(torch: Any) -> Any:
             if not tracked or name in _MAKES_CONSTANTS:
                 return func(*args, **(kwargs or {}))
             before = {id(value): self.find(value) for value in flat}
-            values = {
-                id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)
-            }  # a call in place changes them
+            # a call in place changes them
+            values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
-            place = (
-                1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
-            )  # the classes, not their scores
+            # the classes, not their scores
+            place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
             first = out[place] if isinstance(out, tuple | list) else out
             result = None if first is None else _Result(_numpy(torch, first).copy())
             narrowed = (

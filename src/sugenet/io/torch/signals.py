@@ -101,9 +101,8 @@ class Signal:
         seen = self.node.values.reshape(len(values), -1)[:, self.order.reshape(-1)]
         flat = actual.reshape(len(values), -1)
         near = np.zeros(seen.shape, bool)
-        for place in (
-            self.function.breaks
-        ):  # in the program's arithmetic a number beside a break may fall on its other side
+        # in the program's arithmetic a number beside a break may fall on its other side
+        for place in self.function.breaks:
             near |= (np.abs(seen - float(place)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (
                 seen != float(place)
             )

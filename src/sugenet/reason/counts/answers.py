@@ -170,9 +170,8 @@ class CountOpen(_Count):
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
-        more = (
-            "Allow more time, or estimate" if " after " in self.reason else "Estimate"
-        )  # it was stopped, or is too large
+        # it was stopped, or is too large
+        more = "Allow more time, or estimate" if " after " in self.reason else "Estimate"
         first = (
             f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
             f"{more} with method='sample'"

@@ -95,6 +95,7 @@ class HowMany(Limited):
             return cls(sample, region_of(data["region"], network), where)
         codings, budget = network.encoder.codings, data["region"]["budget"]
         states = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
+        # what a move uses of the budget is all that is known of its size
         moves = tuple(
             FeatureMove(
                 f,
@@ -105,7 +106,7 @@ class HowMany(Limited):
                 w,
             )
             for f, state, value, w in data["region"]["moves"]
-        )  # what a move uses of the budget is all that is known of its size
+        )
         limit = None if budget is None else Fraction(budget)
         return cls(None, Neighbourhood(network, sample, states, moves, budget, Fraction(1), limit), where)
 

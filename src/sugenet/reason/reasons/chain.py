@@ -273,9 +273,8 @@ def _level_links(
         weights, tau = first.weights[j], int(first.tau[j])
         active = counts[j] >= tau
         brought = np.where(weights > 0, weights * levels, -weights * (tops - levels))
-        swing = (
-            brought if active else np.abs(weights) * tops - brought
-        )  # what a feature could take away, or add
+        # what a feature could take away, or add
+        swing = brought if active else np.abs(weights) * tops - brought
         room = int(counts[j]) - tau if active else tau - 1 - int(counts[j])
         kept = set(np.flatnonzero(swing).tolist())
         for place in sorted(kept, key=lambda i: (int(swing[i]), i)):

@@ -51,10 +51,11 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
             found += [[-a, -b] for a, b in combinations(bits, 2)]
             continue
         found += [[a, -b] for a, b in pairwise(bits)]
+        # not: the last cut reached is number `state`
         found += [
             [-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1]
             for state in set(range(coding.states)) - set(grid.states[feature])
-        ]  # not: the last cut reached is number `state`
+        ]
     return found
 
 

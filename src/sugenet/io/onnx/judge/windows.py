@@ -142,9 +142,8 @@ def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> l
             if room < 0:
                 raise UncomparableError("its window does not fit.")
             count = room // step + 1
-            if (
-                ceil and room % step and count * step < size + before
-            ):  # one more, which begins before the padding behind
+            # one more, which begins before the padding behind
+            if ceil and room % step and count * step < size + before:
                 count += 1
         call.spend(count * taps)
         places = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
