@@ -65,7 +65,7 @@ class TimeBin(NamedTuple):
 
     low: float
     high: float
-    count: int
+    answers: int
 
 
 @dataclass(frozen=True)
@@ -242,15 +242,15 @@ class SweepTally(Drawn):
             f"times: {time_words(self.seconds)} in all, median {time_words(self.median)}, "
             f"longest {time_words(self.largest)}"
         ]
-        most = max(one.count for one in self.times)
+        most = max(one.answers for one in self.times)
         names = [
             f"{time_words(one.low)} to {time_words(one.high)}" if one.low else f"under {time_words(one.high)}"
             for one in self.times
         ]
         wide, number = max(map(len, names)), len(f"{most:,}")
         for name, one in zip(names, self.times, strict=True):
-            bar = "#" * math.ceil(_BAR * one.count / most)
-            lines.append(f"  {name:>{wide}}  {one.count:>{number},}  {bar}".rstrip())
+            bar = "#" * math.ceil(_BAR * one.answers / most)
+            lines.append(f"  {name:>{wide}}  {one.answers:>{number},}  {bar}".rstrip())
         return lines
 
 
