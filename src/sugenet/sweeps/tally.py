@@ -227,9 +227,7 @@ class SweepTally(Drawn):
     def _accuracy_lines(self) -> list[str]:
         lines = []
         if self.accuracy is not None:
-            lines.append(
-                f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answered are right)"
-            )
+            lines.append(f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answers right)")
         if self.certified is not None:
             name = "certified accuracy" if self.has_truth else "proved (the right classes are not known)"
             lines.append(f"{name}: {self.certified}")

@@ -153,7 +153,9 @@ def _size(network: Network, question: Any, values: list[Any]) -> float | None:
         return None
 
 
-def _entry(job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None) -> Entry:
+def _entry(
+    job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None
+) -> Entry:
     start = monotonic()
     answer: Any = ask(
         network,
