@@ -11,9 +11,9 @@ __all__ = ["Row"]
 class Row:
     """The answer about one sample, in short: samples and classes are numbered from 0.
 
-    `label` is the predicted class and `truth` the right one, None where it is not known. `certified` says that
-    there is a proof or a witness that `check` can check; it is False where a solver is trusted. `value` and
-    `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as its
+    `label` is the predicted class and `truth` the right one, None where it is not known. `certified` says
+    that there is a proof or a witness that `check` can check; it is False where a solver is trusted. `value`
+    and `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as its
     certificate has them (under L2 they are squares). `seconds` is the time that the answer took, `time_limit`
     the one that it had, and `version` that of the program that gave it.
     """
