@@ -540,11 +540,11 @@ def _(value: SweepTally) -> Drawing:
     bars = tuple(
         Bar(one.words, Fraction(one.answers), f"{one.answers:,}", strong=True) for one in value.times
     )
-    top = max([bar.value for bar in bars] + [Fraction(1)])
+    most = max([one.answers for one in value.times] + [2])
     title = "how long the answers took"
     if value.largest is not None:
         title += f": {time_words(value.seconds)} in all, {time_words(value.largest)} at most"
-    shown = Bars(title, "answers", bars, top)
+    shown = Bars(title, "answers", bars, Fraction(most + most % 2))
     said = [value.asked, *value.accuracy_lines()]
     return Drawing(
         "\n".join(filter(None, said)), (shown,), Cells(("outcome", "samples", "share"), tuple(rows))
