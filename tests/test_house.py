@@ -74,6 +74,7 @@ ORDERS = {
     "sugenet.io": [
         "plain",
         "native",
+        "images",
         "samples",
         "vnnlib",
         "exports",

@@ -97,8 +97,8 @@ def _seconds(text: str) -> float:
 # -- the vocabulary ------------------------------------------------------------------------------------------
 
 _SAMPLES = (
-    "CSV, .npy, .npz or image file, - for CSV on standard input; "
-    "without it the samples that a shipped model has"
+    "CSV, .npy, .npz or image file, a folder of images, - for CSV on standard "
+    "input; without it the samples that a shipped model has"
 )
 _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "model": (
@@ -217,7 +217,9 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
             )
         X, truth = data.samples(options.model)
     else:
-        raise SugenetError("no samples given. Name a CSV, .npy, .npz or image file after the model.")
+        raise SugenetError(
+            "no samples given. Name a CSV, .npy, .npz or image file, or a folder of images, after the model."
+        )
     if options.index is not None and not 0 <= options.index < len(X):
         raise SugenetError(
             f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0."
