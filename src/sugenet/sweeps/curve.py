@@ -1,0 +1,282 @@
+"""Certified accuracy over radii: from sweeps that differ in the radius alone, or from one of `whatif`, which
+knows how far each sample is safe.
+
+What one sweep proves or refutes also counts at the radii of the others, so the curve never rises.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sugenet.bnn import Network
+from sugenet.capacity.thresholds import exact_number
+from sugenet.drawn import Drawn
+from sugenet.errors import QuestionError
+from sugenet.problem.regions import BALLS, L2, Prices
+from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
+from sugenet.sweeps.safety import Safety, chosen_radii, radius_words, safety_of_radii, safety_of_whatif
+from sugenet.sweeps.tally import Between, percent_words
+
+if TYPE_CHECKING:
+    from sugenet.sweeps.results import Results
+
+__all__ = ["AccuracyCurve", "CurvePoint", "curve_of", "curve_points"]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """All samples at one radius: each is counted once."""
+
+    radius: Fraction
+    certified: int
+    """Right and proved."""
+    on_trust: int
+    """Right, and the word of a solver that the class stays."""
+    refuted: int
+    """Right, or not known to be wrong, and refuted."""
+    wrong: int
+    """Of a wrong class."""
+    open: int
+    """The rest: undecided, without an answer, or proved and not known to be right."""
+
+    @property
+    def accuracy(self) -> Between:
+        """Certified accuracy."""
+        total = self.certified + self.on_trust + self.refuted + self.wrong + self.open
+        upper = total - self.refuted - self.wrong
+        return Between(Fraction(self.certified, total or 1), Fraction(upper, total or 1))
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data; exact numbers are text."""
+        return {
+            "radius": str(self.radius),
+            "lower": str(self.accuracy.lower),
+            "upper": str(self.accuracy.upper),
+            "certified": self.certified,
+            "on_trust": self.on_trust,
+            "refuted": self.refuted,
+            "wrong": self.wrong,
+            "open": self.open,
+        }
+
+
+@dataclass(frozen=True)
+class AccuracyCurve(Drawn):
+    """Certified accuracy at several radii; made by `curve_of`."""
+
+    asked: str
+    """The region in words, with R for the radius."""
+    cost: str
+    """How the radius is measured: ``Linf``, ``L2``, ``Hamming`` and so on."""
+    samples: int
+    accuracy: Between | None
+    """Accuracy without any change; None where the right classes are not known."""
+    points: tuple[CurvePoint, ...]
+    """By rising radius."""
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data; exact numbers are text."""
+        ends = None if self.accuracy is None else {k: str(v) for k, v in self.accuracy._asdict().items()}
+        return {
+            "region": self.asked,
+            "cost": self.cost,
+            "samples": self.samples,
+            "accuracy": ends,
+            "points": [point.data() for point in self.points],
+        }
+
+    @cached_property
+    def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """The head of the table and its rows, in words."""
+        name = "certified" if self.accuracy is not None else "proved"
+        rows: list[tuple[str, ...]] = []
+        if self.accuracy is not None and all(point.radius for point in self.points):
+            low, high = percent_words(self.accuracy.lower, -1), percent_words(self.accuracy.upper, +1)
+            rows.append(("0", low, high, *[""] * 5))
+        for point in self.points:
+            low, high = percent_words(point.accuracy.lower, -1), percent_words(point.accuracy.upper, +1)
+            counts = (point.certified, point.on_trust, point.refuted, point.wrong, point.open)
+            rows.append((radius_words(point.radius), low, high, *(f"{many:,}" for many in counts)))
+        head = ("R", "at least", "at most", name, "on trust", "refuted", "wrong", "open")
+        return head, tuple(rows)
+
+    def __str__(self) -> str:
+        head, rows = self.table
+        what = "certified accuracy" if self.accuracy is not None else "share proved"
+        wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)).rstrip()
+            for row in (head, *rows)
+        ]
+        return "\n".join([f"{what} of {self.samples:,} samples, {self.asked}", *lines])
+
+
+def curve_points(
+    found: Mapping[int, Safety], samples: int, radii: Iterable[Fraction], *, squares: bool = False
+) -> tuple[Between | None, tuple[CurvePoint, ...]]:
+    """Accuracy, and certified accuracy at each radius; `squares`: what is known is in squares of radii.
+
+    Where no right class is known at all, every class counts as right, and there is no accuracy.
+    """
+    has_truth = any(safe.truth is not None for safe in found.values())
+    right = {sample for sample, safe in found.items() if safe.truth == safe.label or not has_truth}
+    wrong = {sample for sample in found if found[sample].truth is not None} - right
+    points = []
+    for radius in sorted(set(radii)):
+        size = radius**2 if squares else radius
+        counts = dict.fromkeys(("certified", "on_trust", "refuted", "wrong", "open"), 0)
+        for sample, safe in found.items():
+            if sample in wrong:
+                counts["wrong"] += 1
+            elif safe.is_refuted(size):
+                counts["refuted"] += 1
+            elif sample in right and safe.is_proved(size):
+                counts["certified"] += 1
+            elif sample in right and safe.is_trusted(size):
+                counts["on_trust"] += 1
+            else:
+                counts["open"] += 1
+        counts["open"] += samples - len(found)
+        points.append(CurvePoint(radius, **counts))
+    of = max(samples, 1)
+    accuracy = Between(Fraction(len(right), of), Fraction(samples - len(wrong), of)) if has_truth else None
+    return accuracy, tuple(points)
+
+
+# -- from results --------------------------------------------------------------------------------------------
+
+
+def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> AccuracyCurve:
+    """Certified accuracy over radii.
+
+    Parameters
+    ----------
+    results
+        Several sweeps of `Robust` that differ in the radius alone, or one of `WhatIf`.
+    radii
+        For one of `WhatIf`, at which radii; unless given, where something changes.
+
+    Raises
+    ------
+    QuestionError
+        Where they are of different networks, samples or questions: the difference is named.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, WhatIf, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:4], WhatIf(each, Hamming), y=y[:4], jobs=1)
+    >>> print(curve_of([found], [1, 2]))
+    certified accuracy of 4 samples, up to R bits flipped
+    R  at least  at most  certified  on trust  refuted  wrong  open
+    0   75.00 %  75.00 %
+    1   75.00 %  75.00 %          3         0        0      1     0
+    2   50.00 %  50.00 %          2         0        1      1     0
+    """
+    if not results:
+        raise QuestionError("a curve needs results. Give at least one file.")
+    first, *others = results
+    network, question = first.network, first.question
+    if isinstance(question, WhatIf):
+        if others:
+            raise QuestionError(
+                f"{_name(first)} asks whatif, which has the whole curve. Give it alone, without "
+                f"{_name(others[0])}."
+            )
+        squares = question.cost is L2
+        found = safety_of_whatif(first.rows(), question.most)
+        sizes = chosen_radii(found, squares=squares) if radii is None else [_radius(one) for one in radii]
+        asked = "a price of up to R" if isinstance(question.cost, Prices) else str(question.cost("R"))
+        cost = question.cost_name
+    else:
+        sizes = [_radius_of(one) for one in results]
+        _check_alike(results, sizes)
+        if radii is not None:
+            raise QuestionError("radii are those of the files, except for one file that asks whatif.")
+        squares, found = (
+            False,
+            safety_of_radii((r, one.rows()) for r, one in zip(sizes, results, strict=True)),
+        )
+        assert isinstance(question, Robust)
+        cost = type(question.region).__name__
+        asked = str(BALLS[cost]("R"))
+    accuracy, points = curve_points(found, first.samples, sizes, squares=squares)
+    more = _also(network, question)
+    return AccuracyCurve(asked + more, cost, first.samples, accuracy, points)
+
+
+def _also(network: Network, question: Robust | WhatIf) -> str:
+    """What else a question says, in words."""
+    parts = []
+    if question.target is not None:
+        parts.append(f"only changes to {network.classes[class_of(network, question.target)]} count")
+    if question.ties == "against":
+        parts.append("a tie counts as a change")
+    if isinstance(question, WhatIf):
+        fixed = network.encoder.features - len(question.movable(network))
+        parts += [f"{fixed} features must stay"] * bool(fixed)
+        parts += [f"within {question.region}"] * (question.region is not None)
+    return "".join(f"; {part}" for part in parts)
+
+
+def _name(results: Results) -> str:
+    return "results in memory" if results.path is None else os.path.basename(results.path)
+
+
+def _radius(value: Any) -> Fraction:
+    radius = Fraction(exact_number(value, "radius"))
+    if radius < 0:
+        raise QuestionError(f"radius is {value}, but a radius is not negative.")
+    return radius
+
+
+def _radius_of(results: Results) -> Fraction:
+    question = results.question
+    if not isinstance(question, Robust):
+        raise QuestionError(
+            f"{_name(results)} asks {data_of(results.network, question)['kind']}, but a curve is made of "
+            f"sweeps of verify with a radius, or of one of whatif."
+        )
+    radius = getattr(question.region, "radius", None)
+    if radius is None:
+        raise QuestionError(f"{_name(results)} asks about {question.region}, which has no radius.")
+    return _radius(radius)
+
+
+def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
+    """Refuse sweeps that differ in more than the radius, and those that do not differ at all."""
+    first = results[0]
+    seen = {radii[0]: first}
+    for other, radius in zip(results[1:], radii[1:], strict=True):
+        wrong = _difference(first, other)
+        if wrong is not None:
+            raise QuestionError(f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        if radius in seen:
+            raise QuestionError(
+                f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_words(radius)}. "
+                f"Give one of them."
+            )
+        seen[radius] = other
+
+
+def _difference(first: Results, other: Results) -> str | None:
+    """In what two sweeps differ besides the radius."""
+    if first.network.fingerprint != other.network.fingerprint:
+        mine, its = first.network.fingerprint[:12], other.network.fingerprint[:12]
+        return f"one is about the network {mine}, the other about {its}"
+    if first.samples != other.samples:
+        return f"one is about {first.samples:,} samples, the other about {other.samples:,}"
+    if first.digest != other.digest:
+        return "they are about other samples, or other true classes"
+    asked = [data_of(one.network, one.question) for one in (first, other)]
+    for data in asked:
+        data["region"] = data["region"]["kind"]  # without the radius
+    for name, value in asked[0].items():
+        if value != asked[1][name]:
+            return f"the {name} is {value} in one and {asked[1][name]} in the other"
+    return None

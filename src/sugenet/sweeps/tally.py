@@ -1,0 +1,371 @@
+"""What a results file says as a whole: how many samples of each outcome, certified accuracy, times.
+
+Certified accuracy is the share of all samples that are classified rightly *and* proved to keep their class.
+What is not known makes two numbers of it: the lower one counts what is proved, the upper one all that is not
+refuted.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from sugenet.drawn import Drawn
+from sugenet.errors import QuestionError
+from sugenet.sweeps.rows import Row
+
+__all__ = [
+    "TRUSTING",
+    "Between",
+    "SweepTally",
+    "TimeBin",
+    "listed",
+    "percent_words",
+    "tally_of",
+    "time_words",
+]
+
+TRUSTING = frozenset({"proved", "none", "minimum", "found", "minimal", "sufficient"})
+"""Outcomes that claim something; where such a row is not certified, a solver is trusted."""
+_ORDER = (
+    *("proved", "refuted", "minimum", "found", "none", "minimal", "sufficient", "counted", "estimated"),
+    *("predicted", "unknown", "undecided"),
+)
+"""In which order outcomes are listed; others come behind."""
+_STEPS = (1, 3)
+"""Times are counted from 1 to 3 and from 3 to 10 of each power of ten: about half a decade each."""
+_SOON = -3
+"""The power of ten, in seconds, below which times are counted as one."""
+_BAR = 40
+"""Characters of the longest bar of a histogram in text."""
+_SHOWN = 5
+
+
+class Between(NamedTuple):
+    """A share of samples that is known between two ends."""
+
+    lower: Fraction
+    upper: Fraction
+
+    def __str__(self) -> str:
+        low, high = percent_words(self.lower, -1), percent_words(self.upper, +1)
+        return low if self.lower == self.upper else f"{low} to {high}"
+
+
+class TimeBin(NamedTuple):
+    """How many answers took so long: at least `low` seconds and less than `high`."""
+
+    low: float
+    high: float
+    answers: int
+
+
+@dataclass(frozen=True)
+class SweepTally(Drawn):
+    """The rows of a sweep in figures; made by `tally_of`, or by `Results.tally`."""
+
+    kind: str
+    """Which question: ``robust``, ``whatif``, ``why``, ``count`` or ``predict``."""
+    asked: str
+    """The question in words."""
+    samples: int
+    """How many the data set has."""
+    rows: tuple[Row, ...]
+    """Those that are answered, in order."""
+
+    # -- how many --------------------------------------------------------------------------------------------
+
+    @property
+    def answered(self) -> int:
+        """Samples with an answer."""
+        return len(self.rows)
+
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of the samples without an answer."""
+        there = {row.sample for row in self.rows}
+        return tuple(sample for sample in range(self.samples) if sample not in there)
+
+    @property
+    def undecided(self) -> tuple[Row, ...]:
+        """Rows that more time could change."""
+        return tuple(row for row in self.rows if not row.settled)
+
+    @property
+    def on_trust(self) -> tuple[Row, ...]:
+        """Rows whose claim rests on the word of a solver: there is nothing that could be checked."""
+        return tuple(row for row in self.rows if row.outcome in TRUSTING and not row.certified)
+
+    @cached_property
+    def outcomes(self) -> dict[str, int]:
+        """How many samples have each outcome, those without an answer as ``missing``."""
+        found = Counter(row.outcome for row in self.rows)
+        known = [word for word in _ORDER if word in found]
+        listed = {word: found[word] for word in (*known, *sorted(set(found) - set(_ORDER)))}
+        return listed | ({"missing": len(self.missing)} if self.missing else {})
+
+    def share(self, outcome: str) -> Fraction:
+        """Share of an outcome among all samples of the data set."""
+        return _share(self.outcomes.get(outcome, 0), self.samples)
+
+    # -- certified accuracy ----------------------------------------------------------------------------------
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the right classes are known."""
+        return any(row.truth is not None for row in self.rows)
+
+    @property
+    def right(self) -> int | None:
+        """Answered samples whose class is right; None where the right classes are not known."""
+        return sum(row.label == row.truth for row in self.rows) if self.has_truth else None
+
+    @property
+    def accuracy(self) -> Between | None:
+        """Share of samples whose class is right: those without an answer may be."""
+        if not self.has_truth:
+            return None
+        wrong = sum(_is_wrong(row) for row in self.rows)
+        return Between(_share(self.right or 0, self.samples), _share(self.samples - wrong, self.samples))
+
+    @property
+    def certified(self) -> Between | None:
+        """Certified accuracy: right and proved, and right and not refuted.
+
+        Only for `Robust`; None elsewhere. Where the right classes are not known, the share of samples that
+        are proved, and not refuted. What rests on the word of a solver counts as not refuted.
+        """
+        if self.kind != "robust":
+            return None
+        good = sum(row.outcome == "proved" and row.certified and self._is_right(row) for row in self.rows)
+        bad = sum(row.outcome == "refuted" or _is_wrong(row) for row in self.rows)
+        return Between(_share(good, self.samples), _share(self.samples - bad, self.samples))
+
+    def _is_right(self, row: Row) -> bool:
+        return row.truth == row.label or not self.has_truth
+
+    # -- times -----------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """All times together."""
+        return math.fsum(row.seconds for row in self.rows)
+
+    @property
+    def median(self) -> float | None:
+        """Half of the answers took no longer; None where there are none."""
+        return median(row.seconds for row in self.rows) if self.rows else None
+
+    @property
+    def largest(self) -> float | None:
+        """The longest that an answer took."""
+        return max((row.seconds for row in self.rows), default=None)
+
+    @cached_property
+    def times(self) -> tuple[TimeBin, ...]:
+        """How many answers took how long, in half decades from the shortest to the longest."""
+        return _binned([row.seconds for row in self.rows])
+
+    def hardest(self, most: int = _SHOWN) -> tuple[Row, ...]:
+        """The rows that took longest, the longest first."""
+        return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.sample))[:most])
+
+    # -- said ------------------------------------------------------------------------------------------------
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data, but the rows that are settled; shares are exact, as text."""
+        return {
+            "kind": self.kind,
+            "question": self.asked,
+            "samples": self.samples,
+            "answered": self.answered,
+            "outcomes": self.outcomes,
+            "right": self.right,
+            "accuracy": _ends(self.accuracy),
+            "certified_accuracy": _ends(self.certified),
+            "on_trust": [row.sample for row in self.on_trust],
+            "seconds": self.seconds,
+            "median_seconds": self.median,
+            "largest_seconds": self.largest,
+            "times": [one._asdict() for one in self.times],
+            "hardest": [{"sample": row.sample, "seconds": row.seconds} for row in self.hardest()],
+            "undecided": [row.sample for row in self.undecided],
+            "missing": list(self.missing),
+        }
+
+    def text(self, most: int = _SHOWN) -> str:
+        """The same as text, with at most so many samples in each list."""
+        lines = [self.asked, *self._outcome_lines(), *self._accuracy_lines()]
+        if self.rows:
+            lines += ["", *self._time_lines()]
+            hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
+            lines += [f"hardest: {', '.join(hard)}"] if hard else []
+        lines += _counted("undecided", [row.sample for row in self.undecided], most)
+        lines += _counted("trusting a solver", [row.sample for row in self.on_trust], most)
+        lines += _counted("missing", self.missing, most)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _outcome_lines(self) -> list[str]:
+        rows = [
+            (word, f"{count:,}", percent_words(_share(count, self.samples)))
+            for word, count in [*self.outcomes.items(), ("samples", self.samples)]
+        ]
+        wide = [max(len(row[column]) for row in rows) for column in range(3)]
+        return [f"  {word:<{wide[0]}}  {count:>{wide[1]}}  {share:>{wide[2]}}" for word, count, share in rows]
+
+    def _accuracy_lines(self) -> list[str]:
+        lines = []
+        if self.accuracy is not None:
+            lines.append(f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answers right)")
+        if self.certified is not None:
+            name = "certified accuracy" if self.has_truth else "proved (the right classes are not known)"
+            lines.append(f"{name}: {self.certified}")
+        return lines
+
+    def _time_lines(self) -> list[str]:
+        assert self.median is not None
+        assert self.largest is not None
+        lines = [
+            f"times: {time_words(self.seconds)} in all, median {time_words(self.median)}, "
+            f"longest {time_words(self.largest)}"
+        ]
+        most = max(one.answers for one in self.times)
+        names = [
+            f"{time_words(one.low)} to {time_words(one.high)}" if one.low else f"under {time_words(one.high)}"
+            for one in self.times
+        ]
+        wide, number = max(map(len, names)), len(f"{most:,}")
+        for name, one in zip(names, self.times, strict=True):
+            bar = "#" * math.ceil(_BAR * one.answers / most)
+            lines.append(f"  {name:>{wide}}  {one.answers:>{number},}  {bar}".rstrip())
+        return lines
+
+
+def tally_of(rows: Iterable[Row], samples: int, kind: str, asked: str = "") -> SweepTally:
+    """Count rows of a data set of so many samples.
+
+    Parameters
+    ----------
+    rows
+        At most one for each sample.
+    samples
+        How many the data set has.
+    kind, asked
+        Which question was asked, as its `data` says it, and in words.
+
+    Examples
+    --------
+    >>> def row(sample, truth, outcome):
+    ...     done = outcome != "undecided"
+    ...     return Row(sample, 1, truth, outcome, done, done, "bounds", 0.5, None, None, None, "0")
+    >>> rows = [row(0, 1, "proved"), row(1, 1, "refuted"), row(2, 0, "proved"), row(3, 1, "undecided")]
+    >>> tally = tally_of(rows, 5, "robust")
+    >>> tally.outcomes
+    {'proved': 2, 'refuted': 1, 'undecided': 1, 'missing': 1}
+    >>> print(tally.certified)
+    20.00 % to 60.00 %
+    """
+    ordered = tuple(sorted(rows, key=lambda row: row.sample))
+    numbers = [row.sample for row in ordered]
+    if len(set(numbers)) < len(numbers):
+        twice = next(a for a, b in pairwise(numbers) if a == b)
+        raise QuestionError(f"sample {twice} has two rows, but each sample has one answer.")
+    if numbers and not 0 <= numbers[0] <= numbers[-1] < samples:
+        wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
+        raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
+    return SweepTally(kind, asked, samples, ordered)
+
+
+def percent_words(share: Fraction, towards: int = 0) -> str:
+    """A share in percent with two decimals: the nearest, or rounded down (-1) or up (+1), so that a bound
+    stays one; 0 and 100 are written only where they are exact.
+
+    Examples
+    --------
+    >>> [percent_words(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
+    ['66.66 %', '66.67 %', '66.67 %']
+    >>> [percent_words(share) for share in (Fraction(0), Fraction(1), Fraction(99_999, 100_000))]
+    ['0 %', '100 %', 'over 99.99 %']
+    """
+    if share in (0, 1):
+        return "100 %" if share else "0 %"
+    exact = 10_000 * share
+    parts = math.floor(exact) if towards < 0 else math.ceil(exact) if towards > 0 else round(exact)
+    if towards <= 0 and parts == 0:
+        return "under 0.01 %" if towards == 0 else "over 0 %"
+    if towards >= 0 and parts == 10_000:
+        return "over 99.99 %" if towards == 0 else "under 100 %"
+    return f"{parts // 100}.{parts % 100:02d} %"
+
+
+def time_words(seconds: float) -> str:
+    """A time for people: three digits, and a unit that fits.
+
+    Examples
+    --------
+    >>> [time_words(seconds) for seconds in (0, 0.00042, 0.03, 2.5, 300, 8000, 200_000)]
+    ['0 s', '0.42 ms', '30 ms', '2.5 s', '5 min', '2.22 h', '2.31 days']
+    """
+    if seconds and seconds < 0.1:
+        return f"{1000 * seconds:.3g} ms"
+    units = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
+    size, unit = next((size, unit) for least, size, unit in units if seconds >= least)
+    return f"{seconds / size:.3g} {unit}"
+
+
+def listed(numbers: Iterable[int], most: int) -> str:
+    """Numbers with runs drawn together: the first of them; the rest is counted.
+
+    Examples
+    --------
+    >>> listed([1, 2, 3, 7, 9, 10], 5), listed([1, 2, 3, 7, 9, 10], 2)
+    ('1-3, 7, 9-10', '1-3, 7 and 2 more')
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:most]]
+    left = sum(map(len, runs[most:]))
+    return ", ".join(words) + (f" and {left:,} more" if left else "")
+
+
+def _counted(name: str, numbers: Sequence[int], most: int) -> list[str]:
+    """A line that names samples, if there are any."""
+    which = f", samples {listed(numbers, most)}" if most else ""
+    return [f"{name}: {len(numbers):,}{which}"] if numbers else []
+
+
+def _share(part: int, of: int) -> Fraction:
+    return Fraction(part, of) if of else Fraction(0)
+
+
+def _is_wrong(row: Row) -> bool:
+    return row.truth is not None and row.truth != row.label
+
+
+def _ends(between: Between | None) -> dict[str, str] | None:
+    return None if between is None else {"lower": str(between.lower), "upper": str(between.upper)}
+
+
+def _binned(seconds: list[float]) -> tuple[TimeBin, ...]:
+    if not seconds:
+        return ()
+    top = math.ceil(math.log10(max([*seconds, 10.0**_SOON]))) + 1
+    edges = [0.0, *(float(f"{step}e{power}") for power in range(_SOON, top + 1) for step in _STEPS)]
+    counts = Counter(bisect_right(edges, one) - 1 for one in seconds)
+    places = range(min(counts), max(counts) + 1)
+    return tuple(TimeBin(edges[k], edges[k + 1], counts[k]) for k in places)
