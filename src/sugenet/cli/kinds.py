@@ -89,7 +89,8 @@ def on_engine(options: Options) -> None:
 def on_method(options: Options) -> None:
     """Who counts."""
     methods = ["auto", "walk", "sums", "sample"]
-    options.add_argument("--method", choices=methods, default="auto", metavar="NAME", help="how to count")
+    about = "how to count: auto, walk, sums or sample"
+    options.add_argument("--method", choices=methods, default="auto", metavar="NAME", help=about)
 
 
 # -- kinds ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = [
+    "MOST_THREADS",
     "SHIPPED",
     "check_paths",
     "chosen_sample",
@@ -27,6 +28,7 @@ __all__ = [
     "number",
     "one_sample",
     "samples_of",
+    "seconds",
     "title_of",
     "typed",
     "whole",
@@ -84,7 +86,8 @@ def number(text: str) -> Any:
         raise SugenetError(f"{text} is not a number.") from None
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A time that may be 0."""
     try:
         value = float(text)
     except ValueError:
@@ -115,7 +118,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "time_limit": (
         ("--time-limit",),
-        {"type": typed(_seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
+        {"type": typed(seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
     ),
     "threads": (
         ("--threads",),
