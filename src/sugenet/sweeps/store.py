@@ -287,6 +287,8 @@ def reading(path: str | os.PathLike[str]) -> Store:
         store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:  # the log of a finished file cannot be made where nothing may be written
         store = Store(_connected(f"{where}&immutable=1"), file)
+    except sqlite3.DatabaseError:  # damaged: said below
+        pass
     _refuse_strangers(store)
     return store
 
