@@ -122,7 +122,7 @@ def _check(options: Namespace, own: list[_Own]) -> None:
             raise UsageError(f"{option.flag} means nothing to --ask {options.ask}: leave it out.")
     kind.check(options)
     if options.output == "-":
-        raise UsageError("-o - : the results are no text. Give the path of a file.")
+        raise UsageError("-o -: the results are no text. Give the path of a file.")
     if options.backend_option and options.backend is None:
         raise UsageError("--backend-option is for a backend: name it with --backend.")
     if options.retry and options.ask == "predict":
@@ -181,9 +181,8 @@ def _show(options: Namespace, screen: Screen, found: Results, seconds: float) ->
     tally = found.tally()
     lines = [tally.brief()]
     if tally.missing:
-        lines.append(
-            f"the time was up: {len(tally.missing)} samples have no answer. The same command goes on."
-        )
+        left = f"{len(tally.missing)} of {tally.samples} samples have no answer"
+        lines.append(f"the time was up: {left}. The same command goes on.")
     if tally.undecided and options.time_limit is not None:
         lines.append("Those that are not settled can be asked again: --retry and a longer --time-limit.")
     screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
