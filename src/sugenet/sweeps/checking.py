@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sugenet.bnn import Network
 from sugenet.checker import check
 from sugenet.checker.limit import SECONDS
-from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError
+from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.asking import Found, ask, is_settled, outcome_of
@@ -205,10 +205,19 @@ def check_results(
                 yield delayed(_check_some)(raw, results.question, results.settings, read, time_limit)
 
     with workers(backend, dict(backend_options or {}), jobs) as (count, parallel):
-        for checks in parallel(tasks(max(1, min(_TOGETHER, len(chosen) // (4 * count))))):
-            found += checks
-            if notify is not None:
-                notify(f"checked {len(found):,} of {len(chosen):,}")
+        together = max(1, min(_TOGETHER, len(chosen) // (4 * count)))
+        try:
+            for checks in parallel(tasks(together)):
+                found += checks
+                if notify is not None:
+                    notify(f"checked {len(found):,} of {len(chosen):,}")
+        except SugenetError:
+            raise
+        except Exception as error:  # every backend has its own words for a worker that is gone
+            raise SweepError(
+                f"a worker ended while it checked: {type(error).__name__}: {str(error)[:200]}. There may be "
+                f"too little memory: check with fewer jobs."
+            ) from error
     ordered = tuple(sorted(found, key=lambda one: one.sample))
     return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows))
 

@@ -15,6 +15,7 @@ from sugenet.problem.regions import L2
 from sugenet.reason import answer_of, question_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
+from sugenet.sweeps.exports import write_csv, write_parquet
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Store, reading
@@ -137,6 +138,15 @@ class Results(Drawn):
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:
         """Check the answers again, all or a share of them: see `check_results`."""
         return check_results(self, share, **how)
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a table with one row for each sample as CSV."""
+        write_csv(path, self.rows(), self.samples, self.network.classes)
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the same as Parquet, which needs pyarrow, the extra ``parquet``."""
+        about = {"network": self.network.fingerprint, "question": described(self.network, self.question)}
+        write_parquet(path, self.rows(), self.samples, self.network.classes, about)
 
     def close(self) -> None:
         """Let the file go."""
