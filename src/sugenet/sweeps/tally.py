@@ -96,6 +96,8 @@ class SweepTally(Drawn):
     """Those that are answered, in order."""
     squares: bool = False
     """Whether costs are sums of squares, as under L2."""
+    has_truth: bool = False
+    """Whether the right classes are known."""
 
     # -- how many --------------------------------------------------------------------------------------------
 
@@ -133,11 +135,6 @@ class SweepTally(Drawn):
         return _share(self.outcomes.get(outcome, 0), self.samples)
 
     # -- certified accuracy ----------------------------------------------------------------------------------
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether the right classes are known."""
-        return any(row.truth is not None for row in self.rows)
 
     @property
     def right(self) -> int | None:
@@ -231,7 +228,7 @@ class SweepTally(Drawn):
 
     def text(self, most: int = _SHOWN) -> str:
         """The same as text, with at most so many samples in each list."""
-        lines = [self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()]
+        lines = [self.brief()]
         if self.rows:
             lines += ["", *self._time_lines()]
             hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
@@ -240,6 +237,10 @@ class SweepTally(Drawn):
         lines += _counted("trusting a solver", [row.sample for row in self.on_trust], most)
         lines += _counted("missing", self.missing, most)
         return "\n".join(lines)
+
+    def brief(self) -> str:
+        """What was asked, how often each outcome, and how accurate."""
+        return "\n".join([self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()])
 
     def __str__(self) -> str:
         return self.text()
@@ -287,7 +288,13 @@ class SweepTally(Drawn):
 
 
 def tally_of(
-    rows: Iterable[Row], samples: int, kind: str, asked: str = "", *, squares: bool = False
+    rows: Iterable[Row],
+    samples: int,
+    kind: str,
+    asked: str = "",
+    *,
+    squares: bool = False,
+    has_truth: bool | None = None,
 ) -> SweepTally:
     """Count rows of a data set of so many samples.
 
@@ -301,6 +308,8 @@ def tally_of(
         Which question was asked, as its `data` says it, and in words.
     squares
         Whether costs are sums of squares, as under L2.
+    has_truth
+        Whether the right classes are known; unless given, whether some row has one.
 
     Examples
     --------
@@ -322,7 +331,8 @@ def tally_of(
     if numbers and not 0 <= numbers[0] <= numbers[-1] < samples:
         wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
-    return SweepTally(kind, asked, samples, ordered, squares)
+    known = any(row.truth is not None for row in ordered) if has_truth is None else has_truth
+    return SweepTally(kind, asked, samples, ordered, squares, known)
 
 
 def percent_words(share: Fraction, towards: int = 0) -> str:
