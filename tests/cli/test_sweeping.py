@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -227,7 +228,8 @@ def test_the_undecided_are_asked_again_with_more_time(run):
 def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
     ask = [sys.executable, "-m", "sugenet", "sweep", "digits", "--ask", "whatif", "--cost", "L1"]
     ask += ["--first", "12", "--time-limit", "600", "--jobs", "2", "-o", "r.db"]
-    running = subprocess.Popen(ask, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    how = {"cwd": tmp_path, "text": True, "env": dict(os.environ)}  # readline may have set a width elsewhere
+    running = subprocess.Popen(ask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
     end = monotonic() + 120
     while not has_rows(tmp_path / "r.db") and monotonic() < end:
         sleep(0.05)
@@ -240,7 +242,7 @@ def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
         said = f"{len(kept)} of 12 samples have their answer in r.db. The same command goes on."
         assert f"sugenet: interrupted: {said}\n" in err
     assert "Traceback" not in err
-    done = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(ask, capture_output=True, check=False, **how)
     assert (done.returncode, "minimum  12  100 %" in done.stdout) == (0, True)
     whole = rows_of(tmp_path / "r.db")
     assert [row for row in whole if row[0] in {sample for sample, *_ in kept}] == kept

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import _thread
 import threading
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -86,8 +87,9 @@ class _Run:
                 self.queue.give_back(alone)
             before = self.answered
             try:
-                for done in parallel(self.tasks(ahead, once=alone is not None)):
-                    self.take(done)
+                with _closing(parallel(self.tasks(ahead, once=alone is not None))) as found:
+                    for done in found:
+                        self.take(done)
             except SugenetError:
                 raise
             except Exception as error:  # every backend has its own words for a worker that is gone
@@ -165,9 +167,20 @@ class _Run:
 
 
 @contextmanager
+def _closing(found: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
+    """Call those back that are still out, now; joblib need not say that there are some."""
+    try:
+        yield found
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.close()
+
+
+@contextmanager
 def workers(
     backend: str | None, options: dict[str, Any], jobs: int | None
-) -> Iterator[tuple[int, Callable[[Iterator[Any]], Any]]]:
+) -> Iterator[tuple[int, Callable[[Iterator[Any]], Generator[Any, None, None]]]]:
     """How many there are, and a function that runs tasks on them and gives results as they come."""
     import joblib
 
@@ -192,10 +205,9 @@ def workers(
         count = joblib.effective_n_jobs(None)
         streams = getattr(active, "supports_return_generator", False)
 
-        def run(tasks: Iterator[Any]) -> Iterator[Any]:
+        def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
-                with_results = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-                yield from with_results(tasks)
+                yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
             with joblib.Parallel(batch_size=1) as parallel:
