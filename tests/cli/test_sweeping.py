@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from importlib.util import find_spec
 from time import monotonic, sleep
 
 import numpy as np
@@ -149,6 +150,29 @@ def test_a_text_is_no_results_file(run, tmp_path):
     assert (tmp_path / "r.db").read_text() == "hello"
     code, _, err = run("sweep", "digits", "--ask", "predict", "-o", "-")
     assert "-o -: the results are no text" in err
+
+
+def test_a_backend_that_is_not_installed_is_named(run):
+    if find_spec("joblibspark") is not None:
+        pytest.skip("joblibspark is installed here")
+    code, _, err = run("sweep", "digits", "--ask", "predict", "--backend", "spark", "-o", "r.db")
+    assert code == 2
+    assert err == (
+        "sugenet: --backend spark needs joblibspark, which is not installed: pip install joblibspark.\n"
+    )
+
+
+def test_work_on_a_dask_cluster_that_runs_elsewhere(run):
+    distributed = pytest.importorskip("distributed")
+    ask = ("sweep", "digits", "--ask", "verify", "--hamming", 2, "--first", 6)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        there = ("--backend", "dask", "--backend-option", f"scheduler_host={cluster.scheduler_address}")
+        code, _, err = run(*ask, *there, "-o", "there.db")
+        assert code == 0, err
+    assert run(*ask, "--jobs", 1, "-o", "here.db")[0] == 0
+    assert rows_of("there.db") == rows_of("here.db")
 
 
 # -- what is asked about -------------------------------------------------------------------------------------

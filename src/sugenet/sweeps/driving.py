@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
@@ -192,17 +192,17 @@ def workers(
     elif backend is not None and jobs is None:
         ask = {"n_jobs": -1}
     given = options if backend is None else {"backend": backend, **options}
-    try:
-        config = joblib.parallel_config(**given, **ask)
-    except Exception as error:  # every backend has its own words where it is not there
-        said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
-        raise SweepError(
-            f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its options, "
-            f"and that its cluster runs."
-        ) from error
-    with config:
-        active, _ = joblib.parallel.get_active_backend()
-        count = joblib.effective_n_jobs(None)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(joblib.parallel_config(**given, **ask))
+            active, _ = joblib.parallel.get_active_backend()
+            count = joblib.effective_n_jobs(None)
+        except Exception as error:  # every backend has its own words where it is not there
+            said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
+            raise SweepError(
+                f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its "
+                f"options, and that its cluster runs."
+            ) from error
         streams = getattr(active, "supports_return_generator", False)
 
         def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
