@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
+from time import monotonic
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
@@ -50,6 +51,7 @@ def drive(
     """Answer all pending samples and keep the answers; False where the time ended it."""
     with workers(backend, options, jobs) as (count, parallel):
         run = _Run(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
+        run.end = None if total_time is None else monotonic() + total_time
         in_time = _within(total_time, lambda: run.all(parallel, 2 * count))
         if in_time:
             run.complain()
@@ -76,11 +78,17 @@ class _Run:
         self.answered = 0
         self.strikes: Counter[int] = Counter()
         self.failed: dict[int, str] = {}
+        self.end: float | None = None
+        """When no more is given out."""
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.end is not None and monotonic() >= self.end
 
     def all(self, parallel: Callable[[Iterator[Any]], Any], ahead: int) -> None:
         """Go on until nothing waits."""
         broken, suspects = 0, set[int]()
-        while len(self.queue) or suspects:
+        while (len(self.queue) or suspects) and not self.is_late():
             alone = None
             if not len(self.queue):  # whoever ended its workers before: now each for itself
                 alone = suspects.pop()
@@ -119,7 +127,7 @@ class _Run:
         """
         from joblib import delayed
 
-        while True:
+        while not self.is_late():
             taken, dear = self.queue.take()
             if not taken:
                 return
@@ -219,11 +227,9 @@ def workers(
 
 def _within(seconds: float | None, run: Callable[[], None]) -> bool:
     """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
-    if seconds is None:
-        run()
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        run()  # of another thread, it ends when those are back that are out
         return True
-    if threading.current_thread() is not threading.main_thread():
-        raise SweepError("a total time can be kept in the main thread only. Call sweep there, or without.")
     rung = threading.Event()
 
     def ring() -> None:
