@@ -15,8 +15,8 @@ from sugenet.errors import SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import work
 from sugenet.sweeps.cutting import Queue
-from sugenet.sweeps.progress import Progress, duration
-from sugenet.sweeps.work import Chunk, Job, do, here
+from sugenet.sweeps.progress import Progress
+from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Deadly, Refusing, Slow
 
@@ -50,9 +50,19 @@ def test_what_joblib_is_configured_with_is_used(tmp_path, plain):
 
 def test_from_a_thread(tmp_path, plain):
     path = tmp_path / "a.db"
-    thread = threading.Thread(target=lambda: ask(path, samples=FEW, jobs=1, total_time=1000).close())
+    said = []
+
+    def run():
+        with pytest.raises(SugenetError, match="total_time can be kept in the main thread only") as error:
+            ask(path, samples=FEW, jobs=1, total_time=1000)
+        said.append(error)
+        assert not path.exists()
+        ask(path, samples=FEW, jobs=1).close()
+
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+    assert said
     assert content(path) == plain
 
 
@@ -184,7 +194,7 @@ def test_the_total_time_ends_it_and_it_goes_on(tmp_path):
 def job(question=None, **changes):
     network = sg.models.digits()
     asked = question or sg.Robust(sg.each, sg.Hamming(1))
-    return Job(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
+    return Task(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
 
 
 def chunk(*samples, dear=None):
@@ -284,15 +294,3 @@ def test_the_remaining_time_counts_dear_samples():
     progress = Progress(10, Counter(proved=6, refuted=2), None)
     progress.queue = queue
     assert str(progress) == "8 of 10, 75.0 % proved, 25.0 % refuted, 68 s to 2 min left"
-
-
-def test_times_in_words():
-    assert [duration(s) for s in (0, 0.2, 119, 120, 121, 7199, 7200)] == [
-        "0 s",
-        "1 s",
-        "119 s",
-        "2 min",
-        "3 min",
-        "120 min",
-        "2 h",
-    ]
