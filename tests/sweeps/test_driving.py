@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.errors import SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
-from sugenet.sweeps import work
+from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.work import Chunk, Task, do, here
@@ -50,20 +50,27 @@ def test_what_joblib_is_configured_with_is_used(tmp_path, plain):
 
 def test_from_a_thread(tmp_path, plain):
     path = tmp_path / "a.db"
-    said = []
-
-    def run():
-        with pytest.raises(SugenetError, match="total_time can be kept in the main thread only") as error:
-            ask(path, samples=FEW, jobs=1, total_time=1000)
-        said.append(error)
-        assert not path.exists()
-        ask(path, samples=FEW, jobs=1).close()
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=lambda: ask(path, samples=FEW, jobs=1, total_time=1000).close())
     thread.start()
     thread.join()
-    assert said
     assert content(path) == plain
+
+
+def test_a_total_time_is_kept_in_a_thread_too(tmp_path):
+    path = tmp_path / "a.db"
+    thread = threading.Thread(target=lambda: ask(path, samples=FEW, jobs=1, total_time=0).close())
+    thread.start()
+    thread.join()
+    with read_results(path) as found:
+        assert found.rows() == []
+    ask(path, samples=FEW, jobs=1, total_time=1e-9).close()  # and one that rings before anything began
+    with read_results(path) as found:
+        assert found.rows() == []
+
+
+def test_a_backend_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(SweepError, match="the backend nowhere cannot be used: joblib does not know it"):
+        ask(tmp_path / "a.db", samples=FEW, backend="nowhere")
 
 
 @pytest.fixture(scope="module")

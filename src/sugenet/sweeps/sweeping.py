@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -165,10 +164,6 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         raise QuestionError(f"jobs={jobs!r} must be a number of workers, or -1 for one a core.")
     if total_time is not None and (isinstance(total_time, bool) or not total_time >= 0):
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
-    if total_time is not None and threading.current_thread() is not threading.main_thread():
-        raise QuestionError(
-            "total_time can be kept in the main thread only. Call sweep there, or without it."
-        )
 
 
 def _try_out(network: Network, question: Any, samples: DataSet) -> None:
