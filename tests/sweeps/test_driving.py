@@ -15,8 +15,8 @@ from sugenet.errors import SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
-from sugenet.sweeps.progress import Progress, duration
-from sugenet.sweeps.work import Chunk, Job, do, here
+from sugenet.sweeps.progress import Progress
+from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Deadly, Refusing, Slow
 
@@ -69,7 +69,7 @@ def test_a_total_time_is_kept_in_a_thread_too(tmp_path):
 
 
 def test_a_backend_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SweepError, match="the backend nowhere cannot be used: Invalid backend: nowhere"):
+    with pytest.raises(SweepError, match="the backend nowhere cannot be used: joblib does not know it"):
         ask(tmp_path / "a.db", samples=FEW, backend="nowhere")
 
 
@@ -201,7 +201,7 @@ def test_the_total_time_ends_it_and_it_goes_on(tmp_path):
 def job(question=None, **changes):
     network = sg.models.digits()
     asked = question or sg.Robust(sg.each, sg.Hamming(1))
-    return Job(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
+    return Task(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
 
 
 def chunk(*samples, dear=None):
@@ -301,15 +301,3 @@ def test_the_remaining_time_counts_dear_samples():
     progress = Progress(10, Counter(proved=6, refuted=2), None)
     progress.queue = queue
     assert str(progress) == "8 of 10, 75.0 % proved, 25.0 % refuted, 68 s to 2 min left"
-
-
-def test_times_in_words():
-    assert [duration(s) for s in (0, 0.2, 119, 120, 121, 7199, 7200)] == [
-        "0 s",
-        "1 s",
-        "119 s",
-        "2 min",
-        "3 min",
-        "120 min",
-        "2 h",
-    ]

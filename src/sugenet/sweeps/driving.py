@@ -20,9 +20,9 @@ from typing import Any
 from sugenet.errors import SugenetError, SweepError
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.progress import Progress
-from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store
-from sugenet.sweeps.work import Chunk, Done, Job, do
+from sugenet.sweeps.work import Chunk, Done, Task, do
 
 __all__ = ["drive", "workers"]
 
@@ -35,9 +35,9 @@ _HOPELESS = 10
 
 
 def drive(
-    job: Job,
+    job: Task,
     network: bytes,
-    samples: Samples,
+    samples: DataSet,
     pending: list[int],
     store: Store,
     progress: Progress,
@@ -50,7 +50,7 @@ def drive(
 ) -> bool:
     """Answer all pending samples and keep the answers; False where the time ended it."""
     with workers(backend, options, jobs) as (count, parallel):
-        run = _Run(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
+        run = _Handout(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
         run.end = None if total_time is None else monotonic() + total_time
         in_time = _within(total_time, lambda: run.all(parallel, 2 * count))
         if in_time:
@@ -58,14 +58,14 @@ def drive(
     return in_time
 
 
-class _Run:
+class _Handout:
     """What is out, what broke, and what came back."""
 
     def __init__(
         self,
-        job: Job,
+        job: Task,
         network: bytes,
-        samples: Samples,
+        samples: DataSet,
         store: Store,
         progress: Progress,
         keep: Callable[[Entry], Entry],
@@ -207,6 +207,8 @@ def workers(
             count = joblib.effective_n_jobs(None)
         except Exception as error:  # every backend has its own words where it is not there
             said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
+            if said.startswith("Invalid backend"):
+                said = "joblib does not know it"
             raise SweepError(
                 f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its "
                 f"options, and that its cluster runs."

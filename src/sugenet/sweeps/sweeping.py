@@ -24,9 +24,9 @@ from sugenet.sweeps.driving import drive
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
-from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store, writing
-from sugenet.sweeps.work import Job, here
+from sugenet.sweeps.work import Task, here
 
 __all__ = ["sweep"]
 
@@ -96,7 +96,7 @@ def sweep(
     clock = Clock(time_limit, None, seed)
     limit = None if clock.time_limit is None else float(clock.time_limit)
     asked = settings_of(question, **settings)
-    samples = Samples.of(network, X, y)
+    samples = DataSet.of(network, X, y)
     _try_out(network, question, samples)
     about = {
         "network": network.fingerprint,
@@ -124,7 +124,7 @@ def sweep(
         known = {row.sample: row for row in kept.rows()}
         pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
         progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
-        job = Job(network.fingerprint, question, asked, limit, seed, here())
+        job = Task(network.fingerprint, question, asked, limit, seed, here())
 
         def better(entry: Entry) -> Entry:
             return _better(kept, known.get(entry.row.sample), entry, progress)
@@ -166,7 +166,7 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
 
 
-def _try_out(network: Network, question: Any, samples: Samples) -> None:
+def _try_out(network: Network, question: Any, samples: DataSet) -> None:
     """Put the question for the first sample, so that one which makes no sense is refused at once."""
     first = question.about(samples.values(0))
     first.data(network)
@@ -177,7 +177,7 @@ def _try_out(network: Network, question: Any, samples: Samples) -> None:
 # -- going on ------------------------------------------------------------------------------------------------
 
 
-def _go_on(store: Store, about: dict[str, Any], samples: Samples, retry: bool) -> None:
+def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -> None:
     """Refuse a file about something else, with the difference; take over a longer time limit."""
     store.inspect()
     before = store.about()
@@ -198,7 +198,7 @@ def _go_on(store: Store, about: dict[str, Any], samples: Samples, retry: bool) -
 
 
 def _difference(
-    store: Store, before: Mapping[str, Any], about: Mapping[str, Any], samples: Samples
+    store: Store, before: Mapping[str, Any], about: Mapping[str, Any], samples: DataSet
 ) -> str | None:
     if before["network"] != about["network"]:
         return f"it is about the network {before['network'][:12]}, not about {about['network'][:12]}."

@@ -32,7 +32,7 @@ from sugenet.sweeps.rows import Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry
 
-__all__ = ["Chunk", "Done", "Job", "do", "here"]
+__all__ = ["Chunk", "Done", "Task", "do", "here"]
 
 _BUDGET = 1.0
 """Seconds after which a worker gives back what it has not begun."""
@@ -45,7 +45,7 @@ _guard = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Job:
+class Task:
     """What all samples of a sweep have in common."""
 
     fingerprint: str
@@ -90,7 +90,7 @@ def here() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def do(job: Job, chunk: Chunk, network: bytes | None = None) -> Done:
+def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     """Ask about the samples of a chunk, cheapest first."""
     if job.version != __version__:
         raise SugenetError(
@@ -120,7 +120,7 @@ def _known(fingerprint: str, raw: bytes | None) -> Network | None:
         return _networks.get(fingerprint)
 
 
-def _answers(job: Job, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
+def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
     start = monotonic()
     sizes: dict[int, float | None] = {}
     order = list(chunk.samples)
@@ -161,7 +161,7 @@ def _size(network: Network, question: Any, values: list[Any]) -> float | None:
 
 
 def _entry(
-    job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None
+    job: Task, network: Network, sample: int, values: list[Any], label: int, truth: int | None
 ) -> Entry:
     start = monotonic()
     answer: Any = ask(
