@@ -64,7 +64,9 @@ def test_what_a_sweep_answered_holds(name):
 def test_two_processes_say_the_same_as_one(tmp_path):
     found = swept(tmp_path / "r.db")
     told = []
-    assert check_results(found, jobs=2, notify=told.append) == check_results(found, jobs=1)
+    alone = check_results(found, jobs=1)
+    assert check_results(found, jobs=2, notify=told.append) == alone
+    assert check_results(found, jobs=2, backend="threading") == alone
     assert told[-1] == "checked 5 of 5"
 
 

@@ -188,7 +188,7 @@ def check_results(
     """
     from joblib import delayed
 
-    rows = {row.sample: row for row in results.rows()}
+    rows, hashes = {row.sample: row for row in results.rows()}, results.hashes()
     chosen, exact = chosen_samples(list(rows), share, seed)
     raw = network_bytes(results.network)
     found: list[SampleCheck] = []
@@ -198,7 +198,7 @@ def check_results(
             read = []
             for sample in chosen[start : start + together]:
                 try:
-                    read.append((rows[sample], results.hash(sample), results.data(sample)))
+                    read.append((rows[sample], hashes[sample], results.data(sample)))
                 except SugenetError as error:  # what cannot be read does not hold
                     found.append(SampleCheck(sample, "fails", str(error)))
             if read:
@@ -219,16 +219,16 @@ def check_results(
                 f"too little memory: check with fewer jobs."
             ) from error
     ordered = tuple(sorted(found, key=lambda one: one.sample))
-    return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows))
+    return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows, hashes))
 
 
-def _is_same_data(results: Results, rows: Mapping[int, Row]) -> bool | None:
+def _is_same_data(results: Results, rows: Mapping[int, Row], hashes: Mapping[int, bytes]) -> bool | None:
     """Whether hashes and true classes make up the digest that the file has of the data set."""
     if len(rows) < results.samples:
         return None
-    truths = [rows[sample].truth for sample in range(results.samples)]
-    hashes = (results.hash(sample) for sample in range(results.samples))
-    return digest_of(hashes, truths if results.has_truths else None) == results.digest
+    order = range(results.samples)
+    truths = [rows[sample].truth for sample in order] if results.has_truths else None
+    return digest_of((hashes[sample] for sample in order), truths) == results.digest
 
 
 def _check_some(

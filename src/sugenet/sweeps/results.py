@@ -35,7 +35,7 @@ class Results(Drawn):
     >>> X, y = samples("digits")
     >>> found = sweep(digits(), X[:3], Robust(each, Hamming(1)), y=y[:3], jobs=1)
     >>> [row.outcome for row in found.rows()]
-    ['proved', 'proved', 'proved']
+    ['refuted', 'proved', 'proved']
     >>> print(found.answer(2))
     the class stays 2, with up to 1 bit flipped: proved by bounds through all layers
     """
@@ -127,6 +127,10 @@ class Results(Drawn):
     def hash(self, sample: int) -> bytes:
         """The hash of the raw values of a sample that has an answer, as its row has it."""
         return self._found(sample)[1]
+
+    def hashes(self) -> dict[int, bytes]:
+        """The same of all samples that have an answer, by number."""
+        return dict(self._store.hashes())
 
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
