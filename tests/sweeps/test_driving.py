@@ -150,24 +150,31 @@ def test_a_sample_that_ends_its_worker_is_named_and_the_others_are_answered(tmp_
         assert found.missing() == [5]
 
 
-def test_samples_that_are_refused_are_named_and_the_others_are_answered(tmp_path):
-    path = tmp_path / "a.db"
+def test_samples_that_are_refused_are_kept_as_such_and_the_others_are_answered(tmp_path):
     question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(3, 7, 20, 21))
-    with pytest.raises(
-        SweepError, match=r"4 samples have no answer\. sample 3: not this one; .*; and 1 more\."
-    ):
-        ask(path, samples=FEW, question=question, jobs=1)
-    with sg.read_results(path) as found:
-        assert found.missing() == [3, 7, 20, 21]
-    again = ask(path, samples=FEW, question=sg.Robust(sg.each, sg.Hamming(1)), jobs=1)
-    assert again.missing() == []
-    again.close()
+    with ask(tmp_path / "a.db", samples=FEW, question=question, jobs=1) as found:
+        assert found.missing() == []
+        refused = [row.sample for row in found.rows() if row.outcome == "refused"]
+        assert refused == [3, 7, 20, 21]
+        with pytest.raises(SugenetError, match="sample 7 was not asked about: not this one"):
+            found.answer(7)
+        assert found.X(7) == tuple(X[7].tolist())
+        assert len(list(found.answers())) == FEW - 4
 
 
-def test_a_question_that_fails_for_all_ends_soon():
-    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(*range(1, 300)))
-    with pytest.raises(SweepError, match=r"1\d samples have no answer\."):
-        ask(samples=300, question=question, jobs=1)
+def test_how_to_reach_the_class_that_a_sample_has_is_not_asked():
+    with ask(samples=FEW, question=sg.WhatIf(sg.each, target=3), jobs=1) as found:
+        for row in found.rows():
+            assert (row.outcome == "refused") == (row.label == 3)
+
+
+def test_a_question_that_is_refused_for_all_is_refused_at_once(tmp_path):
+    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(*range(FEW)))
+    with pytest.raises(SugenetError, match="not this one"):
+        ask(tmp_path / "a.db", samples=FEW, question=question, jobs=1)
+    with pytest.raises(SugenetError, match="nobody"):
+        ask(tmp_path / "a.db", samples=FEW, engine="nobody", jobs=1)
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_slow_sample_holds_up_nobody(tmp_path):

@@ -15,10 +15,10 @@ import numpy as np
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import FileError, QuestionError
+from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
-from sugenet.reason import each, settings_of
+from sugenet.reason import ask, each, settings_of
 from sugenet.reason.questions import Asked
 from sugenet.sweeps.driving import drive
 from sugenet.sweeps.progress import Progress
@@ -30,6 +30,8 @@ from sugenet.sweeps.work import Task, here
 
 __all__ = ["sweep"]
 
+_TRIED = 20
+"""Samples that a question is tried out with, at most, besides one of each class."""
 _RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
@@ -97,7 +99,7 @@ def sweep(
     limit = None if clock.time_limit is None else float(clock.time_limit)
     asked = settings_of(question, **settings)
     samples = DataSet.of(network, X, y)
-    _try_out(network, question, samples)
+    _try_out(network, question, samples, asked)
     about = {
         "network": network.fingerprint,
         "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
@@ -166,12 +168,22 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
 
 
-def _try_out(network: Network, question: Any, samples: DataSet) -> None:
-    """Put the question for the first sample, so that one which makes no sense is refused at once."""
-    first = question.about(samples.values(0))
-    first.data(network)
-    if hasattr(first, "near"):
-        first.near(network)
+def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[str, Any]) -> None:
+    """Put the question for some samples, without any time for an answer, until it makes sense for one: so one
+    that makes none, or a wrong setting, is refused at once.
+    """
+    by_class = np.unique(samples.labels, return_index=True)[1].tolist()
+    spread = np.linspace(0, len(samples) - 1, _TRIED).astype(int).tolist()
+    refused: SugenetError | None = None
+    for sample in dict.fromkeys([*by_class, *spread]):
+        try:
+            ask(network, question.about(samples.values(sample)), time_limit=0.0, threads=1, **asked)
+        except SugenetError as error:
+            refused = refused or error
+        else:
+            return
+    assert refused is not None
+    raise refused
 
 
 # -- going on ------------------------------------------------------------------------------------------------
