@@ -8,11 +8,13 @@ is asked alone at last, and then given up by name.
 from __future__ import annotations
 
 import _thread
+import multiprocessing.resource_tracker
+import signal
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from time import monotonic
 from typing import Any
@@ -217,7 +219,9 @@ def workers(
 
         def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
-                yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+                with _interrupts_wait():
+                    found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+                yield from found
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
             with joblib.Parallel(batch_size=1) as parallel:
@@ -225,6 +229,26 @@ def workers(
                     yield from parallel(some)
 
         yield count, run
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Hold an interrupt back until workers are started; they inherit that, so that Ctrl-C is for the driver
+    alone, and does not end them in the middle of their imports, with a traceback each.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    with suppress(ImportError, AttributeError):  # whoever starts it later, lets interrupts through again
+        from joblib.externals.loky.backend import resource_tracker
+
+        resource_tracker.ensure_running()
+    multiprocessing.resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _within(seconds: float | None, run: Callable[[], None]) -> bool:

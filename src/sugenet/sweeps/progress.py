@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -44,6 +45,8 @@ class Progress:
 
         def tell() -> None:
             assert self.notify is not None
+            if hasattr(signal, "pthread_sigmask"):  # an interrupt is for the main thread
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             while not end.wait(0.5):
                 self.notify(str(self))
 

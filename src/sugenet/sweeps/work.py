@@ -13,7 +13,7 @@ import socket
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import log2
@@ -39,6 +39,8 @@ _BUDGET = 1.0
 """Seconds after which a worker gives back what it has not begun."""
 _DEAR = 0.25
 """Seconds from which it is worth while to ask how large a question was."""
+_WARM_UP = 0.5
+"""Seconds that the first question in a process may take, beside compiling."""
 _KEPT = 4
 _networks: dict[str, Network] = {}
 _warm: set[str] = set()
@@ -107,6 +109,9 @@ def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     cold = job.fingerprint not in _warm
     _warm.add(job.fingerprint)
     with _deaf() if away else _loud() as stopped:
+        if cold and job.time_limit is not None:
+            _warm_up(job, chunk, known)
+            cold = False
         return replace(_answers(job, chunk, known, stopped), cold=cold)
 
 
@@ -119,6 +124,14 @@ def _known(fingerprint: str, raw: bytes | None) -> Network | None:
                 del _networks[next(iter(_networks))]
             _networks[fingerprint] = network
         return _networks.get(fingerprint)
+
+
+def _warm_up(job: Task, chunk: Chunk, network: Network) -> None:
+    """Load or compile what a first question needs, so that no sample pays for it with its time."""
+    _, values, _, _ = chunk.samples[0]
+    with suppress(SugenetError):
+        limit = min(job.time_limit or 0.0, _WARM_UP)
+        ask(network, job.question.about(values), time_limit=limit, threads=1, seed=job.seed, **job.settings)
 
 
 def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
