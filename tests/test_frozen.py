@@ -6,13 +6,20 @@ import pytest
 
 import sugenet as sg
 from sugenet.capacity import Join, Meet, Necessity, Possibility
-from sugenet.reason import Why
 
 BALL = sg.L0(1)
 PARTS = [Possibility([1, 0.5]), Necessity([0.5, 1])]
 FROZEN = [
     *(kind(1) for kind in (sg.Hamming, sg.L0, sg.L1, sg.L2, sg.Linf)),
-    *(sg.Robust([1], BALL), Why([1], BALL), sg.Always(0), sg.Never(0)),
+    *(
+        sg.Robust([1], BALL),
+        sg.Why([1], BALL),
+        sg.Predict([1]),
+        sg.WhatIf([1]),
+        sg.HowMany([1], BALL),
+        sg.Always(0),
+        sg.Never(0),
+    ),
     *(sg.Free([0]), sg.Box({}), sg.Anything(), sg.Monotone(0), sg.Fair([0])),
     *(*PARTS, Join(PARTS), Meet(PARTS)),
 ]

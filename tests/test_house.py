@@ -61,11 +61,13 @@ ORDERS = {
     "sugenet.reason": [
         "words",
         "questions",
+        "predictions",
         "envelope",
         "verdicts",
         "counterfactuals",
         "reasons",
         "counts",
+        "asking",
         "rules",
         "reading",
     ],

@@ -26,6 +26,8 @@ from sugenet.reason import (
     CountSampled,
     HowMany,
     NetworkRule,
+    Predict,
+    Predicted,
     Reason,
     Reasons,
     Rulebook,
@@ -34,6 +36,7 @@ from sugenet.reason import (
     WhatIf,
     Why,
     answer_of,
+    ask,
     question_of,
 )
 from sugenet.reason.questions import data_of
@@ -50,6 +53,7 @@ NET = Network(
 OTHER = Network(NET.encoder, [], Head([[1] * 7, [-1] * 7]), NET.classes)
 X = [2, "left", Fraction(1, 3)]
 FLOAT = [1, "right", 0.3]
+EACH = {"sample": "each", "label": None}
 IDLE = Network(NET.encoder, [], Head([[0] * 7, [0] * 7], [1, 0]), NET.classes)
 FILED = Network(
     Encoder.of_integers(2, 0, 9), [], Head([[1] * 18, [-1] * 18]), source=Source(1, Fraction(-1, 4))
@@ -80,6 +84,7 @@ ANSWERS = {
     "reasons while free by name": lambda: sg.why(NET, X, sg.Free(["size", "share"])),
     "a reason": lambda: sg.why(NET, FLOAT, sg.Linf(0.2), minimal="size", target=1).reasons[0],
     "no reasons": lambda: sg.why(NET, X, n="all", minimal="size", time_limit=0),
+    "predicted": lambda: ask(NET, Predict(X)),
     "counted": lambda: sg.count(NET, X, sg.Hamming(2), where={"size": {1, 2}}),
     "counted moves": lambda: sg.count(NET, sg.L0(2).around(NET, X)),
     "counted all": lambda: sg.count(NET),
@@ -134,6 +139,7 @@ def test_every_type_of_answer_is_tried():
         Counted,
         CountOpen,
         CountSampled,
+        Predicted,
         CheckedRule,
         Rulebook,
     }
@@ -186,6 +192,7 @@ def questions(draw):
         st.builds(sg.Agree, st.just(network), limits(network)),
         st.builds(HowMany, st.just(x), region, limits(network)),
         st.builds(lambda where: HowMany(where=where), limits(network)),
+        st.builds(Predict, st.just(x)),
         st.builds(Rules, st.frozensets(st.integers(0, 2)).map(sorted).map(tuple)),
     )
     return network, draw(made)
@@ -200,6 +207,18 @@ def test_questions_come_back_as_they_were(asked):
     assert type(again) is type(question)
     assert again.data(network) == data
     assert again.describe(network)
+    if not hasattr(question, "about") or (isinstance(question, HowMany) and question.sample is None):
+        return
+    whole = question.about(sg.each)
+    data = whole.data(network)
+    assert data["sample"] == "each"
+    assert data.get("label") is None
+    again = question_of(json.loads(json.dumps(data)), network)
+    assert type(again) is type(question)
+    assert again.sample is sg.each
+    assert again.data(network) == data
+    assert again.describe(network)
+    assert again.about(question.sample).data(network) == question.data(network)
 
 
 def nested():
@@ -248,6 +267,16 @@ def nested():
         ("reasons", lambda d: d["contrastive"].append(["nobody"]), "damaged"),
         ("counted", lambda d: d["counts"].update(no=0), "'counts' does not fit"),
         ("count open", lambda d: d.update(outcome="counted"), "damaged|no field"),
+        ("predicted", lambda d: d.update({"class": 1 - d["class"]}), "'class' does not fit"),
+        ("predicted", lambda d: d["matches"].pop(), "damaged"),
+        ("predicted", lambda d: d["matches"].__setitem__(0, 4), "a class has 4 matches of 3"),
+        ("predicted", lambda d: d["matches"].__setitem__(0, True), "a class has True matches"),
+        ("predicted", lambda d: d.update(outcome="proved"), "no such answer: 'proved'"),
+        ("proved", lambda d: d["certificate"]["question"].update(EACH), "its question says each"),
+        ("minimum", lambda d: d["certificate"]["question"].update(EACH), "its question says each"),
+        ("counted", lambda d: d["certificate"]["question"].update(sample="each"), "its question says each"),
+        ("counted moves", lambda d: d["certificate"]["question"].update(sample="each"), "give it alone"),
+        ("predicted", lambda d: d["question"].update(sample="each"), "its question says each"),
         ("estimated", lambda d: d["hits"].pop("no"), "no field 'no'"),
         (
             "proved",

@@ -3,14 +3,17 @@
 A question is a value (`questions`), which comes down to problems. A verb gives these to the engines, replays
 what they find, and makes an answer that holds its question and its certificate (`envelope`): `verify` in
 `verdicts`, `whatif` in `counterfactuals`, `why` in `reasons`, `count` in `counts`, `check_rule` and
-`rulebook` in `rules`. Each folder uses those before it. An answer goes to JSON with `data`, and `answer_of`
-(`reading`) makes the same of it again; whether it is true, `check` says, which knows nothing of all this.
+`rulebook` in `rules`. Each folder uses those before it. `ask` (`asking`) gives any question to its verb. An
+answer goes to JSON with `data`, and `answer_of` (`reading`) makes the same of it again; whether it is true,
+`check` says, which knows nothing of all this.
 """
 
 from sugenet.checker.certificate import check
 from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
+from sugenet.reason.asking import ask, is_settled, outcome_of, settings_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
+from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import (
     Agree,
     Always,
@@ -18,12 +21,14 @@ from sugenet.reason.questions import (
     HowMany,
     Monotone,
     Never,
+    Predict,
     Question,
     Robust,
     Rules,
     Suffices,
     WhatIf,
     Why,
+    each,
     problems_of,
     question_of,
 )
@@ -67,6 +72,8 @@ __all__ = [
     "Never",
     "NoCounterfactual",
     "OpenCounterfactual",
+    "Predict",
+    "Predicted",
     "Prices",
     "Proved",
     "Question",
@@ -83,18 +90,23 @@ __all__ = [
     "WhatIf",
     "Why",
     "answer_of",
+    "ask",
     "chain_of",
     "check",
     "check_rule",
     "count",
     "coverage",
+    "each",
     "each_reason",
+    "is_settled",
+    "outcome_of",
     "parse_rule",
     "problems_of",
     "question_of",
     "rule_of_anchor",
     "rulebook",
     "rules_of_tree",
+    "settings_of",
     "verify",
     "whatif",
     "why",

@@ -11,10 +11,10 @@ from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.boxes import plain
-from sugenet.reason.questions import Asked, data_of, question_of
+from sugenet.reason.questions import Asked, data_of, each, question_of
 from sugenet.reason.words import engine_words
 
-__all__ = ["Certified", "Settled", "changes_between", "changes_data", "envelope", "opened"]
+__all__ = ["Certified", "Settled", "answered", "changes_between", "changes_data", "envelope", "opened"]
 
 _FORMAT, _VERSION = "sugenet certificate", 2
 
@@ -40,7 +40,15 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
     proof = certificate["proof"]
     if proof is not None and not (isinstance(proof, Mapping) and isinstance(proof.get("kind"), str)):
         raise CertificateError("the proof of the certificate is damaged: it is of no kind.")
-    return question_of(certificate["question"], network, other)
+    return answered(certificate["question"], network, other)
+
+
+def answered(data: Any, network: Network, other: Network | None = None) -> Asked:
+    """The question that an answer says it answers: never one about each sample."""
+    question = question_of(data, network, other)
+    if getattr(question, "sample", None) is each:
+        raise CertificateError("an answer is about one sample, but its question says each.")
+    return question
 
 
 class Certified(Drawn):

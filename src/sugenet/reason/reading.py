@@ -9,8 +9,9 @@ from sugenet.bnn import Network
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
-from sugenet.reason.envelope import opened
-from sugenet.reason.questions import Asked, HowMany, Suffices, WhatIf, Why, question_of
+from sugenet.reason.envelope import answered, opened
+from sugenet.reason.predictions import Predicted
+from sugenet.reason.questions import Asked, HowMany, Predict, Suffices, WhatIf, Why
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
@@ -30,6 +31,7 @@ Answer: TypeAlias = (
     | Counted
     | CountOpen
     | CountSampled
+    | Predicted
     | CheckedRule
     | Rulebook
 )
@@ -41,6 +43,7 @@ _WHATIFS: dict[str, Any] = {
     "open": OpenCounterfactual,
 }
 _COUNTS: dict[str, Any] = {"counted": Counted, "undecided": CountOpen, "estimated": CountSampled}
+_PREDICTIONS: dict[str, Any] = {"predicted": Predicted}
 
 _FREE: dict[str, Any] = {
     "claim": str,
@@ -115,7 +118,7 @@ def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> A
     if "verdict" in data:
         return CheckedRule.of(network, _read(data["verdict"], network, other), data)
     if "certificate" not in data:
-        asked = question_of(data["question"], network, other)
+        asked = answered(data["question"], network, other)
         return _type(asked, data.get("outcome")).of(network, asked, data)
     asked = opened(data["certificate"], network, other)
     return _type(asked, data["certificate"]["answer"]).of(network, asked, data)
@@ -125,7 +128,8 @@ def _type(asked: Asked, outcome: Any) -> Any:
     """The type of an answer."""
     if isinstance(asked, Why | Suffices):
         return Reasons if isinstance(asked, Why) else Reason
-    kinds = _WHATIFS if isinstance(asked, WhatIf) else _COUNTS if isinstance(asked, HowMany) else _VERDICTS
+    others = {WhatIf: _WHATIFS, HowMany: _COUNTS, Predict: _PREDICTIONS}
+    kinds = others.get(type(asked), _VERDICTS)
     if not isinstance(outcome, str) or outcome not in kinds:
         raise CertificateError(f"there is no such answer: {str(outcome)[:40]!r}.")
     return kinds[outcome]

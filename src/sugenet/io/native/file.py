@@ -14,7 +14,7 @@ from sugenet.files import advice, write_bytes
 from sugenet.io.native.container import Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
 
-__all__ = ["load", "save"]
+__all__ = ["load", "network_bytes", "network_from", "save"]
 
 
 def save(network: Network, path: str | os.PathLike[str]) -> None:
@@ -49,17 +49,28 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/small.sugenet") == net
     True
     """
-    if not isinstance(network, Network):
-        raise FileError(f"network is a {type(network).__name__}, but only a Network can be saved.")
     try:
-        raw = seal(*to_document(network))
-        if from_document(*unseal(io.BytesIO(raw), len(raw))) != network:
-            raise FileError(
-                "what was written reads back as another network. This is a bug in sugenet: please report it."
-            )
+        raw = network_bytes(network)
     except FileError as error:
         raise FileError(f"the network cannot be saved to {os.fspath(path)!r}: {error}") from error
     write_bytes(path, raw)
+
+
+def network_bytes(network: Network) -> bytes:
+    """What `save` writes: the same bytes whenever the network is the same; they are read back first."""
+    if not isinstance(network, Network):
+        raise FileError(f"network is a {type(network).__name__}, but only a Network can be saved.")
+    raw = seal(*to_document(network))
+    if network_from(raw) != network:
+        raise FileError(
+            "what was written reads back as another network. This is a bug in sugenet: please report it."
+        )
+    return raw
+
+
+def network_from(raw: bytes) -> Network:
+    """The network that these bytes of a file hold."""
+    return _checked(*unseal(io.BytesIO(raw), len(raw)))
 
 
 def load(path: str | os.PathLike[str]) -> Network:

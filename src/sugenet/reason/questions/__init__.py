@@ -3,6 +3,7 @@ is about, comes back from it, and comes down to problems.
 """
 
 from sugenet.reason.questions.amounts import HowMany, Rules
+from sugenet.reason.questions.everyone import OfSample, Predict, each
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import class_of, raw_of
 from sugenet.reason.questions.problems import problems_of
@@ -17,6 +18,8 @@ __all__ = [
     "HowMany",
     "Monotone",
     "Never",
+    "OfSample",
+    "Predict",
     "Question",
     "Robust",
     "Rules",
@@ -26,6 +29,7 @@ __all__ = [
     "class_of",
     "data_of",
     "described",
+    "each",
     "problems_of",
     "question_of",
     "raw_of",

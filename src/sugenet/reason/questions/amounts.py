@@ -16,14 +16,15 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
+from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in
 from sugenet.reason.questions.inputs import Limited
-from sugenet.reason.questions.names import box_of, class_of, number_in, raw_of
+from sugenet.reason.questions.names import box_of, class_of, number_in
 
 __all__ = ["HowMany", "Rules"]
 
 
 @dataclass(frozen=True, eq=False)
-class HowMany(Limited):
+class HowMany(OfSample, Limited):
     """How many inputs of each class there are around a sample, within limits, or in the whole domain: what
     `count` answers, with parameters as there.
     """
@@ -57,20 +58,20 @@ class HowMany(Limited):
         if self.region is None:
             return self.box.of(network)
         if not isinstance(self.region, Neighbourhood):
-            return self.region.around(network, self.sample)
+            return self.region.around(network, super().values(network))
         if self.region.network is not network:
             raise QuestionError(_ALONE)
         return self.region
 
-    def values(self, network: Network) -> list[Any] | None:
+    def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
         """The sample as a list in the order of the features, where there is one."""
         if isinstance(self.region, Neighbourhood):
             return list(self.region.sample)
-        return None if self.sample is None else network.encoder.values(self.sample)
+        return None if self.sample is None else super().values(network)
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        region, sample = self.region, self.values(network)
+        region, sample = self.region, self.sample if self.sample is each else self.values(network)
         data = None
         if isinstance(region, Neighbourhood):
             moves = [[move.feature, move.state, plain(move.value), move.weight] for move in region.moves]
@@ -79,7 +80,7 @@ class HowMany(Limited):
             data = region_data(network, region)
         return {
             "kind": "count",
-            "sample": None if sample is None else [plain(value) for value in sample],
+            "sample": None if sample is None else sample_data(network, sample),
             "region": data,
             "where": limits_data(network, self.box),
         }
@@ -90,9 +91,11 @@ class HowMany(Limited):
         where = box_of(network, data["where"])
         if data["region"] is None:
             return cls(data["sample"], None, where)
-        sample = raw_of(network, data["sample"])
+        sample = sample_in(network, data["sample"])
         if data["region"]["kind"] != "Moves":
             return cls(sample, region_of(data["region"], network), where)
+        if sample is each:
+            raise QuestionError(_ALONE)
         codings, budget = network.encoder.codings, data["region"]["budget"]
         states = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
         # what a move uses of the budget is all that is known of its size

@@ -11,6 +11,7 @@ from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, QuestionError, SugenetError
 from sugenet.problem.sourced import of_network
 from sugenet.reason.questions.amounts import HowMany, Rules
+from sugenet.reason.questions.everyone import Predict
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import box_of
 from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
@@ -19,7 +20,7 @@ __all__ = ["Asked", "Question", "data_of", "described", "question_of"]
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
 """What `verify` decides."""
-Asked: TypeAlias = Question | Why | Suffices | WhatIf | HowMany | Rules
+Asked: TypeAlias = Question | Why | Suffices | WhatIf | HowMany | Predict | Rules
 """What an answer may answer."""
 
 
@@ -75,6 +76,7 @@ _KINDS: dict[str, Any] = {
     "monotone": Monotone,
     "fair": Fair,
     "count": HowMany,
+    "predict": Predict,
     "rules": Rules,
 }
 

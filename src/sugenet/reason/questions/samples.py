@@ -12,7 +12,7 @@ from sugenet.bnn import Network
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import Box, plain
+from sugenet.problem.boxes import Box
 from sugenet.problem.keeps import Keeps, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.problem.regions import (
@@ -28,21 +28,17 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.names import class_or_none, raw_of
+from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in
+from sugenet.reason.questions.names import class_or_none
 
 __all__ = ["Robust", "Suffices", "WhatIf", "Why"]
 
 
-class _OfSample:
-    """What questions about one sample have in common."""
+class _ClassOf(OfSample):
+    """What questions about the class of a sample have in common."""
 
-    sample: Any
     target: Any
     ties: Ties
-
-    def values(self, network: Network) -> list[Any]:
-        """The sample as a list in the order of the features."""
-        return network.encoder.values(self.sample)
 
     def keeps(self, network: Network) -> Keeps:
         """The property."""
@@ -53,9 +49,26 @@ class _OfSample:
             self.__dict__["_keeps"] = kept
         return kept
 
+    def label(self, network: Network) -> int | None:
+        """The class of the sample; None where it is asked about each, which has its own."""
+        if self.sample is not each:
+            return self.keeps(network).label
+        target = class_or_none(network, self.target)
+        Keeps(network, int(target == 0), target, self.ties)  # refuses what no sample could be asked
+        return None
+
+    def claim(self, network: Network) -> str:
+        """What the class does, in words."""
+        if self.label(network) is not None:
+            return str(self.keeps(network))
+        tie = "; a tie counts as a change" if self.ties == "against" else ""
+        target = class_or_none(network, self.target)
+        goal = "stays what it is" if target is None else f"does not become {network.classes[target]}"
+        return f"the class {goal}{tie}"
+
 
 @dataclass(frozen=True, eq=False)
-class _Kept(_OfSample):
+class _Kept(_ClassOf):
     """Something about the class of a sample throughout a region."""
 
     kind: ClassVar[str]
@@ -67,34 +80,36 @@ class _Kept(_OfSample):
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
+        return self._region().around(network, self.values(network))
+
+    def _region(self) -> Region:
         if not hasattr(self.region, "around"):
             raise QuestionError(
                 f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
                 f"Free([...]) or Anything()."
             )
-        return self.region.around(network, self.values(network))
+        return self.region
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        keeps = self.keeps(network)
         return {
             "kind": self.kind,
-            "sample": [plain(value) for value in self.values(network)],
-            "label": keeps.label,
-            "region": region_data(network, self.region),
-            "target": keeps.target,
+            "sample": sample_data(network, self.sample),
+            "label": self.label(network),
+            "region": region_data(network, self._region()),
+            "target": class_or_none(network, self.target),
             "ties": self.ties,
         }
 
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any], **more: Any) -> Self:
         """The question from its JSON."""
-        sample, region = raw_of(network, data["sample"]), region_of(data["region"], network)
+        sample, region = sample_in(network, data["sample"]), region_of(data["region"], network)
         return cls(sample, region, data["target"], data["ties"], **more)
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        return f"{self.keeps(network)}, with {self.region}"
+        return f"{self.claim(network)}, with {self.region}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +170,7 @@ class Suffices(_Kept):
 
 
 @dataclass(frozen=True, eq=False)
-class WhatIf(_OfSample):
+class WhatIf(_ClassOf):
     """The least change of a sample that changes its class: what `whatif` answers, with its parameters."""
 
     sample: Any
@@ -201,17 +216,17 @@ class WhatIf(_OfSample):
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        keeps, most = self.keeps(network), self.most
+        most = self.most
         cost: dict[str, Any] = {"kind": self.cost_name}
         if isinstance(self.cost, Prices):
             prices = [[f, str(p)] for f, p in sorted(self.cost.exact(network).items())]
             cost |= {"prices": prices, "per_unit": bool(self.cost.per_unit)}
         return {
             "kind": "whatif",
-            "sample": [plain(value) for value in self.values(network)],
-            "label": keeps.label,
-            "target": keeps.target,
-            "ties": keeps.ties,
+            "sample": sample_data(network, self.sample),
+            "label": self.label(network),
+            "target": class_or_none(network, self.target),
+            "ties": self.ties,
             "cost": cost,
             "movable": self.movable(network),
             "region": None if self.region is None else region_data(network, self.region),
@@ -234,7 +249,7 @@ class WhatIf(_OfSample):
         if limit is not None and cost is L2:  # the limit is the distance, which is written as its square
             limit = Fraction(isqrt(limit.numerator), isqrt(limit.denominator))
         return cls(
-            raw_of(network, data["sample"]),
+            sample_in(network, data["sample"]),
             cost,
             data["target"],
             [name for feature, name in enumerate(names) if feature not in movable],
@@ -245,7 +260,8 @@ class WhatIf(_OfSample):
 
     def describe(self, network: Network) -> str:
         """The question in words."""
-        keeps = self.keeps(network)
-        names = network.classes
-        goal = f"not {names[keeps.label]}" if keeps.target is None else names[keeps.target]
+        target, names = class_or_none(network, self.target), network.classes
+        label = self.label(network)
+        own = "what it is" if label is None else names[label]
+        goal = f"not {own}" if target is None else names[target]
         return f"the least change by {self.cost_name} with which the class is {goal}"

@@ -1,0 +1,90 @@
+"""`each`, the place of the sample in a question about a whole data set, and what questions about one sample
+have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self, final
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.problem.boxes import plain
+from sugenet.reason.questions.names import raw_of
+
+__all__ = ["OfSample", "Predict", "each", "sample_data", "sample_in"]
+
+
+@final
+class _Each:
+    """The type of `each`, of which there is one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "each"
+
+    def __reduce__(self) -> str:
+        return "each"
+
+
+each: Final = _Each()
+"""Stands where the sample of a question stands, when it is asked of every sample of a data set."""
+
+
+def sample_data(network: Network, sample: Any) -> Any:
+    """A sample as JSON: its values, or the word each."""
+    return "each" if sample is each else [plain(value) for value in network.encoder.values(sample)]
+
+
+def sample_in(network: Network, data: Any) -> Any:
+    """A sample from its JSON."""
+    return each if data == "each" else raw_of(network, data)
+
+
+class OfSample:
+    """What questions about one sample have in common."""
+
+    sample: Any
+
+    def about(self, x: Any) -> Self:
+        """The same question about one sample.
+
+        Examples
+        --------
+        >>> from sugenet import Hamming, Robust, each
+        >>> Robust(each, Hamming(2)).about([1, -1])
+        Robust(sample=[1, -1], region=Hamming(radius=2), target=None, ties='lowest')
+        """
+        return replace(self, sample=x)  # type: ignore[type-var]  # all of them are dataclasses
+
+    def values(self, network: Network) -> list[Any]:
+        """The sample as a list in the order of the features."""
+        if self.sample is each:
+            raise QuestionError(
+                "each stands for every sample of a data set, and here one is asked about. "
+                "Give a sample, or ask all of them: sweep(network, X, question)."
+            )
+        return network.encoder.values(self.sample)
+
+
+@dataclass(frozen=True, eq=False)
+class Predict(OfSample):
+    """Which class a sample has, by which match counts."""
+
+    kind: ClassVar[str] = "predict"
+
+    sample: Any
+
+    def data(self, network: Network) -> dict[str, Any]:
+        """The question as JSON."""
+        return {"kind": self.kind, "sample": sample_data(network, self.sample)}
+
+    @classmethod
+    def of(cls, network: Network, data: Any) -> Self:
+        """The question from its JSON."""
+        return cls(sample_in(network, data["sample"]))
+
+    def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
+        """The question in words."""
+        return f"the class of {'each' if self.sample is each else 'the'} sample"

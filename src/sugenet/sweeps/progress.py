@@ -1,0 +1,89 @@
+"""How far a sweep is: how fast, what came out so far, and what is still to come."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.rows import Row
+
+__all__ = ["Progress", "duration"]
+
+
+class Progress:
+    """Tells whoever wants to know, once a second, from a thread of its own."""
+
+    def __init__(self, total: int, known: Counter[str], notify: Callable[[str], None] | None) -> None:
+        self.total, self.outcomes, self.notify = total, Counter(known), notify
+        self.queue: Queue | None = None
+        self._start, self._new, self._lock = monotonic(), 0, threading.Lock()
+
+    def answered(self, row: Row, instead: str | None = None) -> None:
+        """Count an answer; of a sample that had another outcome before, it counts instead of that."""
+        with self._lock:
+            self._new += 1
+            self.outcomes[row.outcome] += 1
+            if instead is not None:
+                self.outcomes[instead] -= 1
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell while something else goes on."""
+        if self.notify is None:
+            yield
+            return
+        end = threading.Event()
+
+        def tell() -> None:
+            assert self.notify is not None
+            while not end.wait(0.5):
+                self.notify(str(self))
+
+        teller = threading.Thread(target=tell, daemon=True, name="sugenet-progress")
+        teller.start()
+        try:
+            yield
+        finally:
+            end.set()
+            teller.join(1.0)
+
+    def __str__(self) -> str:
+        with self._lock:
+            done = self.outcomes.total()
+            parts = [f"{done} of {self.total}"]
+            for word, many in self.outcomes.most_common():
+                if many:
+                    parts.append(f"{100 * many / done:.1f} % {word}")
+            speed = self._new / max(monotonic() - self._start, 1e-9)
+        if self._new:
+            parts.append(f"{speed:.3g} a second")
+        if self.queue is not None:
+            parts.append(self._left())
+        return ", ".join(parts)
+
+    def _left(self) -> str:
+        assert self.queue is not None
+        likely, worst = self.queue.remaining()
+        if worst is None:
+            return f"at least {duration(likely)} left" if likely else "how long is not known yet"
+        if worst > 1.5 * likely + 1:
+            return f"{duration(likely)} to {duration(worst)} left"
+        return f"{duration(likely)} left"
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    Examples
+    --------
+    >>> duration(7.2), duration(600), duration(7300)
+    ('8 s', '10 min', '2.1 h')
+    """
+    whole = int(seconds) + (seconds > int(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    return f"{-(-whole // 60)} min" if whole < 7200 else f"{-(-whole // 360) / 10:g} h"

@@ -1,0 +1,349 @@
+"""The results file: one SQLite database with what was asked, the network, and every answer.
+
+Table ``about`` holds one JSON document under ``about`` and the network's own file under ``network``; table
+``answers`` one row a sample, with the compressed JSON data of its answer. SQLite keeps a transaction whole
+or forgets it, whatever kills the process, but it does not see a byte that a disk has changed: so every row
+has a digest over its columns, and one of them is the digest of its answer. A digest tells damage, not
+forgery; whether an answer is true, its certificate shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sugenet.errors import FileError
+from sugenet.files import advice
+from sugenet.io.native.container import canonical
+from sugenet.io.plain.strict import strict_json
+from sugenet.sweeps.lock import Lock
+from sugenet.sweeps.rows import Row
+
+__all__ = ["Entry", "Store", "reading", "writing"]
+
+_APPLICATION = 0x53474E52
+_VERSION = 1
+_MAGIC = b"SQLite format 3\x00"
+_LARGEST = 1 << 30
+"""Bytes that an answer may unpack to."""
+_NAMES = tuple(field.name for field in fields(Row))
+_FLAGS = ("settled", "certified")
+_TYPES = {
+    "sample": "INTEGER PRIMARY KEY",
+    "label": "INTEGER NOT NULL",
+    "truth": "INTEGER",
+    "outcome": "TEXT NOT NULL",
+    "settled": "INTEGER NOT NULL",
+    "certified": "INTEGER NOT NULL",
+    "engine": "TEXT",
+    "seconds": "REAL NOT NULL",
+    "time_limit": "REAL",
+    "value": "TEXT",
+    "lower": "TEXT",
+    "version": "TEXT NOT NULL",
+}
+_SCHEMA = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID",
+    f"CREATE TABLE answers ({', '.join(f'{name} {_TYPES[name]}' for name in _NAMES)}, "
+    f"hash BLOB NOT NULL, packed BLOB NOT NULL, digest BLOB NOT NULL, answer BLOB NOT NULL)",
+)
+_COLUMNS = ", ".join((*_NAMES, "hash", "packed", "digest"))
+_RETRY = "Restore a copy of it, or give another file and start again."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row with what it is about and what it says."""
+
+    row: Row
+    hash: bytes
+    """Of the raw sample."""
+    answer: bytes
+    """JSON data of the answer, compressed."""
+
+
+class Store:
+    """An open results file, or one in memory."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: Lock | None = None) -> None:
+        self._connection, self.path, self._lock = connection, path, lock
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return "the store in memory" if self.path is None else f"'{self.path}'"
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """What was asked of which network and which samples."""
+        try:
+            found = strict_json(self._value("about").decode())
+        except ValueError as error:
+            raise self.damaged(str(error)) from error
+        if not isinstance(found, dict):
+            raise self.damaged("what it is about is no JSON object")
+        return found
+
+    def network(self) -> bytes:
+        """The file of the network."""
+        return _unpacked(self._value("network"), self)
+
+    def _value(self, name: str) -> bytes:
+        with self._told():
+            found = self._connection.execute(
+                "SELECT value, digest FROM about WHERE name = ?", (name,)
+            ).fetchone()
+        if found is None or not all(isinstance(part, bytes) for part in found):
+            raise self.damaged(f"it does not say {name}")
+        if _digest(name, found[0]) != found[1]:
+            raise self.damaged(f"the digest of {name} is another")
+        return bytes(found[0])
+
+    def rows(self) -> list[Row]:
+        """All rows by number of the sample, without their answers."""
+        return [row for row, _, _ in self._rows()]
+
+    def hashes(self) -> Iterator[tuple[int, bytes]]:
+        """The number and the hash of every sample that has an answer."""
+        return ((row.sample, known) for row, known, _ in self._rows())
+
+    def _rows(self, where: str = "", *values: int) -> Iterator[tuple[Row, bytes, bytes]]:
+        with self._told():
+            cursor = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM answers {where} ORDER BY sample", values
+            )
+            for *columns, known, packed, digest in cursor:
+                named = dict(zip(_NAMES, columns, strict=True))
+                if digest != _digest(columns, known, packed):
+                    raise self.damaged(f"the row of sample {str(columns[0])[:20]} is not as it was written")
+                row = Row(**named | {name: bool(named[name]) for name in _FLAGS})
+                yield row, bytes(known), bytes(packed)
+
+    def row(self, sample: int) -> tuple[Row, bytes] | None:
+        """The row of a sample and the hash of its values; None: it has no answer."""
+        found = next(self._rows("WHERE sample = ?", sample), None)
+        return None if found is None else found[:2]
+
+    def answer(self, sample: int) -> dict[str, Any] | None:
+        """JSON data of the answer about a sample; None: it has none."""
+        found = next(self._rows("WHERE sample = ?", sample), None)
+        if found is None:
+            return None
+        data = strict_json(_unpacked(self._packed(sample, found[2]), self).decode())
+        assert isinstance(data, dict)
+        return data
+
+    def _packed(self, sample: int, packed: bytes) -> bytes:
+        with self._told():
+            found = self._connection.execute("SELECT answer FROM answers WHERE sample = ?", (sample,))
+            (answer,) = found.fetchone()
+        if not isinstance(answer, bytes) or hashlib.sha256(answer).digest() != packed:
+            raise self.damaged(f"the answer of sample {sample} is not as it was written")
+        return answer
+
+    def inspect(self) -> None:
+        """Read every byte that counts, and refuse a file that is not as it was written."""
+        self.about(), self.network()
+        for row, _, packed in self._rows():
+            self._packed(row.sample, packed)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def begin(self, about: Mapping[str, Any], network: bytes) -> None:
+        """Fill an empty file."""
+        with self._writing():
+            for table in _SCHEMA:
+                self._connection.execute(table)
+            self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+            self._say("network", zlib.compress(network, 9))
+            self._say("about", canonical(about).encode())
+
+    def amend(self, about: Mapping[str, Any]) -> None:
+        """Say otherwise what it is about."""
+        with self._writing():
+            self._say("about", canonical(about).encode())
+
+    def _say(self, name: str, value: bytes) -> None:
+        row = (name, value, _digest(name, value))
+        self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", row)
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Keep answers: all of these or, where the process ends meanwhile, none."""
+        marks = ", ".join("?" * (len(_NAMES) + 4))
+        with self._writing():
+            for entry in entries:
+                columns = [int(part) if isinstance(part, bool) else part for part in astuple(entry.row)]
+                packed = hashlib.sha256(entry.answer).digest()
+                digest = _digest(columns, entry.hash, packed)
+                row = (*columns, entry.hash, packed, digest, entry.answer)
+                self._connection.execute(f"INSERT OR REPLACE INTO answers VALUES ({marks})", row)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._told():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    # -- ends ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Leave one file, without the log beside it where nobody else reads it."""
+        if self._lock is not None:
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        with suppress(sqlite3.Error):
+            self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def damaged(self, what: str) -> FileError:
+        """The error that says so."""
+        return FileError(f"{self.name} is damaged: {what}. {_RETRY}")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's errors in words that help."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.Error) -> FileError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            return FileError(
+                f"the disk of {self.name} is full. All answers before are kept: free some space, "
+                f"and the same command goes on."
+            )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return FileError(f"another program writes to {self.name}. Wait for it to end.")
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+            return FileError(f"{self.name} cannot be written: {error}. Check the disk and the permissions.")
+        if code == sqlite3.SQLITE_IOERR:
+            return FileError(
+                f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
+                f"kept, and the same command goes on."
+            )
+        return self.damaged(str(error))
+
+
+# -- opening -------------------------------------------------------------------------------------------------
+
+
+def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
+    """Open a results file to write to it, alone; and whether it is still empty. None: one in memory."""
+    if path is None:
+        return Store(_connected(":memory:"), None), True
+    file = Path(os.path.realpath(path))
+    if not file.parent.is_dir():
+        raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder '{file.parent}'.")
+    fresh = _is_fresh(file)
+    lock = Lock(file)
+    try:
+        store = Store(_connected(str(file)), file, lock)
+        with store._told():
+            store._connection.execute("PRAGMA journal_mode = WAL")
+            store._connection.execute("PRAGMA synchronous = FULL")
+            tables = store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables or not fresh:
+            _refuse_strangers(store)
+        return store, not tables
+    except BaseException:
+        lock.release()
+        raise
+
+
+def reading(path: str | os.PathLike[str]) -> Store:
+    """Open a results file to read it, also while it is written."""
+    file = Path(os.path.realpath(path))
+    if _is_fresh(file):
+        raise FileError(f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
+    where = f"file:{quote(str(file))}?mode=ro"
+    try:
+        store = Store(_connected(where), file)
+        store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:  # the log of a finished file cannot be made where nothing may be written
+        store = Store(_connected(f"{where}&immutable=1"), file)
+    _refuse_strangers(store)
+    return store
+
+
+def _connected(where: str) -> sqlite3.Connection:
+    return sqlite3.connect(where, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+
+
+def _is_fresh(file: Path) -> bool:
+    """Whether there is nothing yet; what is no database is refused."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(len(_MAGIC))
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise FileError(f"'{file}' cannot be read: {advice(error)}") from error
+    if head and head != _MAGIC:
+        raise FileError(f"'{file}' is no results file. Give one that sugenet sweep wrote, or a new name.")
+    return not head
+
+
+def _refuse_strangers(store: Store) -> None:
+    """Refuse databases of other programs, of later versions, and damaged ones."""
+    with store._told():
+        ask = store._connection.execute
+        application = ask("PRAGMA application_id").fetchone()[0]
+        version = ask("PRAGMA user_version").fetchone()[0]
+        if application != _APPLICATION:
+            raise FileError(
+                f"{store.name} is a database of another program, or damaged. Give one that sugenet sweep "
+                f"wrote, or a new name."
+            )
+        if version > _VERSION:
+            raise FileError(
+                f"{store.name} is of version {version}, written by a newer sugenet; this one reads version "
+                f"{_VERSION}. Update sugenet to go on."
+            )
+        if version != _VERSION:
+            raise store.damaged(f"there is no version {version}")
+        found = ask("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise store.damaged(str(found).replace("\n", " ")[:200])
+        tables = {row[0] for row in ask("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if tables != set(_SCHEMA):
+            raise store.damaged("its tables are others")
+
+
+# -- bytes ---------------------------------------------------------------------------------------------------
+
+
+def _digest(*parts: Any) -> bytes:
+    text = json.dumps([part.hex() if isinstance(part, bytes) else part for part in parts], default=repr)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _unpacked(raw: bytes, store: Store) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(raw, _LARGEST)
+    except zlib.error as error:
+        raise store.damaged(str(error)) from error
+    if not unpacker.eof:
+        raise store.damaged("an answer is longer than any can be")
+    return data

@@ -1,0 +1,237 @@
+"""What a worker does: a few samples of a sweep, one after another, on one thread.
+
+A worker keeps the networks that it was sent, so each travels to it once: it is called without one, and says
+so where it does not know it. It gives samples back that would hold up the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from math import log2
+from time import monotonic, sleep
+from types import FrameType
+from typing import Any
+
+from sugenet import __version__
+from sugenet.bnn import Network
+from sugenet.errors import SugenetError
+from sugenet.io.native.file import network_from
+from sugenet.problem.sizes import sets_within
+from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import hash_of
+from sugenet.sweeps.store import Entry
+
+__all__ = ["Chunk", "Done", "Job", "do", "here"]
+
+_BUDGET = 1.0
+"""Seconds after which a worker gives back what it has not begun."""
+_DEAR = 0.25
+"""Seconds from which it is worth while to ask how large a question was."""
+_KEPT = 4
+_networks: dict[str, Network] = {}
+_guard = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all samples of a sweep have in common."""
+
+    fingerprint: str
+    question: Any
+    """With `each` in the place of the sample."""
+    settings: dict[str, Any]
+    time_limit: float | None
+    seed: int
+    driver: tuple[str, int]
+    """Name of the machine and number of the process that hands out the work."""
+    version: str = __version__
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some samples: number, raw values, predicted class, true class."""
+
+    samples: tuple[tuple[int, list[Any], int, int | None], ...]
+    dear: float | None = None
+    """Give samples back that allow this many changes (as a power of two) or more, unless one is alone."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a chunk."""
+
+    entries: tuple[Entry, ...] = ()
+    sizes: Mapping[int, float | None] = field(default_factory=dict)
+    """How many changes were allowed, as a power of two, for samples where that was asked."""
+    back: tuple[tuple[int, float | None], ...] = ()
+    """Samples that were not begun, with their sizes."""
+    failed: tuple[tuple[int, str], ...] = ()
+    """Samples without an answer, and why."""
+    unknown: bool = False
+    """Nothing was done: the network is not known here."""
+
+
+def here() -> tuple[str, int]:
+    """This machine and process."""
+    return socket.gethostname(), os.getpid()
+
+
+def do(job: Job, chunk: Chunk, network: bytes | None = None) -> Done:
+    """Ask about the samples of a chunk, cheapest first."""
+    if job.version != __version__:
+        raise SugenetError(
+            f"a worker runs sugenet {__version__}, but the sweep was started by {job.version}. "
+            f"Install the same version everywhere."
+        )
+    known = _known(job.fingerprint, network)
+    if known is None:
+        return Done(unknown=True)
+    away = here() != job.driver
+    if away:
+        _end_with(job.driver)
+    with _deaf() if away else _loud() as stopped:
+        return _answers(job, chunk, known, stopped)
+
+
+def _known(fingerprint: str, raw: bytes | None) -> Network | None:
+    with _guard:
+        if fingerprint not in _networks and raw is not None:
+            network = network_from(raw)
+            network.packed()
+            while len(_networks) >= _KEPT:
+                del _networks[next(iter(_networks))]
+            _networks[fingerprint] = network
+        return _networks.get(fingerprint)
+
+
+def _answers(job: Job, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
+    start = monotonic()
+    sizes: dict[int, float | None] = {}
+    order = list(chunk.samples)
+    if chunk.dear is not None and len(order) > 1:
+        sizes = {sample: _size(network, job.question, values) for sample, values, _, _ in order}
+        order.sort(key=lambda one: (sizes[one[0]] or 0.0, one[0]))
+    entries, failed = [], []
+    for place, (sample, values, label, truth) in enumerate(order):
+        size = sizes.get(sample)
+        dear = chunk.dear is not None and size is not None and size >= chunk.dear
+        if dear or (place and monotonic() - start >= _BUDGET):
+            back = tuple((number, sizes.get(number)) for number, *_ in order[place:])
+            return Done(tuple(entries), sizes, back, tuple(failed))
+        try:
+            entry = _entry(job, network, sample, values, label, truth)
+        except (SugenetError, MemoryError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            words = str(error) if isinstance(error, SugenetError) else f"{type(error).__name__}: {error}"
+            failed.append((sample, words))
+            continue
+        if stopped:
+            raise KeyboardInterrupt
+        entries.append(entry)
+        if sample not in sizes and entry.row.seconds >= _DEAR:
+            sizes[sample] = _size(network, job.question, values)
+    return Done(tuple(entries), sizes, (), tuple(failed))
+
+
+def _size(network: Network, question: Any, values: list[Any]) -> float | None:
+    """How many changes a question allows, as a power of two: what its cost grows with."""
+    near = getattr(question, "near", None)
+    if near is None:
+        return None
+    try:
+        return log2(sets_within(question.about(values).near(network)))
+    except (SugenetError, OverflowError):  # what is wrong with it is told when it is asked
+        return None
+
+
+def _entry(job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None) -> Entry:
+    start = monotonic()
+    answer: Any = ask(
+        network,
+        job.question.about(values),
+        time_limit=job.time_limit,
+        threads=1,
+        seed=job.seed,
+        **job.settings,
+    )
+    seconds = monotonic() - start
+    data = answer.data()
+    value, lower = data.get("value"), data.get("lower")
+    row = Row(
+        sample=sample,
+        label=label,
+        truth=truth,
+        outcome=outcome_of(answer),
+        settled=is_settled(answer, **job.settings),
+        certified=bool(getattr(answer, "is_certified", False)),
+        engine=getattr(answer, "engine", None),
+        seconds=seconds,
+        time_limit=None if job.time_limit is None else float(job.time_limit),
+        value=value if isinstance(value, str) else None,
+        lower=lower if isinstance(lower, str) else None,
+        version=__version__,
+    )
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Entry(row, hash_of(values), zlib.compress(text.encode()))
+
+
+# -- signals -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _deaf() -> Iterator[list[int]]:
+    """In a process of its own: Ctrl-C is for the driver, who ends the workers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield []
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _loud() -> Iterator[list[int]]:
+    """In the driver itself: a question that Ctrl-C cuts short gives what it knows, which is no answer here, so
+    the signals that came are told.
+    """
+    stopped: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield stopped
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@cache
+def _end_with(driver: tuple[str, int]) -> None:
+    """End this process soon after the driver that started it: nobody would take its answers."""
+    machine, process = driver
+    if os.name == "nt" or machine != socket.gethostname() or os.getppid() != process:
+        return
+
+    def watch() -> None:
+        while os.getppid() == process:
+            sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="sugenet-watch").start()
