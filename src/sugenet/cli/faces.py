@@ -28,8 +28,17 @@ def _report(parser: Parser) -> Run:
         action="store_true",
         help="a page to click and to ask, instead of one to read and to print",
     )
+    _results(parser)
     give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
     return _write_report
+
+
+def _results(parser: Parser) -> None:
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="show the results file of a sweep too; without SAMPLES those that it is about",
+    )
 
 
 def _write_report(options: Namespace, screen: Screen) -> int:
@@ -91,6 +100,7 @@ def _serve(parser: Parser) -> Run:
         help="port to listen at; 0: any that is free",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    _results(parser)
     give(parser, "quiet")
     return _run_server
 
@@ -109,11 +119,12 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         X,
         truth,
         title=title_of(options.model),
-        index=options.index or 0,
+        index=options.index,
         host=options.host,
         port=options.port,
         open_browser=options.open,
         notify=screen.tell,
+        results=options.results,
     )
     return 0
 

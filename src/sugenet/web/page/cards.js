@@ -23,7 +23,7 @@ export function makeCards({ payload }) {
   // What every card has; a card of its own kind says more.
   function card(key, kind, found, more) {
     const { certificate = null, certify = null } = found;
-    return { key, kind, name: kind, goal: "", size: Infinity, features: [], changes: [], detail: "", certificate, certify, ...more };
+    return { key, kind, name: kind, goal: "", size: Infinity, features: [], changes: [], detail: "", stored: null, certificate, certify, ...more };
   }
 
   function change(key, found, target, held) {
@@ -65,6 +65,15 @@ export function makeCards({ payload }) {
     return card(key, found.kind || "answer", shown, { state: stateOf(shown.outcome), said: found.sentence });
   }
 
+  // What a results file says about a sample, in the words in which it was answered.
+  function stored(key, found) {
+    const changes = changesOf(found);
+    const kind = changes.length ? "change" : "stored";
+    const name = { why: "reasons", whatif: "nearest change", verify: changes.length ? "counterexample" : "verdict", count: "count", predict: "prediction" }[found.kind];
+    const about = { name, goal: found.label ?? found.labels?.[0] ?? "", size: changes.length || Infinity };
+    return card(key, kind, found, { ...about, features: changes.map((one) => one.feature), changes, state: ["predicted", "estimated"].includes(found.outcome) ? "" : stateOf(found.outcome), word: found.outcome, said: found.sentence });
+  }
+
   // -- side by side ----------------------------------------------------------------------------------------------------------
 
   function pair(pinned) {
@@ -92,5 +101,5 @@ export function makeCards({ payload }) {
     return picture;
   }
 
-  return { change, reason, rule, other, pair, these, changesOf };
+  return { change, reason, rule, other, stored, pair, these, changesOf };
 }

@@ -51,11 +51,13 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
 
   function refresh() {
     const { truth } = payload.samples[state.sample];
+    if (byId("which").length !== payload.samples.length) {
+      fill(byId("which"), payload.samples.map((sample, i) => h("option", { value: i }, String(sample.index ?? i))));
+    }
     byId("which").selectedIndex = state.sample;
     say(byId("truth"), truth === null || truth === undefined ? "" : `truth: ${payload.classes[truth]}`);
   }
 
-  byId("which").append(...payload.samples.map((sample, i) => h("option", { value: i }, String(sample.index ?? i))));
   byId("which").addEventListener("change", () => goTo(byId("which").selectedIndex));
   byId("before").addEventListener("click", () => goTo(state.sample - 1));
   byId("after").addEventListener("click", () => goTo(state.sample + 1));

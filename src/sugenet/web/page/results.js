@@ -1,0 +1,281 @@
+// Answers about a whole data set: a table that is sorted, filtered and turned page by page; a row leads to its sample.
+import { call } from "./ask.js";
+import { announce, button, byId, choices, fill, h, say } from "./dom.js";
+import { Fraction } from "./engine/exact.js";
+import { share } from "./features.js";
+import { duration, stateOf, upper } from "./words.js";
+
+const PAGE = 50; // rows that are drawn at a time
+
+export function makeResults(app) {
+  const { payload } = app;
+  const { classes, grid } = payload;
+  let found = null; // what the file holds, as columns
+  let place = new Map(); // where in the columns a sample stands
+  let shown = []; // rows that are shown, in their order, as places in the columns
+  let view = { by: "sample", down: false, outcome: "", wrong: false, page: 0 };
+  let turn = 0; // pictures of a page that was left are not drawn any more
+  let chosen = null; // the sample that was gone to last
+
+  // -- what is there ---------------------------------------------------------------------------------------------------------
+
+  const named = (k) => (k === null ? "" : classes[k]);
+  const isWrong = (i) => found.rows.truth[i] !== null && found.rows.truth[i] !== found.rows.label[i];
+  const cost = (i) => found.rows.value[i] ?? (found.rows.lower[i] === null ? null : `≥ ${found.rows.lower[i]}`);
+  const exact = (i) => {
+    const text = found.rows.value[i] ?? found.rows.lower[i];
+    return text === null ? null : Fraction.ofText(text);
+  };
+
+  // Each column: its key in the address, its heading, what a row is sorted by and what it shows; some only where there is something.
+  const columns = [
+    { key: "sample", name: "sample", value: (i) => found.rows.sample[i], cell: leading },
+    { key: "picture", name: "picture", cell: picture, there: () => grid },
+    { key: "class", name: "class", value: (i) => found.rows.label[i], cell: (i) => named(found.rows.label[i]) },
+    { key: "truth", name: "true class", value: (i) => found.rows.truth[i], cell: truth, there: () => found.rows.truth.some((k) => k !== null) },
+    { key: "outcome", name: "outcome", value: (i) => found.rows.outcome[i], cell: outcome },
+    { key: "cost", name: "cost", value: exact, cell: cost, there: () => found.rows.outcome.some((_, i) => cost(i) !== null) },
+    { key: "time", name: "time", value: (i) => found.rows.seconds[i], cell: (i) => duration(found.rows.seconds[i]) },
+    { key: "certificate", name: "certificate", value: (i) => Number(found.rows.certified[i]), cell: (i) => (found.rows.certified[i] ? "yes" : "none") },
+    { key: "engine", name: "engine", value: (i) => found.rows.engine[i], cell: (i) => found.rows.engine[i] ?? "" },
+  ];
+  const here = () => columns.filter(({ there }) => !there || there());
+
+  // -- parts -----------------------------------------------------------------------------------------------------------------
+
+  const headline = h("h1", { test: "results-headline" }, "Reading the results.");
+  const question = h("p", { class: "quiet", test: "results-question" });
+  const facts = h("p", { class: "facts", test: "results-facts" });
+  const home = h("a", { href: "#", test: "from-results", onclick: back }, "Back to the network");
+  const wrongBox = h("input", { type: "checkbox", test: "only-wrong", onchange: () => change({ wrong: wrongBox.checked, page: 0 }) });
+  const wrongWords = h("span", null);
+  const wrong = h("label", { class: "choice" }, wrongBox, wrongWords);
+  const outcomes = h("div", { class: "joined outcomes", role: "radiogroup", label: "Outcome" });
+  const reload = payload.server && button("Reload", read, "reload");
+  const trouble = h("p", { class: "trouble", role: "alert", hidden: true, test: "results-trouble" });
+  const notes = h("p", { class: "quiet", test: "results-notes" });
+  const head = h("tr", { role: "row" });
+  const body = h("tbody", { role: "rowgroup", test: "rows" });
+  const table = h("table", { class: "results", role: "table", label: "Answers by sample" }, h("thead", { role: "rowgroup" }, head), body);
+  const before = button("‹", () => turnTo(view.page - 1), "page-before");
+  const after = button("›", () => turnTo(view.page + 1), "page-after");
+  const range = h("span", { class: "quiet", role: "status", test: "range" });
+  before.ariaLabel = "Previous page";
+  after.ariaLabel = "Next page";
+  fill(
+    byId("results-page"),
+    h("div", { class: "verdict" }, question, headline, h("div", { class: "under" }, facts, reload, home), trouble, notes),
+    h("div", { class: "filters" }, outcomes, wrong, h("div", { class: "pages" }, before, range, after)),
+    table,
+  );
+  body.addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    const to = row && row.querySelector("a");
+    if (to && event.target !== to && !String(getSelection())) to.click();
+  });
+  body.addEventListener("keydown", walk);
+
+  // The headings are made once for all rows that are read, so that the one with the focus keeps it while the order changes.
+  function drawHead() {
+    fill(head, here().map((column) => {
+      column.arrow = h("span", { class: "arrow", "aria-hidden": "true" });
+      const inside = column.value ? h("button", { type: "button", class: "sort", test: `by-${column.key}`, onclick: () => sortBy(column.key) }, column.name, column.arrow) : column.name;
+      column.head = h("th", { scope: "col", role: "columnheader", class: `c-${column.key}` }, inside);
+      return column.head;
+    }));
+  }
+
+  function drawFilters() {
+    const counts = new Map();
+    for (const one of found.rows.outcome) counts.set(one, (counts.get(one) || 0) + 1);
+    const options = [["", `all ${found.rows.sample.length.toLocaleString("en")}`, { test: "outcome-all" }]];
+    for (const [one, count] of [...counts].sort()) options.push([one, `${one} ${count.toLocaleString("en")}`, { test: `outcome-${one}` }]);
+    if (!counts.has(view.outcome)) view.outcome = "";
+    choices(outcomes, "outcome", options, view.outcome, (one) => change({ outcome: one, page: 0 }));
+    const count = found.rows.sample.filter((_, i) => isWrong(i)).length;
+    wrong.hidden = found.rows.truth.every((k) => k === null);
+    say(wrongWords, `wrongly classified ${count.toLocaleString("en")}`);
+    wrongBox.checked = view.wrong;
+  }
+
+  function order() {
+    const { rows } = found;
+    const { value } = here().find(({ key }) => key === view.by) || columns[0];
+    shown = rows.sample.map((_, i) => i).filter((i) => (!view.outcome || rows.outcome[i] === view.outcome) && (!view.wrong || isWrong(i)));
+    const keys = new Map(shown.map((i) => [i, value(i)]));
+    const sign = view.down ? -1 : 1;
+    shown.sort((i, j) => compare(keys.get(i), keys.get(j), sign) || rows.sample[i] - rows.sample[j]);
+    view.page = Math.max(0, Math.min(view.page, Math.ceil(shown.length / PAGE) - 1));
+  }
+
+  function draw() {
+    if (!found) return;
+    drawFilters();
+    order();
+    for (const { key, head: cell, arrow } of here().filter(({ value }) => value)) {
+      const sorted = key === view.by;
+      cell.ariaSort = sorted ? (view.down ? "descending" : "ascending") : "none";
+      say(arrow, sorted ? (view.down ? "▼" : "▲") : "");
+    }
+    turn++;
+    const first = view.page * PAGE;
+    const visible = shown.slice(first, first + PAGE);
+    fill(body, visible.map((i) => rowOf(i, visible)));
+    const last = first + visible.length;
+    say(range, shown.length ? `${(first + 1).toLocaleString("en")} to ${last.toLocaleString("en")} of ${shown.length.toLocaleString("en")}` : "no sample is like this");
+    before.disabled = !view.page;
+    after.disabled = last >= shown.length;
+    before.hidden = after.hidden = shown.length <= PAGE;
+    if (grid) paint(visible, turn);
+    byId("to-results").href = toHash();
+  }
+
+  function rowOf(i, visible) {
+    const sample = found.rows.sample[i];
+    const isFirst = visible.includes(place.get(chosen)) ? sample === chosen : i === visible[0];
+    const cells = here().map(({ key, name, cell }) => h("td", { role: "cell", class: `c-${key}`, "data-name": name }, cell(i, isFirst)));
+    return h("tr", { role: "row", test: "row", "data-sample": sample, class: sample === chosen ? "chosen" : null }, cells);
+  }
+
+  // -- cells -----------------------------------------------------------------------------------------------------------------
+
+  // One row at a time can be reached by Tab, the others from there by arrows.
+  function leading(i, isFirst) {
+    const sample = found.rows.sample[i];
+    if (!app.holds(sample)) return String(sample);
+    return h("a", { href: `#s=${sample}&a=${encodeURIComponent(`stored:${sample}:0`)}`, tabindex: isFirst ? 0 : -1, onclick: () => { chosen = sample; } }, String(sample));
+  }
+
+  function truth(i) {
+    const name = named(found.rows.truth[i]);
+    return isWrong(i) ? h("span", { class: "chip", "data-state": "refuted" }, name) : name;
+  }
+
+  function outcome(i) {
+    const kind = found.rows.settled[i] ? stateOf(found.rows.outcome[i]) : "undecided";
+    return h("span", { class: "chip", "data-state": kind === "undecided" && found.rows.settled[i] ? null : kind }, found.rows.outcome[i]);
+  }
+
+  function picture(i) {
+    return h("span", { class: "thumb" }, h("canvas", { width: grid.columns, height: grid.rows, role: "img", label: `sample ${found.rows.sample[i]}` }));
+  }
+
+  async function paint(visible, mine) {
+    const canvases = [...body.querySelectorAll("canvas")];
+    for (const [at, i] of visible.entries()) {
+      const sample = found.rows.sample[i];
+      if (!app.holds(sample)) continue;
+      let values;
+      try {
+        ({ values } = await app.sampleOf(sample));
+      } catch {
+        return; // the table goes without; whoever goes to the sample is told why
+      }
+      if (mine !== turn) return;
+      const context = canvases[at].getContext("2d");
+      const image = context.createImageData(grid.columns, grid.rows);
+      values.forEach((value, f) => { image.data[4 * f + 3] = Math.round(255 * share(payload, f, value)); });
+      context.putImageData(image, 0, 0);
+    }
+  }
+
+  // -- acting ----------------------------------------------------------------------------------------------------------------
+
+  function change(wanted) {
+    view = { ...view, ...wanted };
+    draw();
+    app.writeHash(true);
+  }
+
+  function sortBy(key) {
+    change({ by: key, down: view.by === key && !view.down, page: 0 });
+    announce(`Sorted by ${columns.find((one) => one.key === key).name}, ${view.down ? "descending" : "ascending"}`);
+  }
+
+  function turnTo(page) {
+    change({ page });
+    const { top } = table.getBoundingClientRect();
+    if (top < 0) table.scrollIntoView();
+  }
+
+  function back(event) {
+    event.preventDefault();
+    location.hash = app.state.toHash();
+  }
+
+  function walk(event) {
+    const links = [...body.querySelectorAll("a")];
+    const at = links.indexOf(event.target);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key];
+    if (at < 0 || to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const next = links[Math.max(0, Math.min(to, links.length - 1))];
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  // -- reading ---------------------------------------------------------------------------------------------------------------
+
+  function take(read) {
+    found = read;
+    place = new Map(found.rows.sample.map((sample, i) => [sample, i]));
+    const [first, ...rest] = found.summary;
+    say(question, `${found.name}: ${found.question}`);
+    say(headline, upper(first));
+    say(facts, rest.map(upper).join(". "));
+    say(notes, found.notes.join(" "));
+    drawHead();
+    draw();
+  }
+
+  async function read() {
+    if (reload) reload.disabled = true;
+    try {
+      take(payload.server ? await call("GET", "/api/results") : payload.results);
+      trouble.hidden = true;
+    } catch (error) {
+      say(trouble, error.message);
+      trouble.hidden = false;
+      if (!found) say(headline, "The results cannot be shown.");
+    }
+    if (reload) reload.disabled = false;
+  }
+
+  // -- the address -----------------------------------------------------------------------------------------------------------
+
+  function toHash() {
+    const parts = ["#results"];
+    if (view.by !== "sample" || view.down) parts.push(`o=${view.down ? "-" : ""}${view.by}`);
+    if (view.outcome) parts.push(`f=${encodeURIComponent(view.outcome)}`);
+    if (view.wrong) parts.push("w=1");
+    if (view.page) parts.push(`p=${view.page + 1}`);
+    return parts.join("&");
+  }
+
+  // An address may be old or written by hand: what there is not is left out.
+  async function fromHash(hash) {
+    const parts = new Map(hash.split("&").map((part) => [part[0], part.slice(2)]));
+    const by = (parts.get("o") || "").replace(/^-/, "");
+    const known = columns.some(({ key, value }) => value && key === by);
+    const page = Number(parts.get("p") || 1) - 1;
+    view = { by: known ? by : "sample", down: (parts.get("o") || "").startsWith("-"), outcome: "", wrong: parts.get("w") === "1", page: Number.isInteger(page) ? page : 0 };
+    try {
+      view.outcome = decodeURIComponent(parts.get("f") || "");
+    } catch {
+      view.outcome = "";
+    }
+    if (found) draw();
+    else await read();
+    body.querySelector(".chosen a")?.focus();
+  }
+
+  return { toHash, fromHash };
+}
+
+// Numbers and fractions by size, texts by letters; what is not known comes last, whichever way.
+function compare(a, b, sign) {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  if (a instanceof Fraction) return sign * a.compare(b);
+  return a < b ? -sign : a > b ? sign : 0;
+}
