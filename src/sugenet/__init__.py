@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         whatif,
         why,
     )
+    from sugenet.sweeps import Results, read_results, sweep
 
 __version__ = "0.1.0"
 
@@ -119,6 +120,7 @@ __all__ = [
     "Proved",
     "Reals",
     "Refuted",
+    "Results",
     "Robust",
     "Trace",
     "Undecided",
@@ -144,11 +146,13 @@ __all__ = [
     "models",
     "read_larq",
     "read_onnx",
+    "read_results",
     "read_vnnlib",
     "rulebook",
     "save",
     "simplify",
     "summary",
+    "sweep",
     "thermometer",
     "threshold",
     "verify",
@@ -171,12 +175,13 @@ _ROOMS = (
     "reason",
     "io",
     "fit",
+    "sweeps",
     "show",
     "data",
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason")
+_FACES = ("bnn", "io", "reason", "sweeps")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 

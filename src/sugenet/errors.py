@@ -15,6 +15,7 @@
     ├── FileError                a file that cannot be read or written
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
     │   └── CheckLimitError      one not checked within the limits of time and memory: it may be right
+    ├── SweepError               samples of a sweep without an answer, or workers that ended
     ├── QuestionError            a question that makes no sense for this network
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
@@ -35,6 +36,7 @@ __all__ = [
     "ScaleError",
     "SoundnessError",
     "SugenetError",
+    "SweepError",
     "TieError",
     "TooLargeError",
 ]
@@ -96,6 +98,10 @@ class CheckLimitError(CertificateError):
 
 class QuestionError(SugenetError):
     """A question makes no sense for this network."""
+
+
+class SweepError(SugenetError):
+    """Samples of a sweep have no answer, or its workers ended; what was answered is kept."""
 
 
 class SoundnessError(SugenetError):

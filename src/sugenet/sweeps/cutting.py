@@ -70,10 +70,12 @@ class Queue:
         long = [size for size, seconds in self._seconds.items() if sum(seconds) >= _DEAR * len(seconds)]
         return float(min(long)) if long else None
 
-    def answered(self, sample: int, seconds: float, size: float | None) -> None:
-        """Learn what an answer cost."""
+    def answered(self, sample: int, seconds: float, size: float | None, *, learn: bool = True) -> None:
+        """Learn what an answer cost, unless it was not like those to come."""
         with self._lock:
             self._out.pop(sample, None)
+            if not learn:
+                return
             self._total, self._count = self._total + seconds, self._count + 1
             if size is not None:
                 self._seconds[int(size)].append(seconds)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, SweepError
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.samples import Samples
@@ -29,10 +29,6 @@ _BREAKS = 5
 """Times that all may break down one after another without an answer between."""
 _HOPELESS = 10
 """Samples that may fail before the first answer."""
-
-
-class Failure(SugenetError):
-    """Some samples have no answer."""
 
 
 def drive(
@@ -100,7 +96,7 @@ class _Run:
             except Exception as error:  # every backend has its own words for a worker that is gone
                 broken = 0 if self.answered > before else broken + 1
                 if broken >= _BREAKS:
-                    raise Failure(
+                    raise SweepError(
                         f"the workers ended {broken} times without an answer: "
                         f"{type(error).__name__}: {str(error)[:200]}. All answers before are kept, and the "
                         f"same command goes on."
@@ -143,13 +139,13 @@ class _Run:
         """Keep what a worker brings."""
         if done.unknown:
             self.sent = 0  # the next chunks carry the network again
-            self.queue.again(done.samples)
+            self.queue.again(done.unknown)
             return
         if done.entries:
             self.store.put(map(self.keep, done.entries))
         for entry in done.entries:
             row = entry.row
-            self.queue.answered(row.sample, row.seconds, done.sizes.get(row.sample))
+            self.queue.answered(row.sample, row.seconds, done.sizes.get(row.sample), learn=not done.cold)
             self.progress.answered(row)
         self.answered += len(done.entries)
         for sample, size in done.back:
@@ -166,7 +162,7 @@ class _Run:
             listed = [f"sample {sample}: {words}" for sample, words in sorted(self.failed.items())]
             more = f"; and {len(listed) - 3} more" if len(listed) > 3 else ""
             many = "1 sample has" if len(listed) == 1 else f"{len(listed)} samples have"
-            raise Failure(f"{many} no answer. {'; '.join(listed[:3])}{more}. All other answers are kept.")
+            raise SweepError(f"{many} no answer. {'; '.join(listed[:3])}{more}. All other answers are kept.")
 
 
 @contextmanager

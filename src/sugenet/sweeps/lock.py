@@ -41,7 +41,7 @@ class Lock:
             except BaseException:
                 os.close(handle)
                 raise
-            os.close(handle)  # its holder removed it between the two lines: the lock is of a file that is gone
+            os.close(handle)  # its holder removed it between the two lines
 
     def release(self) -> None:
         """Let others write."""

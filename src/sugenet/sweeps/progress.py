@@ -22,13 +22,16 @@ class Progress:
         self.queue: Queue | None = None
         self._start, self._new, self._lock = monotonic(), 0, threading.Lock()
 
-    def answered(self, row: Row, instead: str | None = None) -> None:
-        """Count an answer; of a sample that had another outcome before, it counts instead of that."""
+    def answered(self, row: Row) -> None:
+        """Count an answer."""
         with self._lock:
             self._new += 1
             self.outcomes[row.outcome] += 1
-            if instead is not None:
-                self.outcomes[instead] -= 1
+
+    def replaced(self, outcome: str) -> None:
+        """A sample with this outcome gets another."""
+        with self._lock:
+            self.outcomes[outcome] -= 1
 
     @contextmanager
     def told(self) -> Iterator[None]:

@@ -143,6 +143,11 @@ class Store:
         assert isinstance(data, dict)
         return data
 
+    def packed(self, sample: int) -> bytes:
+        """The compressed answer about a sample that has one."""
+        _, _, packed = next(self._rows("WHERE sample = ?", sample))
+        return self._packed(sample, packed)
+
     def _packed(self, sample: int, packed: bytes) -> bytes:
         with self._told():
             found = self._connection.execute("SELECT answer FROM answers WHERE sample = ?", (sample,))

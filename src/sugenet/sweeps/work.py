@@ -14,7 +14,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import log2
 from time import monotonic, sleep
@@ -39,6 +39,7 @@ _DEAR = 0.25
 """Seconds from which it is worth while to ask how large a question was."""
 _KEPT = 4
 _networks: dict[str, Network] = {}
+_warm: set[str] = set()
 _guard = threading.Lock()
 
 
@@ -77,12 +78,14 @@ class Done:
     """Samples that were not begun, with their sizes."""
     failed: tuple[tuple[int, str], ...] = ()
     """Samples without an answer, and why."""
-    unknown: bool = False
-    """Nothing was done: the network is not known here."""
+    cold: bool = False
+    """It was the first of its job in this process, which had things to load or compile."""
+    unknown: tuple[int, ...] = ()
+    """All samples of the chunk, where nothing was done, since the network is not known here."""
 
 
 def here() -> tuple[str, int]:
-    """This machine and process."""
+    """The machine and the process that this runs in."""
     return socket.gethostname(), os.getpid()
 
 
@@ -95,12 +98,14 @@ def do(job: Job, chunk: Chunk, network: bytes | None = None) -> Done:
         )
     known = _known(job.fingerprint, network)
     if known is None:
-        return Done(unknown=True)
+        return Done(unknown=tuple(sample for sample, *_ in chunk.samples))
     away = here() != job.driver
     if away:
         _end_with(job.driver)
+    cold = job.fingerprint not in _warm
+    _warm.add(job.fingerprint)
     with _deaf() if away else _loud() as stopped:
-        return _answers(job, chunk, known, stopped)
+        return replace(_answers(job, chunk, known, stopped), cold=cold)
 
 
 def _known(fingerprint: str, raw: bytes | None) -> Network | None:
@@ -121,7 +126,8 @@ def _answers(job: Job, chunk: Chunk, network: Network, stopped: list[int]) -> Do
     if chunk.dear is not None and len(order) > 1:
         sizes = {sample: _size(network, job.question, values) for sample, values, _, _ in order}
         order.sort(key=lambda one: (sizes[one[0]] or 0.0, one[0]))
-    entries, failed = [], []
+    entries: list[Entry] = []
+    failed: list[tuple[int, str]] = []
     for place, (sample, values, label, truth) in enumerate(order):
         size = sizes.get(sample)
         dear = chunk.dear is not None and size is not None and size >= chunk.dear
@@ -153,7 +159,9 @@ def _size(network: Network, question: Any, values: list[Any]) -> float | None:
         return None
 
 
-def _entry(job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None) -> Entry:
+def _entry(
+    job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None
+) -> Entry:
     start = monotonic()
     answer: Any = ask(
         network,
@@ -202,8 +210,8 @@ def _deaf() -> Iterator[list[int]]:
 
 @contextmanager
 def _loud() -> Iterator[list[int]]:
-    """In the driver itself: a question that Ctrl-C cuts short gives what it knows, which is no answer here, so
-    the signals that came are told.
+    """In the driver itself: a question that Ctrl-C cuts short gives what it knows, which is no answer here,
+    so the signals that came are told.
     """
     stopped: list[int] = []
     before = signal.getsignal(signal.SIGINT)

@@ -1,0 +1,171 @@
+"""A results file as Python values: `read_results`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from sugenet.bnn import Network
+from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError
+from sugenet.io.native.file import network_from
+from sugenet.reason import answer_of, question_of
+from sugenet.reason.questions import raw_of
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import hash_of
+from sugenet.sweeps.store import Store, reading
+
+__all__ = ["Results", "read_results"]
+
+
+class Results:
+    """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
+
+    Examples
+    --------
+    >>> from sugenet.data import digits, samples
+    >>> from sugenet.reason import Hamming, Robust, each
+    >>> from sugenet.sweeps import sweep
+    >>> X, y = samples("digits")
+    >>> found = sweep(digits(), X[:3], Robust(each, Hamming(1)), y=y[:3], jobs=1)
+    >>> [row.outcome for row in found.rows()]
+    ['proved', 'proved', 'proved']
+    >>> print(found.answer(2))
+    the class stays 2, with up to 1 bit flipped: proved by bounds through all layers
+    """
+
+    def __init__(self, store: Store, network: Network | None = None) -> None:
+        self._store = store
+        about = store.about()
+        try:
+            self.network = _network(store, about, network)
+            self.question = question_of(about["question"], self.network)
+            self.settings: dict[str, Any] = about["settings"]
+            self.seed, self.time_limit = about["seed"], about["time_limit"]
+            self.samples: int = about["samples"]
+            self.digest: str = about["data"]
+            """Of all samples and their true classes."""
+            self.has_truths: bool = about["truths"]
+            self.made: dict[str, str] = about["made"]
+            """When, and with which versions."""
+        except (KeyError, QuestionError) as error:
+            raise store.damaged(f"what it is about does not fit: {error}") from error
+
+    @property
+    def path(self) -> str | None:
+        """Where the file is; None: in memory."""
+        return None if self._store.path is None else str(self._store.path)
+
+    def __len__(self) -> int:
+        """How many samples have an answer."""
+        return len(self.rows())
+
+    def rows(self) -> list[Row]:
+        """Samples that have an answer, by number, without the answers themselves."""
+        return self._store.rows()
+
+    def row(self, sample: int) -> Row:
+        """The row of one sample."""
+        return self._found(sample)[0]
+
+    def missing(self) -> list[int]:
+        """Samples that have no answer yet."""
+        known = {row.sample for row in self.rows()}
+        return [sample for sample in range(self.samples) if sample not in known]
+
+    def data(self, sample: int) -> dict[str, Any]:
+        """JSON data of the answer about a sample."""
+        self._found(sample)
+        data = self._store.answer(sample)
+        assert data is not None
+        return data
+
+    def answer(self, sample: int) -> Any:
+        """The answer about a sample, as the verb gave it.
+
+        It is read, not checked: `check` its certificate, or all of them with `check_results`.
+        """
+        data, (row, known) = self.data(sample), self._found(sample)
+        try:
+            answer = answer_of(data, self.network)
+        except CertificateError as error:
+            raise self._store.damaged(f"the answer of sample {row.sample}: {error}") from error
+        question: Any = getattr(answer, "question", None)
+        if hash_of(question.values(self.network)) != known:
+            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        return answer
+
+    def answers(self) -> Iterator[Any]:
+        """All answers, by number of the sample."""
+        return (self.answer(row.sample) for row in self.rows())
+
+    def X(self, sample: int) -> tuple[Any, ...]:  # noqa: N802
+        """The raw values of a sample that has an answer."""
+        row, known = self._found(sample)
+        data = self.data(sample)
+        asked = data.get("question") or data["certificate"]["question"]
+        if hash_of(asked["sample"]) != known:
+            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        return raw_of(self.network, asked["sample"])
+
+    def _found(self, sample: int) -> tuple[Row, bytes]:
+        if isinstance(sample, bool) or not 0 <= sample < self.samples:
+            raise QuestionError(
+                f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}."
+            )
+        found = self._store.row(int(sample))
+        if found is None:
+            raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
+        return found
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_results(path: str | os.PathLike[str], network: Network | None = None) -> Results:
+    """Read a results file that `sweep` wrote, or still writes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    network
+        The network that it must be about; unless given, the one inside is taken as it is.
+
+    Raises
+    ------
+    FileError
+        Where it is no results file, of a later version, damaged, or about another network.
+    """
+    store = reading(path)
+    try:
+        return Results(store, network)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _network(store: Store, about: dict[str, Any], given: Network | None) -> Network:
+    if given is None:
+        try:
+            given = network_from(store.network())
+        except SugenetError as error:
+            raise store.damaged(f"its network: {error}") from error
+        if given.fingerprint != about["network"]:
+            raise store.damaged("its network is another than it says")
+    elif given.fingerprint != about["network"]:
+        raise FileError(
+            f"{store.name} is about the network {about['network'][:12]}, not about {given.fingerprint[:12]}. "
+            f"Give the model that was asked, or none: the file has its own."
+        )
+    return given

@@ -1,0 +1,249 @@
+"""One question of every sample of a data set, answered by many workers, kept in one file: `sweep`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sugenet import __version__
+from sugenet.bnn import Network
+from sugenet.errors import FileError, QuestionError
+from sugenet.io.native.file import network_bytes
+from sugenet.problem.clock import Clock
+from sugenet.reason import each, settings_of
+from sugenet.reason.questions import Asked
+from sugenet.sweeps.driving import drive
+from sugenet.sweeps.progress import Progress
+from sugenet.sweeps.results import Results, read_results
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.store import Entry, Store, writing
+from sugenet.sweeps.work import Job, here
+
+__all__ = ["sweep"]
+
+_RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
+"""Outcomes that are not all that was asked for; of the others, more time makes none worse."""
+
+
+def sweep(
+    network: Network,
+    X: Any,
+    question: Asked,
+    *,
+    y: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    backend: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    time_limit: float | None = None,
+    total_time: float | None = None,
+    seed: int = 0,
+    retry: bool = False,
+    notify: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Results:
+    """Ask one question about every sample of a data set, and keep each answer as soon as it is there.
+
+    Run again with the same file, it goes on where it was, whatever ended it. Ctrl-C ends it at once.
+
+    Parameters
+    ----------
+    network, X
+        The network and raw samples, as `predict` takes them.
+    question
+        A question about one sample with `each` in its place, such as ``Robust(each, Linf(25))``,
+        ``WhatIf(each)``, ``Why(each, Hamming(3))``, ``HowMany(each, Hamming(3))`` or ``Predict(each)``.
+    y
+        The true classes, by name or number, where they are known.
+    store
+        The results file, which is made, or gone on with: it must be about the same network, samples,
+        question, settings and seed. None keeps everything in memory.
+    backend, backend_options, jobs
+        Who does the work, as `joblib.parallel_config` takes it, and how many at once. Unless given, what is
+        configured there; processes of this machine, one a core, where nothing is. Each uses one thread.
+    time_limit
+        Seconds for each sample.
+    total_time
+        Seconds for all of them, after which the samples that are left have no answer.
+    seed
+        Of searches.
+    retry
+        Ask also about samples that are not settled and had a shorter time limit.
+    notify
+        Is told how far it is.
+    settings
+        Those of the question's kind, as in its verb: ``engine``, ``n``, ``minimal``, ``method``, ...
+
+    Examples
+    --------
+    >>> from sugenet.data import digits, samples
+    >>> from sugenet.reason import Hamming, Robust
+    >>> X, y = samples("digits")
+    >>> found = sweep(digits(), X[:4], Robust(each, Hamming(2)), y=y[:4], jobs=1)
+    >>> [(row.sample, row.outcome) for row in found.rows()]
+    [(0, 'proved'), (1, 'refuted'), (2, 'proved'), (3, 'proved')]
+    """
+    _check(network, question, jobs, total_time)
+    clock = Clock(time_limit, None, seed)
+    limit = None if clock.time_limit is None else float(clock.time_limit)
+    asked = settings_of(question, **settings)
+    samples = Samples.of(network, X, y)
+    _try_out(network, question, samples)
+    about = {
+        "network": network.fingerprint,
+        "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
+        "settings": asked,
+        "seed": seed,
+        "samples": len(samples),
+        "data": samples.digest,
+        "truths": samples.truths is not None,
+        "time_limit": limit,
+        "made": {
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "sugenet": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+    }
+    raw = network_bytes(network)
+    kept, fresh = writing(store)
+    try:
+        if fresh:
+            kept.begin(about, raw)
+        else:
+            _go_on(kept, about, samples, retry)
+        known = {row.sample: row for row in kept.rows()}
+        pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
+        progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
+        job = Job(network.fingerprint, question, asked, limit, seed, here())
+
+        def better(entry: Entry) -> Entry:
+            return _better(kept, known.get(entry.row.sample), entry, progress)
+
+        with progress.told():
+            if pending:
+                drive(
+                    job,
+                    raw,
+                    samples,
+                    pending,
+                    kept,
+                    progress,
+                    backend=backend,
+                    options=dict(backend_options or {}),
+                    jobs=jobs,
+                    total_time=total_time,
+                    keep=better,
+                )
+    except BaseException:
+        kept.close()
+        raise
+    if kept.path is None:
+        return Results(kept, network)
+    kept.close()
+    return read_results(kept.path, network)
+
+
+def _check(network: Network, question: Any, jobs: int | None, total_time: float | None) -> None:
+    if not isinstance(network, Network):
+        raise QuestionError(f"network is a {type(network).__name__}, not a Network.")
+    if getattr(question, "sample", None) is not each:
+        raise QuestionError(
+            "the question must be about each sample: write each in its place, as in Robust(each, Hamming(2))."
+        )
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+        raise QuestionError(f"jobs={jobs!r} must be a number of workers, or -1 for one a core.")
+    if total_time is not None and (isinstance(total_time, bool) or not total_time >= 0):
+        raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
+
+
+def _try_out(network: Network, question: Any, samples: Samples) -> None:
+    """Put the question for the first sample, so that one which makes no sense is refused at once."""
+    first = question.about(samples.values(0))
+    first.data(network)
+    if hasattr(first, "near"):
+        first.near(network)
+
+
+# -- going on ------------------------------------------------------------------------------------------------
+
+
+def _go_on(store: Store, about: dict[str, Any], samples: Samples, retry: bool) -> None:
+    """Refuse a file about something else, with the difference; take over a longer time limit."""
+    store.inspect()
+    before = store.about()
+    wrong = _difference(store, before, about, samples)
+    if wrong is not None:
+        raise FileError(f"{store.name} cannot be gone on with: {wrong} Give another file for this sweep.")
+    was, now = before["time_limit"], about["time_limit"]
+    if was == now:
+        return
+    if not retry:
+        raise FileError(
+            f"{store.name} was made with {_limit(was)}, not {_limit(now)}. Give the same, or ask for a retry "
+            f"of the undecided with a longer one."
+        )
+    if (inf if now is None else now) < (inf if was is None else was):
+        raise FileError(f"a retry needs more time: {store.name} was made with {_limit(was)} already.")
+    store.amend(before | {"time_limit": now})
+
+
+def _difference(
+    store: Store, before: Mapping[str, Any], about: Mapping[str, Any], samples: Samples
+) -> str | None:
+    if before["network"] != about["network"]:
+        return f"it is about the network {before['network'][:12]}, not about {about['network'][:12]}."
+    if before["question"] != about["question"]:
+        was, now = before["question"], about["question"]
+        name = next(name for name in ("kind", *was, *now) if was.get(name) != now.get(name))
+        return f"its question has the {name} {_short(was.get(name))}, not {_short(now.get(name))}."
+    for name in ("settings", "seed"):
+        if before[name] != about[name]:
+            verb = "is" if name == "seed" else "are"
+            return f"its {name} {verb} {_short(before[name])}, not {_short(about[name])}."
+    if before["samples"] != about["samples"]:
+        return f"it is about {before['samples']} samples, not about {about['samples']}."
+    if before["data"] != about["data"]:
+        other = next((i for i, known in store.hashes() if samples.hashes[i] != known), None)
+        if other is not None:
+            return f"it is about other samples: sample {other} is another one."
+        return "it is about other samples, or other true classes."
+    return None
+
+
+def _short(value: Any) -> str:
+    text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def _limit(seconds: float | None) -> str:
+    return "no time limit" if seconds is None else f"a time limit of {seconds:g} s"
+
+
+def _is_open(row: Row | None, about: Mapping[str, Any], retry: bool) -> bool:
+    """Whether a sample is to be asked."""
+    if row is None:
+        return True
+    if not retry or row.settled:
+        return False
+    return (inf if row.time_limit is None else row.time_limit) < (about["time_limit"] or inf)
+
+
+def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) -> Entry:
+    """What to keep of a new answer: of two that are not settled, not the one that says less."""
+    if before is None:
+        return entry
+    progress.replaced(before.outcome)
+    if entry.row.settled or _RANKS.get(entry.row.outcome, 2) >= _RANKS.get(before.outcome, 2):
+        return entry
+    packed = store.packed(before.sample)
+    return Entry(replace(before, time_limit=entry.row.time_limit), entry.hash, packed)
