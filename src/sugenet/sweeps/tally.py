@@ -65,7 +65,7 @@ class TimeBin(NamedTuple):
 
     low: float
     high: float
-    count: int
+    answers: int
 
 
 @dataclass(frozen=True)
@@ -227,9 +227,7 @@ class SweepTally(Drawn):
     def _accuracy_lines(self) -> list[str]:
         lines = []
         if self.accuracy is not None:
-            lines.append(
-                f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answered are right)"
-            )
+            lines.append(f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answers right)")
         if self.certified is not None:
             name = "certified accuracy" if self.has_truth else "proved (the right classes are not known)"
             lines.append(f"{name}: {self.certified}")
@@ -242,15 +240,15 @@ class SweepTally(Drawn):
             f"times: {time_words(self.seconds)} in all, median {time_words(self.median)}, "
             f"longest {time_words(self.largest)}"
         ]
-        most = max(one.count for one in self.times)
+        most = max(one.answers for one in self.times)
         names = [
             f"{time_words(one.low)} to {time_words(one.high)}" if one.low else f"under {time_words(one.high)}"
             for one in self.times
         ]
         wide, number = max(map(len, names)), len(f"{most:,}")
         for name, one in zip(names, self.times, strict=True):
-            bar = "#" * math.ceil(_BAR * one.count / most)
-            lines.append(f"  {name:>{wide}}  {one.count:>{number},}  {bar}".rstrip())
+            bar = "#" * math.ceil(_BAR * one.answers / most)
+            lines.append(f"  {name:>{wide}}  {one.answers:>{number},}  {bar}".rstrip())
         return lines
 
 

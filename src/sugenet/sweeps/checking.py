@@ -1,0 +1,246 @@
+"""Checking a results file: each certificate against the network, and against what its row and the sweep say.
+
+A certificate that holds may still be about another sample, or answer another question. So an answer counts
+as checked only where it is about the sample that its row has the hash of, asks what the sweep asked, gives
+what the row says, and every certificate of it holds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sugenet.bnn import Network
+from sugenet.checker import check
+from sugenet.checker.limit import SECONDS
+from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError
+from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.asking import Found, ask, is_settled, outcome_of
+from sugenet.reason.counterfactuals import Counterfactual, OpenCounterfactual
+from sugenet.reason.counts import CountSampled
+from sugenet.reason.predictions import Predicted
+from sugenet.reason.reading import answer_of
+from sugenet.reason.reasons import Reasons
+from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import hash_of
+from sugenet.sweeps.tally import listed
+
+__all__ = ["STATUSES", "CheckedResults", "SampleCheck", "check_answer", "chosen_samples"]
+
+STATUSES = {
+    "holds": "hold",
+    "recomputed": "computed again with the same result",
+    "trusted": "rest on the word of a solver: nothing to check",
+    "nothing": "claim nothing: nothing to check",
+    "not checked": "not checked within the limits",
+    "fails": "do not hold",
+}
+"""What can come of checking one answer, and the words for many."""
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class SampleCheck:
+    """What came of checking the answer about one sample: a word of `STATUSES`, and what was seen."""
+
+    sample: int
+    status: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"sample {self.sample}: {self.words}"
+
+
+@dataclass(frozen=True)
+class CheckedResults:
+    """What came of checking a results file, or a share of it."""
+
+    answered: int
+    """Answers in the file."""
+    share: Fraction
+    seed: int
+    checks: tuple[SampleCheck, ...]
+    """One for each answer that was looked at, by number of the sample."""
+
+    @property
+    def failures(self) -> tuple[SampleCheck, ...]:
+        """Answers that do not hold."""
+        return self._of("fails")
+
+    @property
+    def left(self) -> tuple[SampleCheck, ...]:
+        """Answers that were not checked within the limits of time and memory."""
+        return self._of("not checked")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether everything that was looked at holds; None: not all of it could be checked in the time."""
+        return False if self.failures else None if self.left else True
+
+    def _of(self, status: str) -> tuple[SampleCheck, ...]:
+        return tuple(one for one in self.checks if one.status == status)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each status there are."""
+        found = Counter(one.status for one in self.checks)
+        return {status: found[status] for status in STATUSES if found[status]}
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data; of answers that hold only how many they are."""
+        return {
+            "holds": self.holds,
+            "answered": self.answered,
+            "checked": len(self.checks),
+            "share": str(self.share),
+            "seed": self.seed,
+            "counts": self.counts,
+            "failures": [{"sample": one.sample, "error": one.words} for one in self.failures],
+            "not_checked": [{"sample": one.sample, "error": one.words} for one in self.left],
+        }
+
+    def __str__(self) -> str:
+        what = f"{len(self.checks):,} of {self.answered:,} answers"
+        what += "" if self.share == 1 else f", drawn with seed {self.seed}"
+        lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
+        for found in (self.failures, self.left):
+            lines += [str(one) for one in found[:_SHOWN]]
+            if len(found) > _SHOWN:
+                lines.append(f"and samples {listed([one.sample for one in found[_SHOWN:]], _SHOWN)}")
+        return "\n".join(lines)
+
+
+def chosen_samples(samples: list[int], share: Any, seed: int) -> tuple[list[int], Fraction]:
+    """A share of some samples, rounded up, chosen by the seed; and the share as the exact number that it is.
+
+    Examples
+    --------
+    >>> chosen_samples(list(range(10)), 0.25, seed=1)
+    ([1, 2, 4], Fraction(1, 4))
+    """
+    try:
+        exact = Fraction(share)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise QuestionError(f"share={share!r} is not a number, such as 0.1 or 1.") from None
+    if not 0 < exact <= 1:
+        raise QuestionError(f"share={share} must be above 0 and at most 1, which is all of them.")
+    many = math.ceil(exact * len(samples))
+    return sorted(random.Random(seed).sample(sorted(samples), many)), exact
+
+
+# -- one answer ----------------------------------------------------------------------------------------------
+
+
+def check_answer(
+    network: Network,
+    question: Any,
+    settings: Mapping[str, Any],
+    row: Row,
+    known: bytes,
+    data: Mapping[str, Any],
+    time_limit: float | None = SECONDS,
+) -> SampleCheck:
+    """Check the answer about one sample.
+
+    Parameters
+    ----------
+    network
+        What was asked.
+    question, settings
+        What all samples were asked, with `each` in the place of the sample.
+    row, known
+        The row of the sample, and the hash that it has of its values.
+    data
+        JSON data of the answer.
+    time_limit
+        Seconds for each certificate.
+    """
+    try:
+        answer: Any = answer_of(data, network)
+        _check_row(network, question, settings, row, known, answer)
+        status, words = _check_proofs(network, answer, time_limit)
+    except CheckLimitError as error:
+        status, words = "not checked", str(error)
+    except SugenetError as error:
+        status, words = "fails", str(error)
+    return SampleCheck(row.sample, status, words)
+
+
+def _check_row(
+    network: Network, question: Any, settings: Mapping[str, Any], row: Row, known: bytes, answer: Any
+) -> None:
+    """See that an answer is the one that its row speaks of."""
+    values = answer.question.values(network)
+    if values is None or hash_of(list(values)) != known:
+        raise CertificateError("the answer is about another sample than its row.")
+    asked = question.about(list(values)).data(network)
+    for name, value in answer.question.data(network).items():
+        if name not in asked or asked[name] != value:
+            raise CertificateError(
+                f"the answer is to another question: its {name} is {_short(value)}, "
+                f"not {_short(asked.get(name))}."
+            )
+    label = int(network.predict(row_of(list(values)), engine="definition")[0])
+    is_cost = isinstance(answer, Counterfactual | OpenCounterfactual)
+    said = {
+        "class": (row.label, label),
+        "outcome": (row.outcome, outcome_of(answer)),
+        "settled": (row.settled, is_settled(answer, **settings)),
+        "certified": (row.certified, is_checkable(answer)),
+        "value": (row.value, str(answer.value) if isinstance(answer, Counterfactual) else None),
+        "lower bound": (row.lower, str(answer.lower) if is_cost else None),
+    }
+    for name, (mine, its) in said.items():
+        if mine != its or type(mine) is not type(its):
+            raise CertificateError(f"the row says {name} {_short(mine)}, but the answer {_short(its)}.")
+    if isinstance(answer, Reasons):
+        _check_reasons(network, answer)
+
+
+def _check_reasons(network: Network, answer: Reasons) -> None:
+    """See that each reason is about the question."""
+    asked = answer.question.data(network)
+    for reason in answer.reasons:
+        its = reason.question.data(network)
+        for name in set(asked) - {"kind"}:
+            if its[name] != asked[name]:
+                raise CertificateError(
+                    f"a reason is about another question: its {name} is {_short(its[name])}, "
+                    f"not {_short(asked[name])}."
+                )
+
+
+def _check_proofs(network: Network, answer: Found, time_limit: float | None) -> tuple[str, str]:
+    """Check what an answer claims: the status and words."""
+    if isinstance(answer, Predicted):
+        if not answer.is_as_defined():
+            raise CertificateError("the definition has other match counts.")
+        return "recomputed", "predicted again by the definition"
+    if isinstance(answer, CountSampled):
+        return _count_again(network, answer)
+    certificates = certificates_of(answer)
+    solver = trusted_in(certificates)
+    if solver is not None:
+        return "trusted", f"the answer trusts {solver}"
+    said = [check(certificate, network, time_limit=time_limit) for certificate in certificates]
+    return "holds" if is_checkable(answer) else "nothing", "; ".join(said) or "nothing is claimed"
+
+
+def _count_again(network: Network, answer: CountSampled) -> tuple[str, str]:
+    how: dict[str, Any] = {"samples": answer.samples, "confidence": answer.confidence, "seed": answer.seed}
+    again = ask(network, answer.question, method="sample", **how)
+    assert isinstance(again, CountSampled)
+    if (again.hits, again.intervals, again.total) != (answer.hits, answer.intervals, answer.total):
+        raise CertificateError("the same draw gives another estimate.")
+    return "recomputed", "drawn again with the same seed"
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,165 @@
+"""Curves of certified accuracy, against their definition sample by sample."""
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sugenet.errors import FileError, SoundnessError
+from sugenet.sweeps.curve import chosen_radii, curve_points, safety_of_radii, safety_of_whatif
+from tests.sweeps.drawing import row
+
+SIZES = st.fractions(0, 4, max_denominator=2)
+
+
+@st.composite
+def sweeps(draw):
+    """A few sweeps of one data set at rising radii, none of them wrong: behind each sample is the radius at
+    which it breaks.
+    """
+    samples, radii = draw(st.integers(0, 5)), sorted(draw(st.sets(SIZES, min_size=1, max_size=3)))
+    breaks = [draw(st.one_of(SIZES, st.just(None))) for _ in range(samples)]
+    truths = [draw(st.sampled_from([0, 1])) for _ in range(samples)]
+    files = []
+    for radius in radii:
+        found = []
+        for sample in range(samples):
+            broken = breaks[sample] is not None and breaks[sample] <= radius
+            outcome = draw(st.sampled_from(["refuted" if broken else "proved", "undecided", "missing"]))
+            trusted = outcome == "proved" and draw(st.booleans())
+            if outcome != "missing":
+                found.append(row(sample, outcome, truth=truths[sample], certified=False if trusted else None))
+        files.append((radius, found))
+    return files, samples
+
+
+@given(sweeps())
+def test_the_curve_of_several_sweeps_by_definition(drawn):
+    files, samples = drawn
+    _, points = curve_points(safety_of_radii(files), samples, [radius for radius, _ in files])
+    assert [point.radius for point in points] == [radius for radius, _ in files]
+    flat = [(radius, one) for radius, found in files for one in found]
+    if not flat:
+        return
+    of = Fraction(1, max(samples, 1))
+    for point in points:
+        lower = upper = 0
+        for sample in range(samples):
+            mine = [(radius, one) for radius, one in flat if one.sample == sample]
+            right = any(one.label == one.truth for _, one in mine)
+            proved = any(
+                one.outcome == "proved" and one.certified and radius >= point.radius for radius, one in mine
+            )
+            refuted = any(one.outcome == "refuted" and radius <= point.radius for radius, one in mine)
+            lower += right and proved
+            upper += (right or not mine) and not refuted
+        assert point.accuracy == (lower * of, upper * of)
+    assert [p.accuracy.lower for p in points] == sorted((p.accuracy.lower for p in points), reverse=True)
+    assert [p.accuracy.upper for p in points] == sorted((p.accuracy.upper for p in points), reverse=True)
+
+
+@given(sweeps())
+def test_one_sweep_says_in_the_curve_what_its_tally_says(drawn):
+    from sugenet.sweeps.tally import tally_of
+
+    (radius, found), samples = drawn[0][0], drawn[1]
+    assume(found)
+    accuracy, (point,) = curve_points(safety_of_radii([(radius, found)]), samples, [radius])
+    tally = tally_of(found, samples, "robust")
+    assert point.accuracy == tally.certified
+    assert accuracy == tally.accuracy
+
+
+@st.composite
+def whatifs(draw):
+    samples, limit = draw(st.integers(0, 6)), draw(st.one_of(SIZES, st.none()))
+    found = []
+    for sample in range(samples):
+        outcome = draw(st.sampled_from(["minimum", "found", "none", "undecided", "missing"]))
+        if outcome == "missing":
+            continue
+        lower = draw(SIZES)
+        value = lower if outcome == "minimum" else lower + draw(st.fractions("1/2", 2, max_denominator=2))
+        found.append(
+            row(
+                sample,
+                outcome,
+                truth=draw(st.sampled_from([0, 0, 1])),
+                certified=draw(st.booleans()),
+                value=str(value) if outcome in ("minimum", "found") else None,
+                lower=None if outcome == "none" else str(lower),
+            )
+        )
+    return found, samples, limit
+
+
+@given(whatifs(), st.lists(SIZES, min_size=1, max_size=4), st.booleans())
+def test_the_curve_of_costs_by_definition(drawn, radii, squares):
+    found, samples, limit = drawn
+    _, points = curve_points(safety_of_whatif(found, limit), samples, radii, squares=squares)
+    of = Fraction(1, max(samples, 1))
+    if not found:
+        return
+    for point in points:
+        size = point.radius**2 if squares else point.radius
+        lower, upper = 0, samples - len(found)
+        for one in found:
+            safe = limit is None or size <= limit if one.outcome == "none" else Fraction(one.lower) > size
+            refuted = one.value is not None and Fraction(one.value) <= size
+            lower += one.truth == one.label and safe and one.certified
+            upper += one.truth == one.label and not refuted
+        assert point.accuracy == (lower * of, upper * of)
+
+
+def test_ties_at_the_radius_itself():
+    """A change that costs just the radius is inside; a lower bound that is just the radius excludes nothing
+    there.
+    """
+    found = [row(0, "minimum", value="4", lower="4"), row(1, "undecided", certified=True, lower="4")]
+    _, (below, at) = curve_points(safety_of_whatif(found, None), 2, [Fraction(399, 100), Fraction(4)])
+    assert (below.certified, below.refuted, below.open) == (2, 0, 0)
+    assert (at.certified, at.refuted, at.open) == (0, 1, 1)
+    _, (below, at) = curve_points(
+        safety_of_whatif(found, None), 2, [Fraction(199, 100), Fraction(2)], squares=True
+    )
+    assert (below.certified, at.refuted, at.open) == (2, 1, 1)
+
+
+@given(whatifs(), st.booleans())
+def test_radii_are_those_where_something_changes(drawn, squares):
+    """At the radii that are chosen when nobody names some, all steps of the curve are seen."""
+    found, samples, limit = drawn
+    safety = safety_of_whatif(found, limit)
+    radii = chosen_radii(safety, squares=squares)
+    assert radii == sorted(set(radii))
+    assert len(radii) <= 12
+    if squares:
+        return
+    fine = sorted({Fraction(k, 8) for k in range(60)} | set(radii))
+    at = {point.radius: point for point in curve_points(safety, samples, fine)[1]}
+    for before, after in itertools.pairwise(fine):
+        inside = limit is not None and before <= limit < after  # such an end belongs to what is below it
+        if after not in radii and not inside:
+            assert at[before].accuracy == at[after].accuracy
+
+
+def test_many_radii_are_thinned_and_roots_rounded_up():
+    found = [row(k, "minimum", value=str(k + 1), lower=str(k + 1)) for k in range(100)]
+    safety = safety_of_whatif(found, None)
+    assert len(chosen_radii(safety, squares=False)) == 12
+    roots = chosen_radii(safety_of_whatif(found[:4], None), squares=True)
+    assert roots == [1, Fraction(1415, 1000), Fraction(1733, 1000), 2]
+    assert [root**2 >= k + 1 for k, root in enumerate(roots)] == [True] * 4
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(SoundnessError, match=r"sample 3 is proved to keep its class within 2, and refuted"):
+        safety_of_radii([(Fraction(2), [row(3, "refuted")]), (Fraction(5), [row(3, "proved")])])
+    with pytest.raises(FileError, match="sample 3 has class number 0 in one file and 1 in another"):
+        safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, label=1)])])
+    with pytest.raises(FileError, match="right class of sample 3 has number 0 in one file and 1"):
+        safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, truth=1)])])
+    trusted = [(Fraction(2), [row(3, "refuted")]), (Fraction(5), [row(3, "proved", certified=False)])]
+    assert safety_of_radii(trusted)[3].is_refuted(Fraction(5))  # the word of a solver is no proof
