@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sugenet.cli.asking import announced, how
 from sugenet.cli.options import chosen_sample, give, is_shipped, network_of, samples_of, title_of, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -42,10 +42,11 @@ def _results(parser: Parser) -> None:
 
 
 def _write_report(options: Namespace, screen: Screen) -> int:
+    if options.results is not None and not options.interactive:
+        raise UsageError("--results belongs to --interactive: a page to read is about one sample.")
     network = network_of(options.model)
-    X, truth = samples_of(options, network)
     make = _interactive if options.interactive else _static
-    page: str = announced(screen, lambda: make(options, screen, network, X, truth))
+    page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
     if options.output == "-":
         screen.put(page)
         return 0
@@ -64,6 +65,15 @@ def _write_report(options: Namespace, screen: Screen) -> int:
     )
 
 
+def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
+    """Those that the options name; a results file has its own."""
+    if options.results is not None and options.samples is None:
+        if options.target is not None:
+            raise UsageError("--target names a column of SAMPLES, but the results file has its own classes.")
+        return None, None
+    return samples_of(options, network)
+
+
 def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.show import report
 
@@ -77,11 +87,23 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     from sugenet.web import page_html, payload
     from sugenet.web.beforehand import precompute
 
-    index = chosen_sample(options, X)
-    answers = precompute(network, X[index], **how(options, screen))
-    return page_html(
-        payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False
-    )
+    title = title_of(options.model)
+    if options.results is None:
+        index = chosen_sample(options, X)
+        answers = precompute(network, X[index], **how(options, screen))
+        data = payload(network, X, truth, title=title, index=index, answers=answers)
+        return page_html(data, server=False)
+    from sugenet.sweeps import read_results
+    from sugenet.web.results import with_results
+
+    with read_results(options.results, network) as results:
+        data = with_results(results, X, truth, title=title, index=options.index, server=False)
+    shown = data["samples"][data["start"]]
+    if shown["index"] is not None:
+        data["answers"] = precompute(network, shown["values"], **how(options, screen))
+    for note in data["results"]["notes"]:
+        screen.tell(f"note: {note}")
+    return page_html(data, server=False)
 
 
 def _serve(parser: Parser) -> Run:
@@ -109,11 +131,8 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     from sugenet.web import serve
 
     network = network_of(options.model)
-    X, truth = (
-        samples_of(options, network)
-        if options.samples is not None or is_shipped(options.model)
-        else (None, None)
-    )
+    has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
+    X, truth = _samples(options, network) if has_samples else (None, None)
     serve(
         network,
         X,

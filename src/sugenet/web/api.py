@@ -238,11 +238,17 @@ def app(
     data = (
         payload(network, samples, truth, title=title, index=index or 0)
         if shelf is None
-        else shelf.ask(lambda found: with_results(found, samples, truth, title=title, index=index, server=True))
+        else shelf.ask(
+            lambda found: with_results(found, samples, truth, title=title, index=index, server=True)
+        )
     )
     page = page_html(data, server=True).encode()
     model = json.dumps(
-        {name: value for name, value in data.items() if name not in ("samples", "start", "answers", "results")}
+        {
+            name: value
+            for name, value in data.items()
+            if name not in ("samples", "start", "answers", "results")
+        }
         | {"server": True}
     ).encode()
     warm = data["samples"][data["start"]]["values"]
@@ -250,7 +256,9 @@ def app(
 
     async def from_file(read: Callable[[Results], Any]) -> Any:
         if shelf is None:
-            raise HTTPException(404, "there are no results here: sugenet serve MODEL --results FILE shows some.")
+            raise HTTPException(
+                404, "there are no results here: sugenet serve MODEL --results FILE shows some."
+            )
         try:
             return await asyncio.to_thread(shelf.ask, read)
         except SugenetError as error:

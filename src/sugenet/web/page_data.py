@@ -82,7 +82,7 @@ def payload(
     codings = list(dict.fromkeys(encoder.codings))
     place = {coding: number for number, coding in enumerate(codings)}
     rows, start = _samples(network, samples, truth, index, numbers, most)
-    count = results["samples"] if results is not None else 0 if samples is None else len(samples)
+    count = max(0 if samples is None else len(samples), 0 if results is None else results["samples"])
     return {
         "format": "sugenet page",
         "version": 1,

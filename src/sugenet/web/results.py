@@ -1,5 +1,5 @@
-"""A results file as the page shows it: its rows as columns, what they say as a whole, and the answer about one
-sample with its certificate.
+"""A results file as the page shows it: its rows as columns, what they say as a whole, and the answer about
+one sample with its certificate.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ T = TypeVar("T")
 
 def overview(results: Results) -> dict[str, Any]:
     """What a results file says as a whole, and its rows, one list for each column."""
-    asked = results.question.data(results.network)
-    tally = tally_of(
-        results.rows(), results.samples, asked["kind"], results.question.describe(results.network)
-    )
+    question: Any = results.question
+    asked = question.data(results.network)
+    words = question.describe(results.network)
+    tally = tally_of(results.rows(), results.samples, asked["kind"], words)
     rows = tally.rows[:MOST_ROWS]
     notes = []
     if len(rows) < tally.answered:
@@ -98,7 +98,7 @@ def stored(results: Results, sample: int) -> dict[str, Any]:
 
 
 def sample_data(results: Results, sample: int) -> dict[str, Any] | None:
-    """One raw sample as the page takes it; None where it has no answer yet, as the file has no other samples."""
+    """One raw sample as the page takes it; None where it has no answer, as the file has no others."""
     row = _row(results, sample)
     if row is None:
         return None
@@ -118,7 +118,8 @@ def _row(results: Results, sample: int) -> Row | None:
 
 def _answer(results: Results, row: Row) -> dict[str, Any]:
     answer = results.answer(row.sample)
-    kind = results.question.kind
+    question: Any = results.question
+    kind = question.data(results.network)["kind"]
     about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome, "sentence": str(answer)}
     found: dict[str, Any] = cleaned(answer.data() | about)
     return found
@@ -197,17 +198,15 @@ def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
 
 def refuse_others(results: Results, samples: Any) -> None:
     """Refuse samples that are not those of a results file."""
-    given = Samples.of(results.network, samples)
-    if len(given) != results.samples:
+    right = "Give the samples that were asked about, or none: the file has its own."
+    if len(samples) < results.samples:
         raise FileError(
-            f"'{results.path}' is about {results.samples:,} samples, but {len(given):,} are given. "
-            f"Give the samples that were asked about."
+            f"'{results.path}' is about {results.samples:,} samples, but {len(samples):,} are given. {right}"
         )
+    given = Samples.of(results.network, samples[: results.samples])
     for sample, known in results.hashes():
         if given.hashes[sample] != known:
-            raise FileError(
-                f"sample {sample} is another in '{results.path}'. Give the samples that were asked about."
-            )
+            raise FileError(f"sample {sample} is another one in '{results.path}'. {right}")
 
 
 # -- while it is served --------------------------------------------------------------------------------------

@@ -192,11 +192,11 @@ export function makeAnswers(app) {
     }
     if (recalled !== index) return; // another sample was chosen meanwhile
     const { row, answer } = found;
-    const limit = row && row.time_limit !== null ? `, of ${duration(row.time_limit)} at most` : "";
+    const limit = row && row.time_limit !== null ? `; the limit was ${duration(row.time_limit)}` : "";
     say(storedNote, trouble || (row ? `answered in ${duration(row.seconds)}${limit}` : "not answered yet"));
     const key = (n) => `stored:${index}:${n}`;
     const label = payload.classes[state.baseResult.label];
-    const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, answer.region));
+    const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, `${answer.region === "any input" ? "for" : "with"} ${answer.region}`));
     const recent = reasons.length ? reasons : answer ? [make.stored(key(0), answer)] : [];
     for (const card of recent.reverse()) add({ values }, { ...card, stored: index });
   }

@@ -34,7 +34,7 @@ export function makeResults(app) {
     { key: "class", name: "class", value: (i) => found.rows.label[i], cell: (i) => named(found.rows.label[i]) },
     { key: "truth", name: "true class", value: (i) => found.rows.truth[i], cell: truth, there: () => found.rows.truth.some((k) => k !== null) },
     { key: "outcome", name: "outcome", value: (i) => found.rows.outcome[i], cell: outcome },
-    { key: "cost", name: "cost", value: exact, cell: cost, there: () => found.rows.outcome.some((_, i) => cost(i) !== null) },
+    { key: "cost", get name() { return found.cost === "L2" ? "squared cost" : "cost"; }, value: exact, cell: cost, there: () => found.rows.outcome.some((_, i) => cost(i) !== null) },
     { key: "time", name: "time", value: (i) => found.rows.seconds[i], cell: (i) => duration(found.rows.seconds[i]) },
     { key: "certificate", name: "certificate", value: (i) => Number(found.rows.certified[i]), cell: (i) => (found.rows.certified[i] ? "yes" : "none") },
     { key: "engine", name: "engine", value: (i) => found.rows.engine[i], cell: (i) => found.rows.engine[i] ?? "" },
