@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sugenet.errors import FileError, SoundnessError
-from sugenet.sweeps.curve import chosen_radii, curve_points, safety_of_radii, safety_of_whatif
+from sugenet.sweeps.curve import curve_points
+from sugenet.sweeps.safety import chosen_radii, safety_of_radii, safety_of_whatif
 from tests.sweeps.drawing import row
 
 SIZES = st.fractions(0, 4, max_denominator=2)

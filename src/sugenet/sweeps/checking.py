@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from sugenet.bnn import Network
 from sugenet.checker import check
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError
+from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.asking import Found, ask, is_settled, outcome_of
 from sugenet.reason.counterfactuals import Counterfactual, OpenCounterfactual
@@ -26,12 +28,16 @@ from sugenet.reason.counts import CountSampled
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Reasons
+from sugenet.sweeps.driving import workers
 from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
 from sugenet.sweeps.rows import Row
-from sugenet.sweeps.samples import hash_of
+from sugenet.sweeps.samples import digest_of, hash_of
 from sugenet.sweeps.tally import listed
 
-__all__ = ["STATUSES", "CheckedResults", "SampleCheck", "check_answer", "chosen_samples"]
+if TYPE_CHECKING:
+    from sugenet.sweeps.results import Results
+
+__all__ = ["STATUSES", "CheckedResults", "SampleCheck", "check_answer", "check_results", "chosen_samples"]
 
 STATUSES = {
     "holds": "hold",
@@ -43,6 +49,8 @@ STATUSES = {
 }
 """What can come of checking one answer, and the words for many."""
 _SHOWN = 20
+_TOGETHER = 16
+"""Answers that go to a worker at a time, at most."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,8 @@ class CheckedResults:
     seed: int
     checks: tuple[SampleCheck, ...]
     """One for each answer that was looked at, by number of the sample."""
+    same_data: bool | None
+    """Whether samples and true classes are those that the sweep began with; None: some are missing."""
 
     @property
     def failures(self) -> tuple[SampleCheck, ...]:
@@ -81,7 +91,9 @@ class CheckedResults:
     @property
     def holds(self) -> bool | None:
         """Whether everything that was looked at holds; None: not all of it could be checked in the time."""
-        return False if self.failures else None if self.left else True
+        if self.failures or self.same_data is False:
+            return False
+        return None if self.left else True
 
     def _of(self, status: str) -> tuple[SampleCheck, ...]:
         return tuple(one for one in self.checks if one.status == status)
@@ -100,6 +112,7 @@ class CheckedResults:
             "checked": len(self.checks),
             "share": str(self.share),
             "seed": self.seed,
+            "same_data": self.same_data,
             "counts": self.counts,
             "failures": [{"sample": one.sample, "error": one.words} for one in self.failures],
             "not_checked": [{"sample": one.sample, "error": one.words} for one in self.left],
@@ -109,6 +122,8 @@ class CheckedResults:
         what = f"{len(self.checks):,} of {self.answered:,} answers"
         what += "" if self.share == 1 else f", drawn with seed {self.seed}"
         lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
+        if self.same_data is False:
+            lines.append("the samples or their true classes are not those that the sweep began with")
         for found in (self.failures, self.left):
             lines += [str(one) for one in found[:_SHOWN]]
             if len(found) > _SHOWN:
@@ -132,6 +147,97 @@ def chosen_samples(samples: list[int], share: Any, seed: int) -> tuple[list[int]
         raise QuestionError(f"share={share} must be above 0 and at most 1, which is all of them.")
     many = math.ceil(exact * len(samples))
     return sorted(random.Random(seed).sample(sorted(samples), many)), exact
+
+
+def check_results(
+    results: Results,
+    share: Any = 1,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    backend: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+    time_limit: float | None = SECONDS,
+    notify: Callable[[str], None] | None = None,
+) -> CheckedResults:
+    """Check the answers of a results file again, all or a share of them, by the definition alone.
+
+    Parameters
+    ----------
+    results
+        The results.
+    share
+        Which part of the answers, such as 0.1, rounded up to a whole number of them.
+    seed
+        Chooses them.
+    jobs, backend, backend_options
+        Who does the work, as in `sweep`.
+    time_limit
+        Seconds for each certificate; None: any.
+    notify
+        Is told how far it is.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, Robust, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:3], Robust(each, Hamming(2)), y=y[:3], jobs=1)
+    >>> print(check_results(found, jobs=1))
+    checked 3 of 3 answers:
+      3 hold
+    """
+    from joblib import delayed
+
+    rows = {row.sample: row for row in results.rows()}
+    chosen, exact = chosen_samples(list(rows), share, seed)
+    raw = network_bytes(results.network)
+    found: list[SampleCheck] = []
+
+    def tasks(together: int) -> Iterator[Any]:
+        for start in range(0, len(chosen), together):
+            read = []
+            for sample in chosen[start : start + together]:
+                try:
+                    read.append((rows[sample], results.hash(sample), results.data(sample)))
+                except SugenetError as error:  # what cannot be read does not hold
+                    found.append(SampleCheck(sample, "fails", str(error)))
+            if read:
+                yield delayed(_check_some)(raw, results.question, results.settings, read, time_limit)
+
+    with workers(backend, dict(backend_options or {}), jobs) as (count, parallel):
+        for checks in parallel(tasks(max(1, min(_TOGETHER, len(chosen) // (4 * count))))):
+            found += checks
+            if notify is not None:
+                notify(f"checked {len(found):,} of {len(chosen):,}")
+    ordered = tuple(sorted(found, key=lambda one: one.sample))
+    return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows))
+
+
+def _is_same_data(results: Results, rows: Mapping[int, Row]) -> bool | None:
+    """Whether hashes and true classes make up the digest that the file has of the data set."""
+    if len(rows) < results.samples:
+        return None
+    truths = [rows[sample].truth for sample in range(results.samples)]
+    hashes = (results.hash(sample) for sample in range(results.samples))
+    return digest_of(hashes, truths if results.has_truths else None) == results.digest
+
+
+def _check_some(
+    raw: bytes,
+    question: Any,
+    settings: Mapping[str, Any],
+    answers: list[tuple[Row, bytes, dict[str, Any]]],
+    time_limit: float | None,
+) -> list[SampleCheck]:
+    """What a worker does."""
+    network = _network(raw)
+    return [check_answer(network, question, settings, *one, time_limit) for one in answers]
+
+
+@lru_cache(maxsize=2)
+def _network(raw: bytes) -> Network:
+    """The network in a file, read once in each worker."""
+    return network_from(raw)
 
 
 # -- one answer ----------------------------------------------------------------------------------------------

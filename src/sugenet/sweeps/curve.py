@@ -1,77 +1,31 @@
 """Certified accuracy over radii: from sweeps that differ in the radius alone, or from one of `whatif`, which
 knows how far each sample is safe.
 
-A sample that is proved at a radius is proved at every smaller one, and one that is refuted is refuted at
-every larger one, so each file also says something about the radii of the others.
+What one sweep proves or refutes also counts at the radii of the others, so the curve never rises.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from sugenet.checker.form import exact
+from sugenet.bnn import Network
+from sugenet.capacity.thresholds import exact_number
 from sugenet.drawn import Drawn
-from sugenet.errors import FileError, SoundnessError
-from sugenet.sweeps.rows import Row
+from sugenet.errors import QuestionError
+from sugenet.problem.regions import BALLS, L2, Prices
+from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
+from sugenet.sweeps.safety import Safety, chosen_radii, radius_words, safety_of_radii, safety_of_whatif
 from sugenet.sweeps.tally import Between, percent_words
 
-__all__ = [
-    "AccuracyCurve",
-    "CurvePoint",
-    "Safety",
-    "chosen_radii",
-    "curve_points",
-    "radius_words",
-    "safety_of_radii",
-    "safety_of_whatif",
-]
+if TYPE_CHECKING:
+    from sugenet.sweeps.results import Results
 
-_RADII = 12
-"""Radii of a curve from `whatif`, unless some are given."""
-
-
-_End: TypeAlias = tuple[Fraction | float, bool]
-_EVERYTHING: _End = (math.inf, False)
-
-
-@dataclass
-class Safety:
-    """What is known of one sample at all radii: its class, and how far it keeps it.
-
-    `proved` and `trusted` hold ends, each with whether it is inside: up to there the class stays, proved, or
-    on the word of a solver; `broken` is the least radius at which the class is known to change.
-    """
-
-    label: int
-    truth: int | None
-    proved: list[_End] = field(default_factory=list)
-    trusted: list[_End] = field(default_factory=list)
-    broken: Fraction | None = None
-
-    def is_proved(self, radius: Fraction) -> bool:
-        """Whether the class is proved to stay within a radius."""
-        return _reaches(self.proved, radius)
-
-    def is_trusted(self, radius: Fraction) -> bool:
-        """Whether a solver says so, and nothing can be checked."""
-        return _reaches(self.trusted, radius)
-
-    def is_refuted(self, radius: Fraction) -> bool:
-        """Whether a change within the radius is known."""
-        return self.broken is not None and self.broken <= radius
-
-    def breaks(self, radius: Fraction) -> None:
-        """Take note of a change at a radius."""
-        self.broken = radius if self.broken is None else min(self.broken, radius)
-
-
-def _reaches(ends: Iterable[_End], radius: Fraction) -> bool:
-    return any(radius < end or (inside and radius == end) for end, inside in ends)
+__all__ = ["AccuracyCurve", "CurvePoint", "curve_of", "curve_points"]
 
 
 @dataclass(frozen=True)
@@ -162,80 +116,6 @@ class AccuracyCurve(Drawn):
         return "\n".join([f"{what} of {self.samples:,} samples, {self.asked}", *lines])
 
 
-def radius_words(radius: Fraction) -> str:
-    """A radius for people: as a decimal where it is one, else as a fraction."""
-    places = next((n for n in range(7) if (radius * 10**n).denominator == 1), None)
-    return str(radius) if places is None else f"{float(radius):.{places}f}"
-
-
-def safety_of_radii(files: Iterable[tuple[Fraction, Iterable[Row]]]) -> dict[int, Safety]:
-    """What rows of `Robust` at several radii say of each sample.
-
-    Raises
-    ------
-    FileError
-        Where two of them give one sample two classes.
-    SoundnessError
-        Where one proves what another refutes.
-    """
-    found: dict[int, Safety] = {}
-    for radius, rows in files:
-        for row in rows:
-            safe = _joined(found, row)
-            if row.outcome == "refuted":
-                safe.breaks(radius)
-            elif row.outcome == "proved":
-                (safe.proved if row.certified else safe.trusted).append((radius, True))
-    return _without_contradiction(found)
-
-
-def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, Safety]:
-    """What rows of `WhatIf` say of each sample: the class stays below the lower bound, and changes at the
-    cost.
-
-    Costs and the limit, beyond which was not looked, are as certificates have them: squares under L2.
-    """
-    found: dict[int, Safety] = {}
-    for row in rows:
-        safe = _joined(found, row)
-        if row.value is not None:
-            safe.breaks(exact(row.value))
-        ends = safe.proved if row.certified else safe.trusted
-        if row.outcome == "none":
-            ends.append(_EVERYTHING if limit is None else (limit, True))
-        elif row.lower is not None:
-            ends.append((exact(row.lower), False))
-    return _without_contradiction(found)
-
-
-def _joined(found: dict[int, Safety], row: Row) -> Safety:
-    """What is known of the sample of a row, which must have the same classes everywhere."""
-    safe = found.setdefault(row.sample, Safety(row.label, row.truth))
-    if row.label != safe.label:
-        raise FileError(
-            f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
-            f"though network and samples are the same: one of the files is damaged. Check them."
-        )
-    if row.truth is not None:
-        if safe.truth not in (None, row.truth):
-            raise FileError(
-                f"the right class of sample {row.sample} has number {safe.truth} in one file and {row.truth} "
-                f"in another. Sweep again with the same classes."
-            )
-        safe.truth = row.truth
-    return safe
-
-
-def _without_contradiction(found: dict[int, Safety]) -> dict[int, Safety]:
-    for sample, safe in found.items():
-        if safe.broken is not None and safe.is_proved(safe.broken):
-            raise SoundnessError(
-                f"sample {sample} is proved to keep its class within {radius_words(safe.broken)}, and "
-                f"refuted there. One of the two is wrong: check their certificates."
-            )
-    return found
-
-
 def curve_points(
     found: Mapping[int, Safety], samples: int, radii: Iterable[Fraction], *, squares: bool = False
 ) -> tuple[Between | None, tuple[CurvePoint, ...]]:
@@ -268,22 +148,135 @@ def curve_points(
     return accuracy, tuple(points)
 
 
-def chosen_radii(found: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
-    """Radii at which something changes, evenly chosen where they are many; under L2, where they may be no
-    fractions, rounded up to three decimals.
+# -- from results --------------------------------------------------------------------------------------------
+
+
+def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> AccuracyCurve:
+    """Certified accuracy over radii.
+
+    Parameters
+    ----------
+    results
+        Several sweeps of `Robust` that differ in the radius alone, or one of `WhatIf`.
+    radii
+        For one of `WhatIf`, at which radii; unless given, where something changes.
+
+    Raises
+    ------
+    QuestionError
+        Where they are of different networks, samples or questions: the difference is named.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, WhatIf, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:4], WhatIf(each, Hamming), y=y[:4], jobs=1)
+    >>> print(curve_of([found], [1, 2]))
+    certified accuracy of 4 samples, up to R bits flipped
+    R  at least  at most  certified  on trust  refuted  wrong  open
+    0   75.00 %  75.00 %
+    1   75.00 %  75.00 %          3         0        0      1     0
+    2   50.00 %  50.00 %          2         0        1      1     0
     """
-    sizes = {Fraction(end) for safe in found.values() for end, _ in safe.proved if 0 < end < math.inf}
-    sizes |= {safe.broken for safe in found.values() if safe.broken is not None}
-    if squares:
-        sizes = {_root_above(size) for size in sizes}
-    ordered = sorted(sizes)
-    if len(ordered) <= most:
-        return ordered
-    return sorted({ordered[round(k * (len(ordered) - 1) / (most - 1))] for k in range(most)})
+    if not results:
+        raise QuestionError("a curve needs results. Give at least one file.")
+    first, *others = results
+    network, question = first.network, first.question
+    if isinstance(question, WhatIf):
+        if others:
+            raise QuestionError(
+                f"{_name(first)} asks whatif, which has the whole curve. Give it alone, without "
+                f"{_name(others[0])}."
+            )
+        squares = question.cost is L2
+        found = safety_of_whatif(first.rows(), question.most)
+        sizes = chosen_radii(found, squares=squares) if radii is None else [_radius(one) for one in radii]
+        asked = "a price of up to R" if isinstance(question.cost, Prices) else str(question.cost("R"))
+        cost = question.cost_name
+    else:
+        sizes = [_radius_of(one) for one in results]
+        _check_alike(results, sizes)
+        if radii is not None:
+            raise QuestionError("radii are those of the files, except for one file that asks whatif.")
+        squares, found = (
+            False,
+            safety_of_radii((r, one.rows()) for r, one in zip(sizes, results, strict=True)),
+        )
+        assert isinstance(question, Robust)
+        cost = type(question.region).__name__
+        asked = str(BALLS[cost]("R"))
+    accuracy, points = curve_points(found, first.samples, sizes, squares=squares)
+    more = _also(network, question)
+    return AccuracyCurve(asked + more, cost, first.samples, accuracy, points)
 
 
-def _root_above(square: Fraction) -> Fraction:
-    """The least number with three decimals whose square is as large."""
-    scaled = square * 10**6
-    root = math.isqrt(math.ceil(scaled))
-    return Fraction(root if root * root >= scaled else root + 1, 1000)
+def _also(network: Network, question: Robust | WhatIf) -> str:
+    """What else a question says, in words."""
+    parts = []
+    if question.target is not None:
+        parts.append(f"only changes to {network.classes[class_of(network, question.target)]} count")
+    if question.ties == "against":
+        parts.append("a tie counts as a change")
+    if isinstance(question, WhatIf):
+        fixed = network.encoder.features - len(question.movable(network))
+        parts += [f"{fixed} features must stay"] * bool(fixed)
+        parts += [f"within {question.region}"] * (question.region is not None)
+    return "".join(f"; {part}" for part in parts)
+
+
+def _name(results: Results) -> str:
+    return "results in memory" if results.path is None else os.path.basename(results.path)
+
+
+def _radius(value: Any) -> Fraction:
+    radius = Fraction(exact_number(value, "radius"))
+    if radius < 0:
+        raise QuestionError(f"radius is {value}, but a radius is not negative.")
+    return radius
+
+
+def _radius_of(results: Results) -> Fraction:
+    question = results.question
+    if not isinstance(question, Robust):
+        raise QuestionError(
+            f"{_name(results)} asks {data_of(results.network, question)['kind']}, but a curve is made of "
+            f"sweeps of verify with a radius, or of one of whatif."
+        )
+    radius = getattr(question.region, "radius", None)
+    if radius is None:
+        raise QuestionError(f"{_name(results)} asks about {question.region}, which has no radius.")
+    return _radius(radius)
+
+
+def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
+    """Refuse sweeps that differ in more than the radius, and those that do not differ at all."""
+    first = results[0]
+    seen = {radii[0]: first}
+    for other, radius in zip(results[1:], radii[1:], strict=True):
+        wrong = _difference(first, other)
+        if wrong is not None:
+            raise QuestionError(f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        if radius in seen:
+            raise QuestionError(
+                f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_words(radius)}. "
+                f"Give one of them."
+            )
+        seen[radius] = other
+
+
+def _difference(first: Results, other: Results) -> str | None:
+    """In what two sweeps differ besides the radius."""
+    if first.network.fingerprint != other.network.fingerprint:
+        mine, its = first.network.fingerprint[:12], other.network.fingerprint[:12]
+        return f"one is about the network {mine}, the other about {its}"
+    if first.samples != other.samples:
+        return f"one is about {first.samples:,} samples, the other about {other.samples:,}"
+    if first.digest != other.digest:
+        return "they are about other samples, or other true classes"
+    asked = [data_of(one.network, one.question) for one in (first, other)]
+    for data in asked:
+        data["region"] = data["region"]["kind"]  # without the radius
+    for name, value in asked[0].items():
+        if value != asked[1][name]:
+            return f"the {name} is {value} in one and {asked[1][name]} in the other"
+    return None

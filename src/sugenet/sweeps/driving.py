@@ -21,7 +21,7 @@ from sugenet.sweeps.samples import Samples
 from sugenet.sweeps.store import Entry, Store
 from sugenet.sweeps.work import Chunk, Done, Job, do
 
-__all__ = ["drive"]
+__all__ = ["drive", "workers"]
 
 _STRIKES = 3
 """Workers that may end with a sample before it is asked alone."""
@@ -46,7 +46,7 @@ def drive(
     keep: Callable[[Entry], Entry],
 ) -> bool:
     """Answer all pending samples and keep the answers; False where the time ended it."""
-    with _workers(backend, options, jobs) as (count, parallel), _alarm(total_time) as alarm:
+    with workers(backend, options, jobs) as (count, parallel), _alarm(total_time) as alarm:
         run = _Run(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
         try:
             run.all(parallel, 2 * count)
@@ -166,7 +166,7 @@ class _Run:
 
 
 @contextmanager
-def _workers(
+def workers(
     backend: str | None, options: dict[str, Any], jobs: int | None
 ) -> Iterator[tuple[int, Callable[[Iterator[Any]], Any]]]:
     """How many there are, and a function that runs tasks on them and gives results as they come."""

@@ -8,18 +8,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.reason import answer_of, question_of
-from sugenet.reason.questions import raw_of
+from sugenet.reason.questions import data_of, described, raw_of
+from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Store, reading
+from sugenet.sweeps.tally import SweepTally, tally_of
 
 __all__ = ["Results", "read_results"]
 
 
-class Results:
+class Results(Drawn):
     """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
 
     Examples
@@ -122,6 +125,19 @@ class Results:
         if found is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
         return found
+
+    def hash(self, sample: int) -> bytes:
+        """The hash of the raw values of a sample that has an answer, as its row has it."""
+        return self._found(sample)[1]
+
+    def tally(self) -> SweepTally:
+        """All rows in figures: outcomes, certified accuracy, times."""
+        kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
+        return tally_of(self.rows(), self.samples, kind, asked)
+
+    def check(self, share: Any = 1, **how: Any) -> CheckedResults:
+        """Check the answers again, all or a share of them: see `check_results`."""
+        return check_results(self, share, **how)
 
     def close(self) -> None:
         """Let the file go."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import class_of
 
-__all__ = ["Samples", "hash_of"]
+__all__ = ["Samples", "digest_of", "hash_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,14 @@ class Samples:
     @property
     def digest(self) -> str:
         """Of all samples and classes in their order."""
-        whole = hashlib.sha256(b"".join(self.hashes))
-        whole.update(json.dumps(self.truths).encode())
-        return whole.hexdigest()
+        return digest_of(self.hashes, self.truths)
+
+
+def digest_of(hashes: Iterable[bytes], truths: Sequence[int | None] | None) -> str:
+    """What a data set is known by: a digest of all samples and true classes in their order."""
+    whole = hashlib.sha256(b"".join(hashes))
+    whole.update(json.dumps(truths).encode())
+    return whole.hexdigest()
 
 
 def hash_of(values: list[Any]) -> bytes:

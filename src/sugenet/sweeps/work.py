@@ -27,6 +27,7 @@ from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.sweeps.proofs import is_checkable
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry
@@ -180,7 +181,7 @@ def _entry(
         truth=truth,
         outcome=outcome_of(answer),
         settled=is_settled(answer, **job.settings),
-        certified=bool(getattr(answer, "is_certified", False)),
+        certified=is_checkable(answer),
         engine=getattr(answer, "engine", None),
         seconds=seconds,
         time_limit=None if job.time_limit is None else float(job.time_limit),
