@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, how
@@ -93,11 +94,12 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
         answers = precompute(network, X[index], **how(options, screen))
         data = payload(network, X, truth, title=title, index=index, answers=answers)
         return page_html(data, server=False)
-    from sugenet.sweeps import read_results
-    from sugenet.web.results import with_results
+    from sugenet.web.results import Shelf, with_results
 
-    with read_results(options.results, network) as results:
-        data = with_results(results, X, truth, title=title, index=options.index, server=False)
+    with closing(Shelf(options.results, network)) as shelf:
+        data = shelf.ask(
+            lambda file: with_results(file, X, truth, title=title, index=options.index, server=False)
+        )
     shown = data["samples"][data["start"]]
     if shown["index"] is not None:
         data["answers"] = precompute(network, shown["values"], **how(options, screen))

@@ -72,10 +72,6 @@ class Results(Drawn):
         """The row of one sample."""
         return self._found(sample)[0]
 
-    def hashes(self) -> Iterator[tuple[int, bytes]]:
-        """The number of every sample that has an answer, with the hash of its raw values."""
-        return self._store.hashes()
-
     def missing(self) -> list[int]:
         """Samples that have no answer yet."""
         known = {row.sample for row in self.rows()}

@@ -256,9 +256,7 @@ def app(
 
     async def from_file(read: Callable[[Results], Any]) -> Any:
         if shelf is None:
-            raise HTTPException(
-                404, "there are no results here: sugenet serve MODEL --results FILE shows some."
-            )
+            raise HTTPException(404, "no results file is open. Serve one: sugenet serve MODEL --results FILE")
         try:
             return await asyncio.to_thread(shelf.ask, read)
         except SugenetError as error:

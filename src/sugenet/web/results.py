@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from sugenet.bnn import Network
 from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.files import advice
+from sugenet.reason.questions import data_of
 from sugenet.sweeps import Results, Row, read_results
 from sugenet.sweeps.samples import Samples
-from sugenet.sweeps.tally import SweepTally, tally_of
+from sugenet.sweeps.tally import SweepTally
 from sugenet.web.asking import cleaned
 from sugenet.web.fields import json_value
 from sugenet.web.page_data import MOST_SAMPLES, payload
@@ -43,10 +44,7 @@ T = TypeVar("T")
 
 def overview(results: Results) -> dict[str, Any]:
     """What a results file says as a whole, and its rows, one list for each column."""
-    question: Any = results.question
-    asked = question.data(results.network)
-    words = question.describe(results.network)
-    tally = tally_of(results.rows(), results.samples, asked["kind"], words)
+    asked, tally = data_of(results.network, results.question), results.tally()
     rows = tally.rows[:MOST_ROWS]
     notes = []
     if len(rows) < tally.answered:
@@ -118,8 +116,7 @@ def _row(results: Results, sample: int) -> Row | None:
 
 def _answer(results: Results, row: Row) -> dict[str, Any]:
     answer = results.answer(row.sample)
-    question: Any = results.question
-    kind = question.data(results.network)["kind"]
+    kind = data_of(results.network, results.question)["kind"]
     about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome, "sentence": str(answer)}
     found: dict[str, Any] = cleaned(answer.data() | about)
     return found
@@ -204,9 +201,9 @@ def refuse_others(results: Results, samples: Any) -> None:
             f"'{results.path}' is about {results.samples:,} samples, but {len(samples):,} are given. {right}"
         )
     given = Samples.of(results.network, samples[: results.samples])
-    for sample, known in results.hashes():
-        if given.hashes[sample] != known:
-            raise FileError(f"sample {sample} is another one in '{results.path}'. {right}")
+    for row in results.rows():
+        if given.hashes[row.sample] != results.hash(row.sample):
+            raise FileError(f"sample {row.sample} is another one in '{results.path}'. {right}")
 
 
 # -- while it is served --------------------------------------------------------------------------------------
@@ -247,6 +244,12 @@ class Shelf:
             except SugenetError:
                 self._drop()
                 raise
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
+                self._drop()  # written by somebody else, as its digests fit
+                said = f"{type(error).__name__}: {str(error)[:200]}"
+                raise FileError(
+                    f"'{self.path}' is damaged: {said}. Make it again with sugenet sweep."
+                ) from error
 
     def _drop(self) -> None:
         if self._open is not None:

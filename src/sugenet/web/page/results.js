@@ -233,6 +233,7 @@ export function makeResults(app) {
     if (reload) reload.disabled = true;
     try {
       take(payload.server ? await call("GET", "/api/results") : payload.results);
+      app.answers.forget();
       trouble.hidden = true;
     } catch (error) {
       say(trouble, error.message);
