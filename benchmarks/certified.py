@@ -1,9 +1,9 @@
 """Certified accuracy of the public network lfcW1A1 (784-1024-1024-1024-10, zoo bnn_pynq) on MNIST test images
 under L-inf: ``python -m benchmarks.certified [--quick]``.
 
-One sweep a radius, each into a results file of its own in ``--folder``; run again, it goes on. With ``--retry``
-the undecided are asked again with a longer ``--time-limit``. Every proof has a certificate: ``sugenet results
-FILE --check`` checks them again.
+One sweep a radius, each into a results file of its own in ``--folder``; run again, it goes on. With
+``--retry`` the undecided are asked again with a longer ``--time-limit``. Every proof has a certificate:
+``sugenet results FILE --check`` checks them again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ def main() -> None:
 def run(zoo, folder, count, radii, limit, retry):
     network = _zoo.lfc(zoo)
     X, y = (part[:count] for part in _zoo.mnist(zoo))
-    print(
-        f"{'radius':>6}  {'samples':>7}  {'right':>7}  {'certified':>9}  {'refuted':>7}  {'undecided':>9}  cpu s"
-    )
+    print("radius  samples    right  certified  refuted  undecided  cpu s")
     figures = {}
     for radius in radii:
         found = sg.sweep(

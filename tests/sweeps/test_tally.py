@@ -128,6 +128,21 @@ def test_other_questions_have_accuracy_alone(kind):
     assert "certified" not in str(tally)
 
 
+def test_costs_are_those_that_are_proved_to_be_least():
+    found = [
+        row(0, "minimum", value="4", lower="4"),
+        row(1, "found", value="1", lower="1/2"),
+        row(2, "minimum", value="7/2", lower="7/2"),
+        row(3, "none"),
+    ]
+    tally = tally_of(found, 4, "whatif")
+    assert tally.costs == (Fraction(7, 2), Fraction(4))
+    assert "costs: from 3.5 to 4, median 3.75 (2 proved to be least)" in str(tally)
+    assert tally.data()["costs"] == {"least": "7/2", "median": "15/4", "largest": "4", "squares": False}
+    assert "sums of squares: from 3.5" in str(tally_of(found, 4, "whatif", squares=True))
+    assert tally_of(found[1:2], 4, "whatif").data()["costs"] is None
+
+
 def test_nothing_answered_is_no_error():
     tally = tally_of([], 3, "robust")
     assert tally.certified == (0, 1)

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from sugenet import __version__
-from sugenet.cli import complete, faces, files, look, questions
+from sugenet.cli import complete, faces, files, look, questions, results
 from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, positionals_of
 
@@ -17,7 +17,7 @@ __all__ = ["GROUPS", "parse", "parser_of_all"]
 GROUPS: dict[str, Commands] = {
     "look": look.COMMANDS,
     "ask": questions.COMMANDS,
-    "show": faces.COMMANDS,
+    "show": results.COMMANDS | faces.COMMANDS,
     "files": files.COMMANDS | complete.COMMANDS,
 }
 """Commands by what people come for."""
@@ -80,6 +80,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             parser.refuse(rest)
         parser.error("no command given")
     chosen = made[options.command]
+    for action in positionals_of(chosen):
+        while action.nargs == "+" and rest and not rest[0].startswith("-"):
+            getattr(options, action.dest).append(rest.pop(0))
     for action in positionals_of(chosen):  # one that may be left out can also come behind options
         if rest and (rest[0] == "-" or not rest[0].startswith("-")) and getattr(options, action.dest) is None:
             setattr(options, action.dest, rest.pop(0))

@@ -148,16 +148,29 @@ _INPUTS = (*_MODELS, *_TEXTS, "data", "query", "results")
 standard input; or a file.
 """
 
+_OUTPUTS = {"output": "-o", "csv": "--csv", "parquet": "--parquet", "svg": "--svg", "html": "--html"}
+"""Options that name a file to write."""
+
 
 def check_paths(options: argparse.Namespace) -> None:
     """Refuse files that are not there and places that cannot be written, before anything is loaded."""
-    output = getattr(options, "output", None)
-    if output == "-" and getattr(options, "json", False):
-        raise UsageError("--json and -o - both write to standard output. Give a file to one of them.")
-    if output is not None and output != "-":
+    outputs = {flag: getattr(options, name, None) for name, flag in _OUTPUTS.items()}
+    spoken = ["--json"] * getattr(options, "json", False)
+    spoken += [f"{flag} -" for flag, path in outputs.items() if path == "-"]
+    if len(spoken) > 1:
+        raise UsageError(
+            f"{spoken[0]} and {spoken[1]} both write to standard output. Give a file to one of them."
+        )
+    if outputs["--parquet"] == "-":
+        raise UsageError("--parquet - is for text, but Parquet is none. Give the path of a file.")
+    files = [path for path in outputs.values() if path not in (None, "-")]
+    if len(files) > len({os.path.realpath(path) for path in files}):
+        raise UsageError("two of the files to write are one. Give each its own name.")
+    if files:
         from sugenet.files import check_writable
 
-        check_writable(output)
+        for path in files:
+            check_writable(path)
     named = [(name, getattr(options, name, None)) for name in _INPUTS]
     if [path for _, path in named].count("-") > 1:
         raise UsageError("standard input can be read only once. Give a file in place of one -.")

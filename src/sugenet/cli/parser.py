@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
         words = [self.prog]
         for action in positionals_of(self):
             name = _name(action)
-            words.append(f"[{name}]" if action.nargs == "?" else name)
+            words.append({"?": f"[{name}]", "+": f"{name} [{name} ...]"}.get(str(action.nargs), name))
         words += [
             f"{action.option_strings[0]} {_value(action)}" for action in options_of(self) if action.required
         ]

@@ -18,6 +18,7 @@ from sugenet.problem.neighbourhood import place_of, row_of
 from sugenet.problem.regions import Box
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import Fair, Monotone, Question, Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
@@ -26,6 +27,8 @@ from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.words import show_cost
 from sugenet.show.figures import (
+    Band,
+    BandPoint,
     Bar,
     Bars,
     Cactus,
@@ -54,6 +57,10 @@ from sugenet.show.prepare import (
     votes_of,
 )
 from sugenet.show.svg_writer import draw
+from sugenet.sweeps import Results
+from sugenet.sweeps.curve import AccuracyCurve
+from sugenet.sweeps.safety import radius_words
+from sugenet.sweeps.tally import SweepTally, percent_words, time_words
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
@@ -131,7 +138,7 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
     return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
 
 
-@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus)
+@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band)
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
@@ -511,3 +518,54 @@ def _(value: Summary) -> Drawing:
 @drawing.register
 def _(value: Network) -> Drawing:
     return drawing(summary(value))
+
+
+@drawing.register
+def _(answer: Predicted) -> Drawing:
+    network = answer.network
+    return Drawing(
+        str(answer), (sample_drawn(network, answer.sample), votes_of(network.trace(row_of(answer.sample))))
+    )
+
+
+# -- whole data sets -----------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(value: SweepTally) -> Drawing:
+    rows = [
+        (word, f"{many:,}", percent_words(_share(many, value.samples)))
+        for word, many in value.outcomes.items()
+    ]
+    bars = tuple(
+        Bar(one.words, Fraction(one.answers), f"{one.answers:,}", strong=True) for one in value.times
+    )
+    most = max([one.answers for one in value.times] + [2])
+    title = "how long the answers took"
+    if value.largest is not None:
+        title += f": {time_words(value.seconds)} in all, {time_words(value.largest)} at most"
+    shown = Bars(title, "answers", bars, Fraction(most + most % 2))
+    said = [value.asked, *value.accuracy_lines()]
+    return Drawing(
+        "\n".join(filter(None, said)), (shown,), Cells(("outcome", "samples", "share"), tuple(rows))
+    )
+
+
+@drawing.register
+def _(value: AccuracyCurve) -> Drawing:
+    ends = [(Fraction(0), value.accuracy)] if value.accuracy is not None else []
+    if any(point.radius == 0 for point in value.points):
+        ends = []
+    ends += [(point.radius, point.accuracy) for point in value.points]
+    points = tuple(
+        BandPoint(float(radius), at.lower, at.upper, f"R = {radius_words(radius)}", str(at))
+        for radius, at in ends
+    )
+    what = "certified accuracy" if value.accuracy is not None else "share proved"
+    band = Band(f"{what} of {value.samples:,} samples", f"R: {value.asked}", what, points)
+    return Drawing(str(value).splitlines()[0], (band,), Cells(*value.table))
+
+
+@drawing.register
+def _(value: Results) -> Drawing:
+    return drawing(value.tally())

@@ -14,6 +14,8 @@ from typing import TypeAlias
 from sugenet.drawn import Drawn
 
 __all__ = [
+    "Band",
+    "BandPoint",
     "Bar",
     "Bars",
     "Cactus",
@@ -224,4 +226,26 @@ class Cactus(_Titled):
     """Name and seconds of those that were settled."""
 
 
-Figure: TypeAlias = Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus
+@dataclass(frozen=True)
+class BandPoint:
+    """A share that is known between two ends, at one place of the axis; and how both are written."""
+
+    x: float
+    low: Fraction
+    high: Fraction
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Band(_Titled):
+    """Shares between two ends along an axis that begins at 0."""
+
+    axis: str
+    what: str
+    """What the shares are of."""
+    points: tuple[BandPoint, ...]
+    """From left to right."""
+
+
+Figure: TypeAlias = Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band

@@ -9,6 +9,7 @@ from typing import Any
 
 from sugenet.errors import SugenetError
 from sugenet.show.figures import (
+    Band,
     Bars,
     Cactus,
     Figure,
@@ -51,7 +52,7 @@ def _size(figure: Figure) -> tuple[float, float]:
     match figure:
         case Pixels() | Heat():
             return 3.2, 3.6
-        case Histogram() | Cactus():
+        case Histogram() | Cactus() | Band():
             return 6.4, 3.6
         case Race(votes=rows):
             return 6.8, 1.7 + 0.28 * max(1, len(rows))
@@ -319,3 +320,19 @@ def _(figure: Cactus, ax: Any) -> None:
     ax.set_ylabel("seconds each")
     if figure.series:
         ax.legend(frameon=False)
+
+
+@_draw.register
+def _(figure: Band, ax: Any) -> None:
+    places = [p.x for p in figure.points]
+    low, high = [float(p.low) for p in figure.points], [float(p.high) for p in figure.points]
+    ax.fill_between(places, low, high, color="#cfe3f1")
+    ax.vlines(places, low, high, color=SKY)
+    ax.plot(places, high, "v--", color=MUTED, markerfacecolor=PAPER, label="at most: not refuted")
+    ax.plot(places, low, "o-", color=BLUE, label="at least: proved")
+    ax.set_ylim(0, 1.02)
+    ax.set_xlim(0, None)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.set_xlabel(_plain(figure.axis))
+    ax.set_ylabel(_plain(figure.what))
+    ax.legend(frameon=False)

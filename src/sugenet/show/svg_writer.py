@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import Any
 
 from sugenet.show.figures import (
+    Band,
     Bars,
     Cactus,
     Figure,
@@ -528,4 +529,41 @@ def _(figure: Cactus) -> Html:
         sheet.y += 20
         sheet.mark(SHAPES[k % len(SHAPES)], 20, sheet.y - 4, 5, SERIES[k % len(SERIES)])
         sheet.text(32, sheet.y, f"{name}: {len(row)} of {figure.of}")
+    return sheet.done()
+
+
+@draw.register
+def _(figure: Band) -> Html:
+    left, right, tall = 60.0, 520.0, 220.0
+    sheet = _Sheet(544, figure.title, "; ".join(f"{p.name}: {p.text}" for p in figure.points))
+    sheet.text(12, sheet.y + 10, figure.what, size=11, fill=MUTED)
+    top = sheet.y + 20
+    far = max([p.x for p in figure.points] + [0.0]) or 1.0
+
+    def x(value: float) -> float:
+        return left + (right - left) * value / far
+
+    def y(share: Any) -> float:
+        return top + tall * (1 - float(share))
+
+    for percentage in range(0, 101, 20):
+        sheet.line(left, y(percentage / 100), right, y(percentage / 100))
+        words = f"{percentage} %"
+        sheet.text(left - 6, y(percentage / 100) + 4, words, size=11, anchor="end", fill=MUTED)
+    for value in nice_ticks(0, far):
+        sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)
+        sheet.text(x(value), top + tall + 16, f"{value:g}", size=11, anchor="middle", fill=MUTED)
+    low = [f"{decimal(x(p.x))},{decimal(y(p.low))}" for p in figure.points]
+    high = [f"{decimal(x(p.x))},{decimal(y(p.high))}" for p in figure.points]
+    sheet.add("polygon", points=" ".join([*high, *reversed(low)]), fill="#cfe3f1", stroke="none")
+    sheet.add("polyline", points=" ".join(high), fill="none", stroke=MUTED, stroke_dasharray="5 3")
+    sheet.add("polyline", points=" ".join(low), fill="none", stroke=BLUE, stroke_width=2)
+    for p in figure.points:
+        with sheet.group(f"{p.name}: {p.text}", data_x=f"{p.x:g}", data_low=p.low, data_high=p.high):
+            sheet.line(x(p.x), y(p.low), x(p.x), y(p.high), SKY, 1.4)
+            sheet.mark("down", x(p.x), y(p.high), 4, PAPER, MUTED)
+            sheet.mark("circle", x(p.x), y(p.low), 4.5, BLUE)
+    sheet.y = top + tall + 20
+    sheet.caption(figure.axis)
+    sheet.caption("circles: at least, proved; triangles: at most, not refuted; lines only lead the eye")
     return sheet.done()

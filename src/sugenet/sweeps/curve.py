@@ -20,7 +20,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.regions import BALLS, L2, Prices
 from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
 from sugenet.sweeps.safety import Safety, chosen_radii, radius_words, safety_of_radii, safety_of_whatif
-from sugenet.sweeps.tally import Between, percent_words
+from sugenet.sweeps.tally import Between
 
 if TYPE_CHECKING:
     from sugenet.sweeps.results import Results
@@ -96,12 +96,12 @@ class AccuracyCurve(Drawn):
         name = "certified" if self.accuracy is not None else "proved"
         rows: list[tuple[str, ...]] = []
         if self.accuracy is not None and all(point.radius for point in self.points):
-            low, high = percent_words(self.accuracy.lower, -1), percent_words(self.accuracy.upper, +1)
-            rows.append(("0", low, high, *[""] * 5))
+            rows.append(("0", *self.accuracy.words, *[""] * 5))
         for point in self.points:
-            low, high = percent_words(point.accuracy.lower, -1), percent_words(point.accuracy.upper, +1)
             counts = (point.certified, point.on_trust, point.refuted, point.wrong, point.open)
-            rows.append((radius_words(point.radius), low, high, *(f"{many:,}" for many in counts)))
+            rows.append(
+                (radius_words(point.radius), *point.accuracy.words, *(f"{many:,}" for many in counts))
+            )
         head = ("R", "at least", "at most", name, "on trust", "refuted", "wrong", "open")
         return head, tuple(rows)
 

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
@@ -191,8 +192,9 @@ def workers(
                 yield from with_results(tasks)
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
-            while some := [task for _, task in zip(range(2 * count), tasks, strict=False)]:
-                yield from joblib.Parallel(batch_size=1)(some)
+            with joblib.Parallel(batch_size=1) as parallel:
+                while some := list(islice(tasks, 2 * count)):
+                    yield from parallel(some)
 
         yield count, run
 

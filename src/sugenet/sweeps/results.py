@@ -11,6 +11,7 @@ from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_from
+from sugenet.problem.regions import L2
 from sugenet.reason import answer_of, question_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
@@ -129,7 +130,8 @@ class Results(Drawn):
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
         kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
-        return tally_of(self.rows(), self.samples, kind, asked)
+        squares = getattr(self.question, "cost", None) is L2
+        return tally_of(self.rows(), self.samples, kind, asked, squares=squares)
 
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:
         """Check the answers again, all or a share of them: see `check_results`."""

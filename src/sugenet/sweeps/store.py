@@ -76,6 +76,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: Lock | None = None) -> None:
         self._connection, self.path, self._lock = connection, path, lock
+        self._logged = False
 
     @property
     def name(self) -> str:
@@ -197,6 +198,10 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._told():
+            if self._lock is not None and not self._logged:  # the first time: what only looks changes nothing
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._logged = True
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -210,7 +215,7 @@ class Store:
 
     def close(self) -> None:
         """Leave one file, without the log beside it where nobody else reads it."""
-        if self._lock is not None:
+        if self._logged:
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         with suppress(sqlite3.Error):
@@ -260,20 +265,21 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
     file = Path(os.path.realpath(path))
     if not file.parent.is_dir():
         raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder '{file.parent}'.")
-    fresh = _is_fresh(file)
     lock = Lock(file)
     try:
+        fresh = _is_fresh(file)
         store = Store(_connected(str(file)), file, lock)
-        with store._told():
-            store._connection.execute("PRAGMA journal_mode = WAL")
-            store._connection.execute("PRAGMA synchronous = FULL")
-            tables = store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables or not fresh:
-            _refuse_strangers(store)
-        return store, not tables
     except BaseException:
         lock.release()
         raise
+    try:
+        empty = fresh or not _tables(store)
+        if not empty:
+            _refuse_strangers(store)
+    except BaseException:
+        store.close()
+        raise
+    return store, empty
 
 
 def reading(path: str | os.PathLike[str]) -> Store:
@@ -282,13 +288,25 @@ def reading(path: str | os.PathLike[str]) -> Store:
     if _is_fresh(file):
         raise FileError(f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
     where = f"file:{quote(str(file))}?mode=ro"
+    store = Store(_connected(where), file)
     try:
-        store = Store(_connected(where), file)
-        store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:  # the log of a finished file cannot be made where nothing may be written
-        store = Store(_connected(f"{where}&immutable=1"), file)
-    _refuse_strangers(store)
+        _tables(store)
+    except FileError as error:  # a log cannot be begun where nothing may be written, nor is there any then
+        if isinstance(error.__cause__, sqlite3.OperationalError):
+            store.close()
+            store = Store(_connected(f"{where}&immutable=1"), file)
+    try:
+        _refuse_strangers(store)
+    except BaseException:
+        store.close()
+        raise
     return store
+
+
+def _tables(store: Store) -> int:
+    with store._told():
+        found: int = store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        return found
 
 
 def _connected(where: str) -> sqlite3.Connection:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
+from sugenet.checker.form import exact
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.sweeps.rows import Row
@@ -55,8 +56,15 @@ class Between(NamedTuple):
     lower: Fraction
     upper: Fraction
 
+    @property
+    def words(self) -> tuple[str, str]:
+        """Both ends in percent; where they differ, rounded so that they stay bounds."""
+        if self.lower == self.upper:
+            return (percent_words(self.lower),) * 2
+        return percent_words(self.lower, -1), percent_words(self.upper, +1)
+
     def __str__(self) -> str:
-        low, high = percent_words(self.lower, -1), percent_words(self.upper, +1)
+        low, high = self.words
         return low if self.lower == self.upper else f"{low} to {high}"
 
 
@@ -66,6 +74,12 @@ class TimeBin(NamedTuple):
     low: float
     high: float
     answers: int
+
+    @property
+    def words(self) -> str:
+        """The times, for people."""
+        high = time_words(self.high)
+        return f"{time_words(self.low)} to {high}" if self.low else f"under {high}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,8 @@ class SweepTally(Drawn):
     """How many the data set has."""
     rows: tuple[Row, ...]
     """Those that are answered, in order."""
+    squares: bool = False
+    """Whether costs are sums of squares, as under L2."""
 
     # -- how many --------------------------------------------------------------------------------------------
 
@@ -152,6 +168,11 @@ class SweepTally(Drawn):
     def _is_right(self, row: Row) -> bool:
         return row.truth == row.label or not self.has_truth
 
+    @cached_property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Least costs that are proved, of `WhatIf`, from the smallest to the largest."""
+        return tuple(sorted(exact(row.value) for row in self.rows if row.outcome == "minimum" and row.value))
+
     # -- times -----------------------------------------------------------------------------------------------
 
     @property
@@ -191,6 +212,7 @@ class SweepTally(Drawn):
             "right": self.right,
             "accuracy": _ends(self.accuracy),
             "certified_accuracy": _ends(self.certified),
+            "costs": self._cost_data(),
             "on_trust": [row.sample for row in self.on_trust],
             "seconds": self.seconds,
             "median_seconds": self.median,
@@ -201,9 +223,15 @@ class SweepTally(Drawn):
             "missing": list(self.missing),
         }
 
+    def _cost_data(self) -> dict[str, Any] | None:
+        if not self.costs:
+            return None
+        ends = {"least": self.costs[0], "median": median(self.costs), "largest": self.costs[-1]}
+        return {name: str(cost) for name, cost in ends.items()} | {"squares": self.squares}
+
     def text(self, most: int = _SHOWN) -> str:
         """The same as text, with at most so many samples in each list."""
-        lines = [self.asked, *self._outcome_lines(), *self._accuracy_lines()]
+        lines = [self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()]
         if self.rows:
             lines += ["", *self._time_lines()]
             hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
@@ -224,7 +252,8 @@ class SweepTally(Drawn):
         wide = [max(len(row[column]) for row in rows) for column in range(3)]
         return [f"  {word:<{wide[0]}}  {count:>{wide[1]}}  {share:>{wide[2]}}" for word, count, share in rows]
 
-    def _accuracy_lines(self) -> list[str]:
+    def accuracy_lines(self) -> list[str]:
+        """What is known of accuracy, in words."""
         lines = []
         if self.accuracy is not None:
             lines.append(f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answers right)")
@@ -232,6 +261,14 @@ class SweepTally(Drawn):
             name = "certified accuracy" if self.has_truth else "proved (the right classes are not known)"
             lines.append(f"{name}: {self.certified}")
         return lines
+
+    def _cost_lines(self) -> list[str]:
+        if not self.costs:
+            return []
+        what = "sums of squares" if self.squares else "costs"
+        words = [f"{float(cost):.6g}" for cost in (self.costs[0], median(self.costs), self.costs[-1])]
+        many = f"{len(self.costs):,} proved to be least"
+        return [f"{what}: from {words[0]} to {words[2]}, median {words[1]} ({many})"]
 
     def _time_lines(self) -> list[str]:
         assert self.median is not None
@@ -241,10 +278,7 @@ class SweepTally(Drawn):
             f"longest {time_words(self.largest)}"
         ]
         most = max(one.answers for one in self.times)
-        names = [
-            f"{time_words(one.low)} to {time_words(one.high)}" if one.low else f"under {time_words(one.high)}"
-            for one in self.times
-        ]
+        names = [one.words for one in self.times]
         wide, number = max(map(len, names)), len(f"{most:,}")
         for name, one in zip(names, self.times, strict=True):
             bar = "#" * math.ceil(_BAR * one.answers / most)
@@ -252,7 +286,9 @@ class SweepTally(Drawn):
         return lines
 
 
-def tally_of(rows: Iterable[Row], samples: int, kind: str, asked: str = "") -> SweepTally:
+def tally_of(
+    rows: Iterable[Row], samples: int, kind: str, asked: str = "", *, squares: bool = False
+) -> SweepTally:
     """Count rows of a data set of so many samples.
 
     Parameters
@@ -263,6 +299,8 @@ def tally_of(rows: Iterable[Row], samples: int, kind: str, asked: str = "") -> S
         How many the data set has.
     kind, asked
         Which question was asked, as its `data` says it, and in words.
+    squares
+        Whether costs are sums of squares, as under L2.
 
     Examples
     --------
@@ -284,7 +322,7 @@ def tally_of(rows: Iterable[Row], samples: int, kind: str, asked: str = "") -> S
     if numbers and not 0 <= numbers[0] <= numbers[-1] < samples:
         wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
-    return SweepTally(kind, asked, samples, ordered)
+    return SweepTally(kind, asked, samples, ordered, squares)
 
 
 def percent_words(share: Fraction, towards: int = 0) -> str:

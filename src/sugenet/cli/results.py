@@ -1,0 +1,209 @@
+"""``sugenet results``: what a sweep found, in figures, as a table, as a page; and whether it holds."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from sugenet.cli.asking import announced, asked_among, keep_certificate
+from sugenet.cli.options import give, network_of, number, typed, whole
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.errors import SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.sweeps import Results
+    from sugenet.sweeps.checking import CheckedResults
+    from sugenet.sweeps.curve import AccuracyCurve
+
+__all__ = ["COMMANDS"]
+
+_LISTED = 5
+_OF_ONE = ("csv", "parquet", "sample")
+"""What is made of one file."""
+
+
+def _results(parser: Parser) -> Run:
+    parser.add_argument("files", metavar="FILE", nargs="+", help="results that sugenet sweep wrote")
+    about = "check the answers again, or a SHARE of them such as 0.1 or 1/10"
+    parser.add_argument("--check", nargs="?", const=1, type=typed(_share), metavar="[SHARE]", help=about)
+    parser.add_argument(
+        "--curve",
+        action="store_true",
+        help="certified accuracy over radii: of several files, or of one that asks whatif",
+    )
+    parser.add_argument(
+        "--radii", type=typed(_radii), metavar="R,R,...", help="radii of the curve of a file that asks whatif"
+    )
+    parser.add_argument(
+        "--sample", type=whole(None), metavar="I", help="print the answer about sample number I, from 0"
+    )
+    group = parser.add_argument_group("write")
+    group.add_argument("--csv", metavar="FILE", help="one row for each sample; - for standard output")
+    group.add_argument("--parquet", metavar="FILE", help="the same as Parquet")
+    group.add_argument("--svg", metavar="FILE", help="the curve as a figure; without --curve, the times")
+    group.add_argument("--html", metavar="FILE", help="a page with everything, to read and to sort")
+    group.add_argument("-o", "--output", metavar="FILE", help="with --sample, write its certificate to FILE")
+    parser.add_argument("--model", metavar="MODEL", help="the network that the results must be about")
+    give(parser, "limit", limit={"default": _LISTED, "help": "list at most N samples"})
+    parser.add_argument(
+        "--jobs", type=whole(1, 1024), metavar="N", help="with --check, processes; one a core unless given"
+    )
+    give(parser, "seed", "json", "quiet", seed={"default": None, "help": "with --check, draws the share"})
+    return _show_results
+
+
+def _share(text: str) -> Any:
+    is_percent = text.endswith("%")
+    try:
+        share = number(text.removesuffix("%")) / (100 if is_percent else 1)
+    except SugenetError:
+        raise SugenetError(f"{text} is no share such as 0.1, 1/10 or 10%. Name files first") from None
+    if not 0 < share <= 1:
+        raise SugenetError(f"{text} must be above 0 and at most 1, which is all of them")
+    return share
+
+
+def _radii(text: str) -> list[Any]:
+    return [number(part) for part in text.split(",")]
+
+
+def _check_usage(options: Namespace) -> None:
+    """Refuse options that mean nothing here."""
+    for name, needed in (("radii", "curve"), ("output", "sample"), ("jobs", "check"), ("seed", "check")):
+        if getattr(options, name) is not None and not asked_among(options, (needed,)):
+            flag = "-o" if name == "output" else f"--{name}"
+            raise UsageError(f"{flag} goes with --{needed}: give that too, or leave it out.")
+    if options.sample is not None:
+        other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
+        if other:
+            raise UsageError(f"ask one thing, not --sample and --{other[0]}.")
+    if len(options.files) > 1:
+        alone = asked_among(options, _OF_ONE)
+        if alone:
+            raise UsageError(f"--{alone[0]} is about one file, and {len(options.files)} are named.")
+        if options.svg is not None and not options.curve:
+            raise UsageError("--svg draws the times of one file. Give one, or --curve for all of them.")
+
+
+def _show_results(options: Namespace, screen: Screen) -> int:
+    _check_usage(options)
+    from sugenet.sweeps import read_results
+
+    network = None if options.model is None else network_of(options.model)
+    opened: list[Results] = []
+    try:
+        for file in options.files:
+            opened.append(read_results(file, network))
+        if options.sample is not None:
+            return _show_sample(options, screen, opened[0])
+        return _show_files(options, screen, opened)
+    finally:
+        for found in opened:
+            found.close()
+
+
+def _show_sample(options: Namespace, screen: Screen, found: Results) -> int:
+    answer = found.answer(options.sample)
+    from sugenet.sweeps.proofs import certificates_of
+
+    certificates = certificates_of(answer)
+    keep_certificate(options, screen, certificates[0] if certificates else None, "the answer has none")
+    data = {"sample": options.sample, **answer.data()}
+    return screen.say(str(answer), data, beside=options.output == "-" and bool(certificates))
+
+
+def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> int:
+    parts: list[str] = []
+    entries: list[dict[str, Any]] = []
+    curve, code = _curve(options, opened), 0
+    for name, found in zip(options.files, opened, strict=True):
+        tally = found.tally()
+        entry = {"file": name, **_about(found), **tally.data()}
+        if curve is None or len(opened) == 1:
+            parts.append(f"{os.path.basename(name)}: {tally.text(options.limit)}")
+        if options.check is not None:
+            done = _checked(options, screen, found)
+            entry["check"] = done.data()
+            parts.append(f"{os.path.basename(name)}: {done}" if len(opened) > 1 else str(done))
+            code = max(code, {True: 0, None: 1, False: 2}[done.holds])
+        entries.append(entry)
+    data: dict[str, Any] = {"files": entries}
+    if curve is not None:
+        parts.append(str(curve))
+        data["curve"] = curve.data()
+    to_output = _write(options, screen, opened, curve)
+    screen.say("\n\n".join(parts), data, beside=to_output)
+    return (0, 3, 1)[code]
+
+
+def _checked(options: Namespace, screen: Screen, found: Results) -> CheckedResults:
+    how = {"seed": options.seed or 0, "jobs": options.jobs, "notify": screen.progress}
+    done: CheckedResults = announced(screen, lambda: found.check(options.check, **how))
+    return done
+
+
+def _about(found: Results) -> dict[str, Any]:
+    return {
+        "network": found.network.fingerprint,
+        "settings": found.settings,
+        "seed": found.seed,
+        "time_limit": found.time_limit,
+        "made": found.made,
+    }
+
+
+def _curve(options: Namespace, opened: list[Results]) -> AccuracyCurve | None:
+    if not options.curve:
+        return None
+    from sugenet.sweeps.curve import curve_of
+
+    return curve_of(opened, options.radii)
+
+
+def _write(options: Namespace, screen: Screen, opened: list[Results], curve: AccuracyCurve | None) -> bool:
+    """Write what the options name; whether something of it went to standard output."""
+    first = opened[0]
+    texts = {}
+    if options.csv is not None:
+        from sugenet.sweeps.exports import csv_text
+
+        texts[options.csv] = csv_text(first.rows(), first.samples, first.network.classes)
+    if options.svg is not None:
+        from sugenet.show.drawings import drawing
+        from sugenet.show.svg_writer import svg
+
+        texts[options.svg] = svg(drawing(first if curve is None else curve).figures[0]) + "\n"
+    if options.html is not None:
+        from sugenet.show import report_results
+
+        names = [os.path.basename(file) for file in options.files]
+        texts[options.html] = report_results(opened, names, curve=curve, notify=screen.progress)
+    if options.parquet is not None:
+        from sugenet.sweeps.exports import write_parquet
+
+        about = {"network": first.network.fingerprint, "question": first.tally().asked}
+        write_parquet(options.parquet, first.rows(), first.samples, first.network.classes, about)
+        screen.tell(f"written to {options.parquet}")
+    for path, text in texts.items():
+        if path == "-":
+            screen.put(text.removesuffix("\n"))
+        else:
+            from sugenet.files import write_text
+
+            write_text(path, text)
+            screen.tell(f"written to {path}")
+    return "-" in texts
+
+
+COMMANDS: Commands = {
+    "results": (
+        _results,
+        "show what a sweep found, check it, export it",
+        [
+            "sugenet results results.db --check",
+            "sugenet results linf8.db linf16.db linf25.db --curve --svg curve.svg",
+        ],
+    ),
+}

@@ -1,0 +1,283 @@
+"""The results file: what it refuses, and in which words; damage shows wherever it is."""
+
+import random
+import sqlite3
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.errors import FileError, QuestionError
+from tests.sweeps.content import ask, content
+
+FEW = 12
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "whole.db"
+    ask(path, samples=FEW, jobs=1).close()
+    return path
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    path = tmp_path / "copy.db"
+    path.write_bytes(whole.read_bytes())
+    return path
+
+
+def again(path, **more):
+    return ask(path, **{"samples": FEW, "jobs": 1} | more)
+
+
+def test_one_file_is_left(whole):
+    assert [file.name for file in whole.parent.iterdir()] == ["whole.db"]
+
+
+def test_the_same_again_asks_nothing_and_changes_no_byte(copy):
+    before = copy.read_bytes()
+    again(copy).close()
+    assert copy.read_bytes() == before
+
+
+X, Y = sg.models.samples("digits")
+OTHERS = {
+    "question": ({"question": sg.Robust(sg.each, sg.Hamming(3))}, "its question has the region .*2.*, not .*3"),
+    "target": ({"question": sg.Robust(sg.each, sg.Hamming(2), target=3)}, "has the target None, not 3"),
+    "kind": ({"question": sg.WhatIf(sg.each)}, "its question has the kind robust, not whatif"),
+    "settings": ({"engine": "flips"}, "its settings are engine auto, not engine flips"),
+    "seed": ({"seed": 1}, "its seed is 0, not 1"),
+    "fewer": ({"samples": FEW - 1}, "it is about 12 samples, not about 11"),
+    "time": ({"time_limit": 60}, r"was made with no time limit, not a time limit of 60 s\. Give the same"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_sweep_is_refused_with_the_difference(copy, name):
+    before = copy.read_bytes()
+    more, words = OTHERS[name]
+    with pytest.raises(FileError, match=words):
+        again(copy, **more)
+    assert copy.read_bytes() == before
+
+
+def test_other_samples_and_other_classes_are_refused(copy):
+    net, question = sg.models.digits(), sg.Robust(sg.each, sg.Hamming(2))
+    moved = X[:FEW].copy()
+    moved[7, 3] ^= 1
+    with pytest.raises(FileError, match="it is about other samples: sample 7 is another one"):
+        sg.sweep(net, moved, question, y=Y[:FEW], store=copy, jobs=1)
+    with pytest.raises(FileError, match="it is about other samples, or other true classes"):
+        sg.sweep(net, X[:FEW], question, y=(Y[:FEW] + 1) % 10, store=copy, jobs=1)
+    with pytest.raises(FileError, match="it is about other samples, or other true classes"):
+        sg.sweep(net, X[:FEW], question, store=copy, jobs=1)
+
+
+def test_another_network_is_refused(copy):
+    net = sg.models.breast_cancer()
+    raw, y = sg.models.samples("breast_cancer")
+    with pytest.raises(FileError, match=r"it is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
+        sg.sweep(net, raw[:FEW], sg.Robust(sg.each, sg.Hamming(2)), y=y[:FEW], store=copy, jobs=1)
+    with pytest.raises(FileError, match=r"is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
+        sg.read_results(copy, net)
+
+
+def test_strangers_are_refused(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("a letter")
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="is no results file"):
+            call(path)
+    assert path.read_text() == "a letter"
+    path.unlink()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE mine (a)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="is a database of another program"):
+            call(path)
+    assert path.read_bytes() == before
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="folder"):
+            call(tmp_path)
+    with pytest.raises(FileError, match="no such file"):
+        sg.read_results(tmp_path / "nothing.db")
+    with pytest.raises(FileError, match="there is no folder"):
+        again(tmp_path / "nowhere" / "a.db")
+    assert not (tmp_path / "nothing.db").exists()
+
+
+def test_a_newer_file_is_refused_kindly(copy):
+    newer = sqlite3.connect(copy)
+    newer.execute("PRAGMA user_version = 2")
+    newer.close()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match=r"written by a newer sugenet; this one reads version 1\. Update"):
+            call(copy)
+
+
+def test_an_empty_file_is_filled(tmp_path, whole):
+    path = tmp_path / "empty.db"
+    path.touch()
+    with pytest.raises(FileError, match="it is empty"):
+        sg.read_results(path)
+    again(path).close()
+    assert content(path) == content(whole)
+
+
+def damaged(path, place, flip, said):
+    """Flip bits of one byte: whoever reads the file says the same as before, or that it is damaged."""
+    raw = bytearray(path.read_bytes())
+    raw[place] ^= flip
+    path.write_bytes(raw)
+    try:
+        assert content(path) == said
+    except FileError as error:
+        assert "damaged" in str(error) or "is no results file" in str(error) or "newer" in str(error), error
+        return True
+    finally:
+        raw[place] ^= flip
+        path.write_bytes(raw)
+        for end in ("-wal", "-shm", "-journal"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    return False
+
+
+def test_a_flipped_byte_shows_or_changes_nothing(copy):
+    said, rng, size = content(copy), random.Random(5), copy.stat().st_size
+    shown = sum(damaged(copy, rng.randrange(size), 1 << rng.randrange(8), said) for _ in range(200))
+    assert shown > 50  # most bytes count
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_shows_or_changes_nothing(copy):
+    said, rng = content(copy), random.Random(6)
+    for place in range(copy.stat().st_size):
+        damaged(copy, place, rng.randrange(1, 256), said)
+
+
+def test_a_damaged_file_is_not_gone_on_with(copy):
+    raw = bytearray(copy.read_bytes())
+    place = raw.index(b"proved")
+    raw[place : place + 6] = b"PROVED"
+    copy.write_bytes(raw)
+    with pytest.raises(FileError, match=r"damaged: the row of sample \d+ is not as it was written. Restore a copy"):
+        again(copy)
+    with pytest.raises(FileError, match="damaged: the row"):
+        sg.read_results(copy).rows()
+
+
+def test_samples_without_an_answer_are_named(copy):
+    connection = sqlite3.connect(copy)
+    connection.execute("DELETE FROM answers WHERE sample IN (3, 8)")
+    connection.commit()
+    connection.close()
+    with sg.read_results(copy) as found:
+        assert found.missing() == [3, 8]
+        assert len(found) == FEW - 2
+        with pytest.raises(QuestionError, match="sample 3 has no answer yet"):
+            found.answer(3)
+        with pytest.raises(QuestionError, match="there is no sample 12: they are numbered from 0 to 11"):
+            found.answer(12)
+    with again(copy) as found:
+        assert found.missing() == []
+
+
+def test_answers_come_back_as_the_verbs_gave_them(whole):
+    net = sg.models.digits()
+    with sg.read_results(whole) as found:
+        assert found.network == net
+        assert found.question.region == sg.Hamming(2)
+        for sample, answer in enumerate(found.answers()):
+            assert found.X(sample) == tuple(X[sample].tolist())
+            row = found.row(sample)
+            assert (row.truth, row.label) == (Y[sample], net.predict(X[sample : sample + 1])[0])
+            direct = sg.verify(net, sg.Robust(X[sample].tolist(), sg.Hamming(2)), threads=1)
+            assert type(answer) is type(direct)
+            assert str(answer) == str(direct)
+            assert answer.certificate == direct.certificate
+            assert (row.outcome, row.settled, row.certified) == (direct.outcome, True, True)
+
+
+KINDS = {
+    "whatif": (sg.WhatIf(sg.each, sg.L0), {}),
+    "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), limit=2), {"n": 2}),
+    "why": (sg.Why(sg.each, sg.Hamming(1)), {"minimal": "size"}),
+    "count": (sg.HowMany(sg.each, sg.Hamming(1)), {}),
+    "predict": (sg.Predict(sg.each), {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_question_is_kept_and_read(tmp_path, kind):
+    question, settings = KINDS[kind]
+    net = sg.models.digits()
+    path = tmp_path / "kind.db"
+    again(path, samples=3, question=question, **settings).close()
+    with sg.read_results(path) as found:
+        assert found.settings.items() >= settings.items()
+        for sample in range(3):
+            from sugenet.reason import ask as put
+
+            direct = put(net, question.about(X[sample].tolist()), threads=1, **settings)
+            answer = found.answer(sample)
+            assert type(answer) is type(direct)
+            assert str(answer) == str(direct)
+            assert found.X(sample) == tuple(X[sample].tolist())
+
+
+def test_fractions_and_categories_are_kept(tmp_path):
+    coder = sg.Encoder([sg.OneHot(["a", "b"]), sg.threshold(0.5), sg.threshold(0.25)], ["c", "u", "v"])
+    net = sg.Network(coder, [sg.DenseLayer([[1, 1, 1, 1]], [2])], sg.Head([[-1], [1]]))
+    rows = [["a", 0.1, 0.3], ["b", 0.7, 0.1]]
+    path = tmp_path / "mixed.db"
+    sg.sweep(net, rows, sg.Robust(sg.each, sg.L0(1)), store=path, jobs=1).close()
+    with sg.read_results(path) as found:
+        assert [found.X(i) for i in range(2)] == [tuple(row) for row in rows]
+    sg.sweep(net, np.array(rows, dtype=object), sg.Robust(sg.each, sg.L0(1)), store=path, jobs=1).close()
+
+
+def test_undecided_are_asked_again_with_more_time_and_nothing_else(tmp_path):
+    path = tmp_path / "retry.db"
+    question = sg.WhatIf(sg.each, sg.L0)
+    short = again(path, question=question, time_limit=0.0)
+    before = {row.sample: row for row in short.rows()}
+    short.close()
+    openly = {sample for sample, row in before.items() if not row.settled}
+    assert openly  # no time settles little
+    with pytest.raises(FileError, match=r"was made with a time limit of 0 s, not a time limit of 60 s"):
+        again(path, question=question, time_limit=60.0)
+    long = again(path, question=question, time_limit=60.0, retry=True)
+    after = {row.sample: row for row in long.rows()}
+    long.close()
+    assert all(row.settled for row in after.values())
+    for sample, row in before.items():
+        assert (after[sample] != row) == (sample in openly)
+        assert after[sample].time_limit == (60.0 if sample in openly else 0.0)
+    kept = path.read_bytes()
+    again(path, question=question, time_limit=60.0, retry=True).close()
+    assert path.read_bytes() == kept
+    with pytest.raises(FileError, match="a retry needs more time: .* was made with a time limit of 60 s already"):
+        again(path, question=question, time_limit=1.0, retry=True)
+
+
+def test_wrong_arguments_are_refused_before_any_work(tmp_path):
+    path, net = tmp_path / "a.db", sg.models.digits()
+    for call, words in {
+        lambda: sg.sweep(net, X[:2], sg.Robust(X[0].tolist(), sg.Hamming(1)), store=path): "write each in its",
+        lambda: sg.sweep(net, X[:2], sg.Always(3), store=path): "write each in its place",
+        lambda: again(path, n=2): "n=2 is no setting of Robust",
+        lambda: again(path, jobs=0): "jobs=0 must be a number of workers",
+        lambda: again(path, total_time=-1): "total_time=-1 must be",
+        lambda: again(path, time_limit="a"): "time_limit='a' must be",
+        lambda: sg.sweep(net, X[:0], sg.Predict(sg.each), store=path): "there are no samples",
+        lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y=[1], store=path): "y has 1 classes for 2 samples",
+        lambda: sg.sweep(net, X[:2] + 99, sg.Predict(sg.each), store=path): "from 0",
+        lambda: again(path, question=sg.Robust(sg.each, sg.Free(["nothing"]))): "nothing",
+    }.items():
+        with pytest.raises(sg.errors.SugenetError, match=words):
+            call()
+    assert not path.exists()
