@@ -75,6 +75,7 @@ ORDERS = {
     "sugenet.io": [
         "plain",
         "native",
+        "images",
         "samples",
         "vnnlib",
         "exports",

@@ -73,6 +73,13 @@ def test_predict_reads_csv_npy_npz_images_and_standard_input(capsys, tmp_path, m
     image = Image.fromarray((X[3].reshape(8, 8).astype(int) * 255 // 16).astype(np.uint8))
     image.save(tmp_path / "digit.png")
     assert classes(tmp_path / "digit.png") == [int(net.predict(X[3:4])[0])]
+    for i in range(5):
+        (tmp_path / "folder" / str(y[i])).mkdir(parents=True, exist_ok=True)
+        shades = (X[i].reshape(8, 8).astype(int) * 255 // 16).astype(np.uint8)
+        Image.fromarray(shades).save(tmp_path / "folder" / str(y[i]) / f"{i}.png")
+    assert classes(tmp_path / "folder") == [expected[i] for i in np.argsort(y[:5], kind="stable")]
+    _, out, _ = run(capsys, "predict", "digits", tmp_path / "folder")
+    assert f"{int((net.predict(X[:5]) == y[:5]).sum())} of 5 right" in out
 
 
 @pytest.mark.parametrize("engine", ["definition", "numpy", "numba"])
@@ -174,7 +181,6 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
     [
         (["predict", "nowhere.sugenet"], "no such file"),
         (["predict", "digits", "nowhere.csv"], "nowhere.csv cannot be read: there is no such file"),
-        (["predict", "digits", "."], "is a folder"),
         (["predict", "digits", "--index", "9999"], "--index 9999 is not one of the 359 samples"),
         (["predict", "digits", "--index", "-1"], "--index -1 is not one of"),
         (["trace", "digits"], "there are 359 samples. Choose one with --index"),
@@ -260,6 +266,7 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
         ("pickled.npy", "its array has dtype object, but samples are numbers or texts"),
         ("shape.npy", "array of shape (2, 7), but the model reads samples of 30 features"),
         ("bad.png", "is no image that can be read"),
+        (".", "bad.npy is no image file, but a folder of samples holds images alone"),
         ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),
         ("binary.csv", "neither text nor"),
     ):

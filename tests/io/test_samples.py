@@ -1,4 +1,5 @@
 import io
+import os
 import struct
 import subprocess
 import sys
@@ -116,6 +117,109 @@ def test_a_cut_image_is_refused(tmp_path):
         read_samples(file, network(*[integer(0, 255)] * 4))
 
 
+# -- folders of images ---------------------------------------------------------------------------------------
+
+
+def folder_of(path, names):
+    """Images of one pixel each, every one lighter than the one before."""
+    for shade, name in enumerate(names):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        save(path / name, np.array([[shade]], np.uint8))
+    return path
+
+
+NAMES = ["10.png", "b2.bmp", "2.png", "B10.gif", "02.png", "b10.png", "2a.png", "0.png", "00.png", "a-1.tif"]
+IN_ORDER = [
+    "0.png",
+    "00.png",
+    "02.png",
+    "2.png",
+    "2a.png",
+    "10.png",
+    "B10.gif",
+    "a-1.tif",
+    "b2.bmp",
+    "b10.png",
+]
+
+
+def test_a_folder_is_read_by_name_with_digits_as_numbers(tmp_path):
+    net = network(integer(0, 255))
+    folder = folder_of(tmp_path / "some.png", NAMES)  # a folder, whatever its name
+    X, truth = read_samples(folder, net)
+    assert truth is None
+    assert X.tolist() == [[NAMES.index(name)] for name in IN_ORDER]
+    alone = [read_samples(folder / name, net)[0] for name in IN_ORDER]
+    assert np.array_equal(X, np.concatenate(alone))
+    assert X.dtype == alone[0].dtype
+
+
+@pytest.mark.parametrize("coding", [threshold(0.5, 0, 1), integer(0, 16), bit(), threshold(128)])
+def test_shades_of_a_folder_are_those_of_one_image(tmp_path, coding):
+    folder = tmp_path / "some"
+    folder.mkdir()
+    save(folder / "1.png", SHADES)
+    save(folder / "2.png", SHADES.astype(np.uint16) * 256)
+    net = network(*[coding] * 4)
+    X, _ = read_samples(folder, net)
+    alone = [read_samples(folder / name, net)[0] for name in ("1.png", "2.png")]
+    assert np.array_equal(X, np.concatenate(alone))
+    assert X.dtype == alone[0].dtype
+
+
+def test_folders_named_like_classes_give_the_truth(tmp_path):
+    net = network(integer(0, 255), classes=("10", "9", "unseen"))
+    folder = folder_of(tmp_path / "some", ["10/a.png", "9/7.png", "9/b.png", "10/3.png"])
+    X, truth = read_samples(folder, net)
+    assert X.tolist() == [[1], [2], [3], [0]]  # 9 before 10, as names, whatever the order of the classes
+    assert truth.tolist() == [1, 1, 0, 0]
+    assert truth.dtype == np.intp
+
+
+@pytest.mark.parametrize(
+    ("names", "also", "message"),
+    [
+        (["yes/1.png", "2.png"], None, r"holds folders, such as yes, and files, such as 2\.png"),
+        (["yes/1.png", "maybe/2.png"], None, r"maybe: maybe is no class .*their classes: no, yes"),
+        (["1.png"], "notes.txt", r"notes\.txt is no image file, .* Move it elsewhere"),
+        (["1.png"], ".DS_Store", r"\.DS_Store is no image file"),
+        (["yes/1.png"], "yes/notes", r"notes is no image file"),
+        (["yes/1.png", "yes/more.png/2.png"], None, r"more\.png is a folder, but a folder of samples holds"),
+        (["yes/1.png"], "no/", r"no is an empty folder"),
+        ([], "empty/", r"some/empty: empty is no class"),
+        ([], None, r"some is an empty folder. Put images into it"),
+    ],
+)
+def test_folders_that_hold_something_else_are_refused(tmp_path, names, also, message):
+    folder = tmp_path / "some"
+    folder.mkdir()
+    folder_of(folder, names)
+    if also is not None and also.endswith("/"):
+        (folder / also).mkdir()
+    elif also is not None:
+        (folder / also).write_text("")
+    with pytest.raises(FileError, match=message):
+        read_samples(folder, network(integer(0, 255)))
+
+
+def test_the_image_of_a_folder_that_cannot_be_read_is_named(tmp_path):
+    folder = folder_of(tmp_path / "some", ["1.png", "2.png"])
+    (folder / "2.png").write_bytes(b"no image")
+    with pytest.raises(FileError, match=r"2\.png is no image that can be read"):
+        read_samples(folder, network(integer(0, 255)))
+    (folder / "2.png").unlink()
+    os.mkfifo(folder / "2.png")  # which would never end
+    with pytest.raises(FileError, match=r"2\.png is no image file"):
+        read_samples(folder, network(integer(0, 255)))
+
+
+def test_a_folder_of_too_many_images_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path / "some", ["1.png", "2.png", "3.png"])
+    monkeypatch.setattr("sugenet.io.images.SIZE_LIMIT", 20)
+    with pytest.raises(FileError, match=r"the 3 images of .*some make .* bytes; the limit .* is 20\. Split"):
+        read_samples(folder, network(integer(0, 255)))
+
+
 # -- arrays --------------------------------------------------------------------------------------------------
 
 
@@ -161,9 +265,9 @@ def test_text_arrays_are_read_like_cells(tmp_path):
         read_samples(tmp_path / "x.npy", net)
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.png"])
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.png", "folder"])
 def test_a_target_column_is_for_csv_alone(tmp_path, name):
-    (tmp_path / name).write_bytes(b"")
+    (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_bytes(b"")
     with pytest.raises(FileError, match=r"target='kind' names a column of a CSV file, but .* has no columns"):
         read_samples(tmp_path / name, network(bit(), bit()), "kind")
 

@@ -4,10 +4,11 @@ limits and regions in words; certificates.
 
 from __future__ import annotations
 
+import argparse
 import json
 from argparse import Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sugenet.cli.options import give, number, typed
 from sugenet.cli.output import Screen
@@ -36,6 +37,9 @@ __all__ = [
     "region_of",
     "target_of",
 ]
+
+Options: TypeAlias = argparse._ActionsContainer
+"""What takes options: a parser, or a group in its help."""
 
 _BALLS = {
     "hamming": "up to R bits flipped",
@@ -66,12 +70,12 @@ def on_regions(parser: Parser, title: str, default: str = "") -> None:
     group.add_argument("--where", action="append", default=[], metavar="LIMITS", help=LIMITS)
 
 
-def on_classes(parser: Parser) -> None:
+def on_classes(options: Options) -> None:
     """What counts as a change."""
-    parser.add_argument(
+    options.add_argument(
         "--to", metavar="CLASS", help="only changes to this class count; any other unless given"
     )
-    parser.add_argument(
+    options.add_argument(
         "--ties",
         choices=["lowest", "against"],
         default="lowest",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = [
+    "MOST_THREADS",
     "SHIPPED",
     "check_paths",
     "chosen_sample",
@@ -27,6 +28,7 @@ __all__ = [
     "number",
     "one_sample",
     "samples_of",
+    "seconds",
     "title_of",
     "typed",
     "whole",
@@ -84,7 +86,8 @@ def number(text: str) -> Any:
         raise SugenetError(f"{text} is not a number.") from None
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A time that may be 0."""
     try:
         value = float(text)
     except ValueError:
@@ -97,8 +100,8 @@ def _seconds(text: str) -> float:
 # -- the vocabulary ------------------------------------------------------------------------------------------
 
 _SAMPLES = (
-    "CSV, .npy, .npz or image file, - for CSV on standard input; "
-    "without it the samples that a shipped model has"
+    "CSV, .npy, .npz or image file, a folder of images, - for CSV on standard "
+    "input; without it the samples that a shipped model has"
 )
 _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "model": (
@@ -115,7 +118,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "time_limit": (
         ("--time-limit",),
-        {"type": typed(_seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
+        {"type": typed(seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
     ),
     "threads": (
         ("--threads",),
@@ -230,7 +233,9 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
             )
         X, truth = data.samples(options.model)
     else:
-        raise SugenetError("no samples given. Name a CSV, .npy, .npz or image file after the model.")
+        raise SugenetError(
+            "no samples given. Name a CSV, .npy, .npz or image file, or a folder of images, after the model."
+        )
     if options.index is not None and not 0 <= options.index < len(X):
         raise SugenetError(
             f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0."

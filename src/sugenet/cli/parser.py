@@ -35,6 +35,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, examples: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, **settings)
         self.examples = tuple(examples)
+        self.elsewhere: dict[str, str] = {}
+        """Options that other commands have, and what to say of them here."""
         self.add_argument("-h", "--help", action="help", help="show this help")
 
     def _print_message(self, message: str, _file: Any = None) -> None:
@@ -68,6 +70,8 @@ class Parser(argparse.ArgumentParser):
         known = [flag for action in options_of(self) for flag in action.option_strings]
         if name in known:
             self.error(f"{name} must come behind the command")
+        if name in self.elsewhere:
+            self.error(f"{name} means nothing here: {self.elsewhere[name]}")
         self.error(f"there is no option {name}.{nearest(name, known)}")
 
     def format_usage(self) -> str:

@@ -13,7 +13,6 @@ from sugenet.cli.asking import (
     check_region,
     class_number,
     how,
-    how_many,
     keep_certificate,
     limits_in,
     names_in,
@@ -21,10 +20,19 @@ from sugenet.cli.asking import (
     on_regions,
     on_sample,
     on_work,
-    region_of,
     target_of,
 )
-from sugenet.cli.options import give, network_of, number, one_sample, typed, whole
+from sugenet.cli.kinds import (
+    KINDS,
+    Asks,
+    on_changes,
+    on_engine,
+    on_method,
+    on_minimal,
+    on_number,
+    on_where,
+)
+from sugenet.cli.options import give, network_of, one_sample, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
@@ -39,6 +47,18 @@ _OBJECTS = 32
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
+def _ask(options: Namespace, screen: Screen, network: Network, kind: str, x: Any) -> Any:
+    """The answer to what the options ask."""
+    return _answer(options, screen, network, KINDS[kind].read(options, network, x))
+
+
+def _answer(options: Namespace, screen: Screen, network: Network, asked: Asks) -> Any:
+    from sugenet.reason import ask
+
+    question, settings = asked
+    return announced(screen, lambda: ask(network, question, **settings, **how(options, screen)))
+
+
 # -- why -----------------------------------------------------------------------------------------------------
 
 
@@ -46,11 +66,8 @@ def _why(parser: Parser) -> Run:
     on_sample(parser)
     on_regions(parser, "region in which the reason shall suffice", "; so it is where no region is given")
     on_classes(parser)
-    about = "subset: none can be left out; size: none smaller exists"
-    parser.add_argument("--minimal", choices=["subset", "size"], default="subset", metavar="HOW", help=about)
-    parser.add_argument(
-        "-n", type=typed(how_many), default="1", metavar="N", help="how many reasons, shortest first; or all"
-    )
+    on_minimal(parser)
+    on_number(parser, "how many reasons, shortest first; or all")
     parser.add_argument("--chain", action="store_true", help="instead, the path through the layers as rules")
     give(parser, "limit", limit={"default": 12, "help": "with --chain, show at most N lines below each"})
     on_work(parser)
@@ -58,27 +75,20 @@ def _why(parser: Parser) -> Run:
 
 
 def _ask_why(options: Namespace, screen: Screen) -> int:
-    check_region(options)
+    KINDS["why"].check(options)
     idle = [*asked_among(options, (*REGIONS, "output")), *(["where"] if options.where else [])]
     if options.chain and idle:
         raise UsageError(
             f"--chain follows the neurons for any input and has no certificate: leave out --{idle[0]}."
         )
     network = network_of(options.model)
-    from sugenet import reason
-
     x = one_sample(options, network).tolist()
     if options.chain:
-        chain = reason.chain_of(network, x)
+        from sugenet.reason import chain_of
+
+        chain = chain_of(network, x)
         return screen.say(chain.text(options.limit), chain.data())
-    ask = {
-        "minimal": options.minimal,
-        "n": options.n,
-        "target": target_of(options, network),
-        "ties": options.ties,
-    }
-    region = region_of(options, network)
-    found = announced(screen, lambda: reason.why(network, x, region, **ask, **how(options, screen)))
+    found = _ask(options, screen, network, "why", x)
     keep_certificate(
         options, screen, found.reasons[0].certificate if found.reasons else None, "no reason was found"
     )
@@ -93,69 +103,23 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
 def _whatif(parser: Parser) -> Run:
     on_sample(parser)
     on_classes(parser)
-    costs = ["L0", "L1", "L2", "Linf", "Hamming"]
-    about = "what a change costs: L0, L1, L2, Linf or Hamming; L0 unless given"
-    parser.add_argument("--cost", choices=costs, metavar="COST", help=about)
-    about = "instead, FEATURE=P, the price of changing a feature; others stay"
-    parser.add_argument(
-        "--price", type=typed(_price), action="append", default=[], metavar="PRICE", help=about
-    )
-    parser.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="FEATURE",
-        help="feature that must stay; may be repeated",
-    )
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="LIMITS", help=f"{LIMITS}; only these may change"
-    )
-    parser.add_argument("--within", type=typed(number), metavar="COST", help="look no further than this cost")
-    parser.add_argument(
-        "-n",
-        type=typed(how_many),
-        default="1",
-        metavar="N",
-        help="how many, cheapest first; or all of least cost",
-    )
-    parser.add_argument(
-        "--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first"
-    )
+    on_changes(parser)
+    on_where(parser, f"{LIMITS}; only these may change")
+    on_number(parser, "how many, cheapest first; or all of least cost")
+    on_engine(parser)
     on_work(parser)
     return _ask_whatif
 
 
-def _price(text: str) -> tuple[str, Any]:
-    name, equals, price = text.rpartition("=")
-    if not equals:
-        raise SugenetError(f"{text} must be FEATURE=PRICE")
-    return name, number(price)
-
-
 def _ask_whatif(options: Namespace, screen: Screen) -> int:
-    if options.price and options.cost is not None:
-        raise UsageError("name the cost once: --cost, or a --price for each feature that may change.")
+    KINDS["whatif"].check(options)
     network = network_of(options.model)
-    from sugenet import reason
-    from sugenet.problem.regions import BALLS
+    from sugenet.reason import OpenCounterfactual
 
-    x = one_sample(options, network)
-    ask: dict[str, Any] = {
-        "target": target_of(options, network),
-        "immutable": options.keep,
-        "region": reason.Box(limits_in(options.where, network)) if options.where else None,
-        "limit": options.within,
-        "ties": options.ties,
-        "n": options.n,
-        "engine": options.engine,
-    }
-    cost: Any = reason.Prices(options.price) if options.price else BALLS[options.cost or "L0"]
-    answer = announced(
-        screen, lambda: reason.whatif(network, x.tolist(), cost, **ask, **how(options, screen))
-    )
+    answer = _ask(options, screen, network, "whatif", one_sample(options, network).tolist())
     keep_certificate(options, screen, answer.certificate)
     screen.say(str(answer), answer.data(), beside=options.output == "-")
-    return 3 if isinstance(answer, reason.OpenCounterfactual) else 0
+    return 3 if isinstance(answer, OpenCounterfactual) else 0
 
 
 # -- verify --------------------------------------------------------------------------------------------------
@@ -177,9 +141,7 @@ def _verify(parser: Parser) -> Run:
     group.add_argument("--agree", metavar="MODEL2", help="the other model gives the same classes")
     group.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
     on_classes(parser)
-    parser.add_argument(
-        "--engine", default="auto", metavar="NAME", help="one engine by name; auto: cheapest first"
-    )
+    on_engine(parser)
     about = "write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps"
     parser.add_argument("--export", metavar="FILE", help=about)
     on_work(parser)
@@ -211,51 +173,51 @@ def _check_question(options: Namespace) -> None:
         raise UsageError(f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.")
 
 
-def _question(options: Namespace, network: Network) -> Any:
-    """The question that the options ask."""
+def _claim(options: Namespace, network: Network, claim: str) -> Any:
+    """A question about all inputs that the options ask."""
     from sugenet import reason
 
-    where, to = limits_in(options.where, network), target_of(options, network)
-    match next(iter(asked_among(options, _CLAIMS)), None):
+    where = limits_in(options.where, network)
+    match claim:
         case "always":
             return reason.Always(class_number(network, options.always, "--always"), where)
         case "never":
             return reason.Never(class_number(network, options.never, "--never"), where)
         case "monotone":
+            to = target_of(options, network)
             return reason.Monotone(options.monotone, to, rising=not options.falling, where=where)
         case "fair":
             return reason.Fair(names_in(options.fair, network), where)
         case "agree":
             return reason.Agree(network_of(options.agree), where)
-        case "query":
-            from sugenet.io import read_vnnlib
+    from sugenet.io import read_vnnlib
 
-            return read_vnnlib(options.query)
-    return reason.Robust(one_sample(options, network).tolist(), region_of(options, network), to, options.ties)
+    return read_vnnlib(options.query)
 
 
 def _ask_verify(options: Namespace, screen: Screen) -> int:
     _check_question(options)
     network = network_of(options.model)
-    from sugenet import reason
-
-    question = _question(options, network)
+    claim = next(iter(asked_among(options, _CLAIMS)), None)
+    if claim is None:
+        asked = KINDS["verify"].read(options, network, one_sample(options, network).tolist())
+    else:
+        asked = _claim(options, network, claim), {"engine": options.engine}
     if options.export is not None:
         from sugenet.io import export
+        from sugenet.reason import problems_of
 
-        problems, _ = reason.problems_of(network, question)
+        problems, _ = problems_of(network, asked[0])
         if len(problems) != 1:
             raise SugenetError(
                 f"--export writes one box at a time, but the query has {len(problems)}. Split it, "
                 f"one file for each box."
             )
         export(problems[0], options.export)
-    answer = announced(
-        screen, lambda: reason.verify(network, question, engine=options.engine, **how(options, screen))
-    )
+    answer = _answer(options, screen, network, asked)
     keep_certificate(options, screen, answer.certificate)
     screen.say(str(answer), answer.data(), beside=options.output == "-")
-    return {reason.Proved: 0, reason.Refuted: 1, reason.Undecided: 3}[type(answer)]
+    return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
 
 
 # -- count ---------------------------------------------------------------------------------------------------
@@ -264,32 +226,25 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
 def _count(parser: Parser) -> Run:
     on_sample(parser)
     on_regions(parser, "region to count in", "; so it is where no region is given")
-    methods = ["auto", "walk", "sums", "sample"]
-    parser.add_argument("--method", choices=methods, default="auto", metavar="NAME", help="how to count")
+    on_method(parser)
     on_work(parser)
     return _ask_count
 
 
 def _ask_count(options: Namespace, screen: Screen) -> int:
-    check_region(options)
+    KINDS["count"].check(options)
     network = network_of(options.model)
-    from sugenet import reason
+    from sugenet.reason import CountOpen
 
-    x, region, where = None, None, None
     # such a region needs a sample
     around = [name for name in asked_among(options, REGIONS) if name != "anything"]
-    if options.samples is not None or options.index is not None or around:
-        x, region = one_sample(options, network).tolist(), region_of(options, network)
-    else:
-        where = limits_in(options.where, network) or None
-    answer = announced(
-        screen,
-        lambda: reason.count(network, x, region, where=where, method=options.method, **how(options, screen)),
-    )
-    exact = isinstance(answer, reason.Counted)
+    near = options.samples is not None or options.index is not None or around
+    x = one_sample(options, network).tolist() if near else None
+    answer = _ask(options, screen, network, "count", x)
+    exact = answer.is_certified
     keep_certificate(options, screen, answer.certificate if exact else None, "not everything was counted")
     screen.say(str(answer), answer.data(), beside=options.output == "-" and exact)
-    return 3 if isinstance(answer, reason.CountOpen) else 0
+    return 3 if isinstance(answer, CountOpen) else 0
 
 
 # -- check ---------------------------------------------------------------------------------------------------

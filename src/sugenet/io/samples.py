@@ -1,4 +1,4 @@
-"""Raw samples from files: CSV, .npy, .npz and images.
+"""Raw samples from files: CSV, .npy, .npz, images and folders of images.
 
 Nothing is guessed; what does not fit the model is refused with its place.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from fractions import Fraction
 from itertools import chain
-from math import ceil, floor, isfinite
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,25 +19,14 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.errors import FileError
+from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
 from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows
 from sugenet.io.plain.texts import read_standard_input
 
 __all__ = ["read_samples"]
 
-SIZE_LIMIT = 1 << 30
 PIPE_LIMIT = 1 << 27
-PIXEL_LIMIT = 1 << 24
-IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
-# other readers of Pillow start programs, or are seldom looked at
-_FORMATS = [
-    "PNG",
-    "JPEG",
-    "BMP",
-    "GIF",
-    "PPM",
-    "TIFF",
-]
 _SAMPLES, _CLASSES = (
     ("biufU", "samples are numbers or texts"),
     ("biufU", "true classes are whole numbers or names"),
@@ -59,13 +45,18 @@ def read_samples(
     path
         A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in
         their order without a header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y``
-        the numbers or names of the true classes; or an image with one pixel a feature. Its shades of grey,
-        from black to white, become the range of the features: rounded where these are whole numbers, exactly
-        otherwise. Where the features have no common finite range, that is 0 to 255.
+        the numbers or names of the true classes; an image with one pixel a feature; or a folder of images.
+        Shades of grey, from black to white, become the range of the features: rounded where these are whole
+        numbers, exactly otherwise. Where the features have no common finite range, that is 0 to 255.
+
+        A folder holds images and nothing else; or folders of images that are named like classes, the true
+        ones of what is in them. Its samples are sorted by folder and name, and within names digits count as
+        the number they are: ``2.png`` comes before ``10.png``. All else is compared letter by letter, upper
+        case before lower case; so are names that are equal then, as ``02.png`` and ``2.png``.
     network
         The network that will read them.
     target
-        Column of a CSV file that holds the true class, by name. Other files have no columns,
+        Column of a CSV file that holds the true class, by name. Other files and folders have no columns,
         and it is refused for them.
 
     Returns
@@ -80,19 +71,19 @@ def read_samples(
     file = Path(path)
     try:
         size = file.stat().st_size
-        if file.is_dir():
-            raise FileError(f"{name} is a folder. Give a CSV, .npy, .npz or image file.")
-        if size > SIZE_LIMIT:
+        kind = "folder" if file.is_dir() else file.suffix.lower()
+        if kind != "folder" and size > SIZE_LIMIT:
             raise FileError(f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.")
-        kind = file.suffix.lower()
-        if target is not None and (kind in (".npy", ".npz") or kind in IMAGES):
+        if target is not None and (kind in ("folder", ".npy", ".npz") or kind in IMAGES):
             raise FileError(
                 f"target={target!r} names a column of a CSV file, but {name} has no columns. Leave it out."
             )
         if kind in (".npy", ".npz"):
             return _numpy(file, network)
         if kind in IMAGES:
-            return _image(file, network), None
+            return read_image(file, network), None
+        if kind == "folder":
+            return read_folder(file, network)
         with file.open(encoding="utf-8-sig", newline="") as lines:
             return _csv(lines, name, network, target)
     except FileNotFoundError:
@@ -282,71 +273,3 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
     raise FileError(
         f"{name} holds an array of shape {array.shape}, but the model reads samples of {n} features."
     )
-
-
-def _image(file: Path, network: Network) -> npt.NDArray[Any]:
-    """One sample from an image in shades of grey."""
-    n = network.encoder.features
-    grey, white = _shades(file, n)
-    codings = network.encoder.codings
-    ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in codings}
-    ends = ranges.pop() if len(ranges) == 1 else None
-    low, high = ends if ends is not None and isfinite(ends[0]) and isfinite(ends[1]) else (0.0, 255.0)
-    whole = all(isinstance(c, OneHot) or c.whole or c.bipolar for c in codings)
-    if whole:
-        low, high = ceil(low), floor(high)
-    shades, places = np.unique(grey, return_inverse=True)
-    exact = [Fraction(low) + int(shade) * (Fraction(high) - Fraction(low)) / white for shade in shades]
-    table = (
-        np.array([floor(value + Fraction(1, 2)) for value in exact], np.int64)
-        if whole
-        else np.array([float(value) for value in exact])
-    )
-    return table[places].reshape(1, n)
-
-
-def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
-    """The grey value of every pixel, of which there must be `n`, and the one that is white."""
-    from PIL import Image
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        try:
-            with Image.open(file, formats=_FORMATS) as image:
-                size = image.width * image.height
-                if size > PIXEL_LIMIT:
-                    raise FileError(
-                        f"{file} has {image.width} x {image.height} pixels, far more than any model reads."
-                    )
-                if size != n:
-                    raise FileError(
-                        f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads "
-                        f"{n}. Resize it first."
-                    )
-                image.load()
-                deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
-                if not deep and image.mode in ("I", "F"):
-                    raise FileError(
-                        f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits."
-                    )
-                if not _is_opaque(image, deep):
-                    raise FileError(
-                        f"{file} has transparent pixels, which have no shade of grey. "
-                        f"Put it on a background first."
-                    )
-                return np.asarray(image if deep else image.convert("L")).astype(
-                    np.int64
-                ), 65535 if deep else 255
-        except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-            raise FileError(f"{file} has far more pixels than any model reads.") from None
-        except (FileError, FileNotFoundError, PermissionError, MemoryError):
-            raise
-        except Exception:  # broken images are reported in many ways
-            raise FileError(f"{file} is no image that can be read.") from None
-
-
-def _is_opaque(image: Any, deep: bool) -> bool:
-    if "transparency" not in image.info and not image.mode.upper().endswith("A"):
-        return True
-    return not deep and bool(image.convert("RGBA").getchannel("A").getextrema()[0] == 255)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         votes_of,
     )
     from sugenet.show.reports import report
+    from sugenet.show.sweep_report import report_results
 
 __all__ = [
     "NeuronView",
@@ -42,6 +43,7 @@ __all__ = [
     "plot",
     "plot_figure",
     "report",
+    "report_results",
     "sample_drawn",
     "shades",
     "slack_histogram",
@@ -52,7 +54,7 @@ __all__ = [
     "votes_of",
 ]
 
-_LATER = ("prepare", "plots", "drawings", "reports")
+_LATER = ("prepare", "plots", "drawings", "reports", "sweep_report")
 """Files that need the questions: their names are loaded when first asked for, since a table of predictions
 needs none of them.
 """

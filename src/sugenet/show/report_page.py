@@ -4,9 +4,7 @@ certificates behind them.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +22,7 @@ from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.words import show_cost
 from sugenet.show.drawings import summary_table, table_html
-from sugenet.show.figures import Figure, Heat, Pixels, plural
+from sugenet.show.figures import plural
 from sugenet.show.findings import Findings
 from sugenet.show.markup import Html, element, short
 from sugenet.show.pictures import grid_of
@@ -37,9 +35,19 @@ from sugenet.show.prepare import (
     value_words,
     votes_of,
 )
-from sugenet.show.svg_writer import draw
+from sugenet.show.report_pieces import (
+    canonical_text,
+    certificate_html,
+    figure_html,
+    figures_html,
+    paragraph,
+    row_html,
+    section,
+    status_html,
+    words_table,
+)
 
-__all__ = ["Page", "section"]
+__all__ = ["Page"]
 
 _LISTED = 12
 """Conditions, neurons and classes that are listed; the rest is counted."""
@@ -51,46 +59,10 @@ _LEAST = {
     "sufficient": "A smaller set may do it: the time was up.",
 }
 """What the status of a reason says."""
-_WHOLE = 60_000
-"""Characters of a certificate that is kept in the file; of a longer one only its digest."""
+_TOO_LONG = "Too long to keep here; the same question gives it again."
 
 
-# -- pieces --------------------------------------------------------------------------------------------------
-
-
-def _status(word: str) -> Html:
-    mark = {"proved": "✓", "refuted": "✗"}.get(word, "?")
-    kind = word if word in ("proved", "refuted") else "undecided"
-    return Html('<span class="status {}">{} {}</span>').format(kind, mark, word)
-
-
-def _paragraph(*inside: object, kind: str | None = None) -> Html:
-    return element("p", *inside, class_=kind)
-
-
-def _figure(figure: Figure, caption: str = "") -> Html:
-    """A figure with a caption."""
-    below = element("figcaption", caption) if caption else ""
-    shape = "image" if isinstance(figure, Pixels | Heat) else "wide"
-    return element("figure", draw(figure), below, class_=shape)
-
-
-def _figures(figures: Iterable[Html], kind: str = "") -> Html:
-    return element("div", *figures, class_=f"figures {kind}".rstrip())
-
-
-def section(name: str, title: str, body: Html) -> Html:
-    """One section."""
-    return Html('<section id="{}">\n<h2>{}</h2>\n{}\n</section>\n').format(name, title, body)
-
-
-def _table(head: tuple[str, ...], rows: Iterable[Html]) -> Html:
-    heads = element("thead", element("tr", *(element("th", word) for word in head)))
-    return element("table", heads, element("tbody", "", *rows))
-
-
-def _row(*cells: str) -> Html:
-    return element("tr", *(element("td", cell) for cell in cells))
+# -- words ---------------------------------------------------------------------------------------------------
 
 
 def _whole(value: Fraction) -> str:
@@ -123,10 +95,10 @@ class Page:
 
     def marked(self, answer: Any, claim: str, status: str) -> Html:
         """How a claim stands, and a mark that names the certificate behind it; each is listed once."""
-        text = json.dumps(answer.certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        text = canonical_text(answer.certificate)
         self.cited.setdefault(text, (claim, status))
         number = list(self.cited).index(text) + 1
-        return Html('{0} <a href="#c{1}">C{1}</a>').format(_status(status), number)
+        return Html('{0} <a href="#c{1}">C{1}</a>').format(status_html(status), number)
 
     def plain(self, words: str) -> str:
         """Words about features, as words about pixels where they are;
@@ -163,18 +135,18 @@ class Page:
     def verdict(self) -> Html:
         found, network = self.found, self.network
         trace = found.trace
-        body = [_paragraph(self.headline(), kind="verdict")]
+        body = [paragraph(self.headline(), kind="verdict")]
         if self.truth is not None:
             right = self.truth == trace.predicted
             said = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
             words = f"{'' if right else '✗ '}The network answers {self.label}, {said}."
-            body.append(_paragraph(words, kind="lead" if right else "lead wrong"))
-        body.append(_paragraph(self.lead_words(), kind="lead"))
-        votes = _figure(votes_of(trace, self.truth, "votes and possibility of the classes"))
+            body.append(paragraph(words, kind="lead" if right else "lead wrong"))
+        body.append(paragraph(self.lead_words(), kind="lead"))
+        votes = figure_html(votes_of(trace, self.truth, "votes and possibility of the classes"))
         if self.noun == "pixel":
-            pictures = _figures([_figure(sample_drawn(network, found.sample)), votes], "pair")
+            pictures = figures_html([figure_html(sample_drawn(network, found.sample)), votes], "pair")
         else:
-            pictures = _figures([votes]) + self.values()
+            pictures = figures_html([votes]) + self.values()
         return Html('<section id="verdict">\n{}\n{}\n</section>\n').format(Html().join(body), pictures)
 
     def headline(self) -> str:
@@ -230,7 +202,7 @@ class Page:
             for name, coding, value in zip(encoder.names, encoder.codings, self.found.sample, strict=True)
         ]
         left = len(rows) - _FEATURES
-        more = _paragraph(f"... and {left:,} more features", kind="note") if left > 0 else ""
+        more = paragraph(f"... and {left:,} more features", kind="note") if left > 0 else ""
         listed = element("ul", *rows[:_FEATURES], class_="columns")
         return Html("<h3>The sample</h3>{}{}").format(listed, more)
 
@@ -250,16 +222,16 @@ class Page:
     def _near(self, near: Reasons) -> Html:
         network, region = self.network, self.plain(near.region)
         if not near.reasons:
-            return _paragraph(f"With {region}, no reason was found in the time. ", _status("undecided"))
+            return paragraph(f"With {region}, no reason was found in the time. ", status_html("undecided"))
         first = near.reasons[0]
         size, mark = len(first.features), self._reason_mark(first, f"with {region}")
         if not size:
-            return _paragraph(
+            return paragraph(
                 f"With {region}, nothing needs to stay: the class stays whatever changes. ", mark
             )
         if first.status == "unknown":
             words = f"With {region}, no set of {self.noun}s was proved to suffice in the time. "
-            return _paragraph(words, mark)
+            return paragraph(words, mark)
         keep = (
             f"this {self.noun} keeps its range" if size == 1 else f"these {self.many(size)} keep their range"
         )
@@ -268,7 +240,7 @@ class Page:
             f"{keep}. {_LEAST[first.status]} "
         )
         figures = [
-            _figure(
+            figure_html(
                 kept_drawn(
                     network,
                     near.sample,
@@ -280,7 +252,7 @@ class Page:
         said = [self._listed(first)]
         if len(near.reasons) > 1:
             figures.append(
-                _figure(
+                figure_html(
                     heat_map(
                         network,
                         near.attribution,
@@ -292,9 +264,9 @@ class Page:
             said.append(self._around(near))
         if self.noun == "pixel":
             beside = element("div", *said, class_="words")
-            return _paragraph(words, mark) + _figures([*figures, beside], "pair")
+            return paragraph(words, mark) + figures_html([*figures, beside], "pair")
         # the figure lists up to so many
-        return Html().join([_paragraph(words, mark), _figures(figures), *said[size <= _LISTED :]])
+        return Html().join([paragraph(words, mark), figures_html(figures), *said[size <= _LISTED :]])
 
     def _around(self, near: Reasons) -> Html:
         """What all reasons together say of the features."""
@@ -305,13 +277,13 @@ class Page:
         matter = len(near.relevant)
         some = f"{self.many(matter)} matter{'s' if matter == 1 else ''} in some set"
         some += f", {len(near.irrelevant)} in none." if near.all_contrasts or near.all_reasons else "."
-        return _paragraph(
+        return paragraph(
             f"There are {len(near.reasons):,} minimal sets, {whole}. {every} {some}", kind="note"
         )
 
     def _everywhere(self, everywhere: Reasons) -> Html:
         if not everywhere.reasons:
-            return _paragraph("For any input, no reason was found in the time. ", _status("undecided"))
+            return paragraph("For any input, no reason was found in the time. ", status_html("undecided"))
         first = everywhere.reasons[0]
         size, total, mark = (
             len(first.features),
@@ -319,14 +291,14 @@ class Page:
             self._reason_mark(first, "for any input"),
         )
         if first.status == "unknown":
-            return _paragraph(
+            return paragraph(
                 "For any input, whatever the rest may be, no reason was proved in the time. ", mark
             )
         if not size:
             words = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
             words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
-            return _paragraph(f"For any input, {words} ", _status("undecided"))
+            return paragraph(f"For any input, {words} ", status_html("undecided"))
         elif size == total:
             words = (
                 f"all {total} {self.noun}s are needed: none of them can be left out."
@@ -340,7 +312,7 @@ class Page:
                 else f"these {size} of {self.many(total)} suffice: while they keep their range"
             )
             words = f"{these}, all others may take any value at all. {_LEAST[first.status]}"
-        return _paragraph(f"For any input, {words} ", mark) + self._listed(first)
+        return paragraph(f"For any input, {words} ", mark) + self._listed(first)
 
     def _listed(self, reason: Reason) -> Html:
         """The conditions of a reason; those of a long one folded away."""
@@ -349,7 +321,7 @@ class Page:
             return Html()
         text = "; ".join(conditions)
         if len(conditions) <= _LISTED:
-            return _paragraph(f"{text}.", kind="note")
+            return paragraph(f"{text}.", kind="note")
         start = Html('{}; and {} more <span class="screen">(show all)</span>').format(
             "; ".join(conditions[:4]), len(conditions) - 4
         )
@@ -369,7 +341,7 @@ class Page:
         # one picture a class
         first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
-            _figure(
+            figure_html(
                 changes_drawn(
                     self.network,
                     one.sample,
@@ -379,11 +351,11 @@ class Page:
             )
             for label, one in reversed(first.items())
         ]
-        table = _table(("to", "change", *["what changes"] * image, "that it is the least"), rows)
+        table = words_table(("to", "change", *["what changes"] * image, "that it is the least"), rows)
         return section(
             "changes",
             "What would change it",
-            (_figures(shown, "small" if image else "") if shown else Html()) + table,
+            (figures_html(shown, "small" if image else "") if shown else Html()) + table,
         )
 
     def _change_row(self, goal: str, answer: Any, at_most: Counterfactual | None = None) -> Html:
@@ -419,7 +391,7 @@ class Page:
                 cost, what = f"none found; at least {self.plain(least_words)}", answer.reason
                 status, claim = "undecided", f"to {goal}: at least {least_words}"
         middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
-        return _row(goal, cost, *middle, self.marked(answer, claim, status))
+        return row_html(goal, cost, *middle, self.marked(answer, claim, status))
 
     # -- how robust ------------------------------------------------------------------------------------------
 
@@ -432,11 +404,11 @@ class Page:
         for answer in claims:
             status, by = self._decided(answer)
             claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
-            rows.append(_row(claim, self.marked(answer, claim, status), by))
+            rows.append(row_html(claim, self.marked(answer, claim, status), by))
         for asked, least in ((found.stays, found.best), (found.shifts_stay, found.shifts)):
             if not isinstance(asked, Refuted):  # what refutes it is in its own row
                 rows += self._beyond(least)
-        table = _table(("claim", "status", "by"), rows)
+        table = words_table(("claim", "status", "by"), rows)
         return section("robust", "How robust it is", table + self._meters())
 
     def _decided(self, answer: Proved | Refuted | Undecided) -> tuple[str, str]:
@@ -460,7 +432,7 @@ class Page:
         claim = f"the class stays {self.label}, with {self.plain(str(region))}"
         mark = self.marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
         by = f"a changed sample of class {self.network.classes[nearest.label]}"
-        return [_row(claim, mark, by)]
+        return [row_html(claim, mark, by)]
 
     def _meters(self) -> Html:
         """First-layer neurons within the proved region: which of them can turn at all."""
@@ -475,7 +447,7 @@ class Page:
             "Match counts of the neurons nearest to their threshold, "
             "and how far they can move in that region."
         )
-        return _figures([_figure(meters, words)])
+        return figures_html([figure_html(meters, words)])
 
     # -- how it came to it -----------------------------------------------------------------------------------
 
@@ -484,7 +456,7 @@ class Page:
         if chain is None:
             return section("chain", "How the network came to it", self._not_asked())
         words, last, count = (
-            _paragraph(self._chain_words(chain)),
+            paragraph(self._chain_words(chain)),
             len(self.network.layers),
             len(chain.decisive),
         )
@@ -498,10 +470,10 @@ class Page:
                 f"tau = {link.tau}"
             )
             because = self._because(last, link.literals)
-            rows.append(_row(str(link.neuron), element("span", state, class_="whole"), because))
+            rows.append(row_html(str(link.neuron), element("span", state, class_="whole"), because))
         left = count - _NEURONS
         more = Html('<p class="note">... and {} more {}; <code>sugenet why --chain</code> shows all.</p>')
-        parts = [words, _table(("neuron", "match count", "because"), rows)]
+        parts = [words, words_table(("neuron", "match count", "because"), rows)]
         parts += [more.format(left, plural(left, "neuron"))] if left > 0 else []
         return section("chain", "How the network came to it", Html().join(parts))
 
@@ -543,14 +515,14 @@ class Page:
         notes = [element("dt", name) + element("dd", text) for name, text in self.network.notes.items()]
         totals = Html("<br>").join(" ".join(line.split()) for line in str(drawn).splitlines()[-3:])
         table = element(
-            "div", _paragraph(short(drawn.title, 400)), table_html(summary_table(drawn)), class_="keep"
+            "div", paragraph(short(drawn.title, 400)), table_html(summary_table(drawn)), class_="keep"
         )
-        parts = [table, _paragraph(totals, kind="note"), *([element("dl", *notes)] if notes else [])]
+        parts = [table, paragraph(totals, kind="note"), *([element("dl", *notes)] if notes else [])]
         return section("model", "The model", Html().join(parts))
 
     def certificates(self) -> Html:
         if not self.cited:
-            words = _paragraph("Nothing was claimed, so there is nothing to check.")
+            words = paragraph("Nothing was claimed, so there is nothing to check.")
             return section("certificates", "Certificates", words)
         name = self.title if all(c.isalnum() or c in "._-/" for c in self.title) else "MODEL"
         words = Html(
@@ -559,27 +531,18 @@ class Page:
             "{}</code>. The digest is the SHA-256 of that text.</p>"
         ).format(name)
         items = []
-        for number, (text, (claim, status)) in enumerate(self.cited.items(), start=1):
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            line = Html(
-                "<strong>C{}</strong> {} {} "
-                '<span class="muted">· {:,} characters · <span class="mono long">{}</span>'
-                '<span class="mono short">{}…</span></span>'
-            ).format(number, _status(status), short(claim, 120), len(text), digest, digest[:16])
-            mark = {"class_": "certificate", "id": f"c{number}"}
-            if len(text) > _WHOLE:
-                note = _paragraph("Too long to keep here; the same question gives it again.", kind="note")
-                items.append(element("div", line, note, **mark))
-            else:
-                kept = element("pre", text, data_sha256=digest)
-                items.append(element("details", element("summary", line), kept, **mark))
+        for number, (text, (claim, standing)) in enumerate(self.cited.items(), start=1):
+            title = Html("<strong>C{}</strong> {} {}").format(
+                number, status_html(standing), short(claim, 120)
+            )
+            items.append(certificate_html(text, title, _TOO_LONG, id=f"c{number}"))
         return section("certificates", "Certificates", words + Html("\n").join(items))
 
     def _not_asked(self) -> Html:
-        return _paragraph(_status("not asked"), " The foot of this report says why.")
+        return paragraph(status_html("not asked"), " The foot of this report says why.")
 
     def foot(self) -> Html:
         skipped = [element("li", words) for words in self.found.skipped]
-        left = _paragraph("Not asked, or not answered:") + element("ul", *skipped) if skipped else ""
+        left = paragraph("Not asked, or not answered:") + element("ul", *skipped) if skipped else ""
         made = "Made by sugenet. This file holds everything it shows; it loads nothing and runs nothing."
         return Html("<footer>{}<p>{}</p></footer>\n").format(left, made)

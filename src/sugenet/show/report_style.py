@@ -50,6 +50,14 @@ th.number { text-align: right; }
 .proved { color: #00593f; background: #e3f4ec; }
 .refuted { color: #8a3a00; background: #fdebe0; border-style: double; border-width: 3px; }
 .undecided { color: #57606a; background: #fff; border-style: dashed; }
+th button { all: unset; cursor: pointer; font-weight: 600; }
+th button:hover { text-decoration: underline; }
+th button:focus-visible { outline: 2px solid currentcolor; outline-offset: 2px; }
+th[aria-sort] { color: var(--ink); }
+th[aria-sort=ascending] button::after { content: " ▲"; }
+th[aria-sort=descending] button::after { content: " ▼"; }
+article { border-top: 1px solid var(--rule); margin-top: 1.2rem; }
+article:target h3 { background: #fff8c5; }
 ul { margin: .4rem 0; padding-left: 1.2rem; }
 .columns { columns: 3 14rem; column-gap: 2rem; font-size: .92rem; list-style: none; padding: 0; }
 .columns li { break-inside: avoid; border-bottom: 1px solid var(--rule); display: flex;

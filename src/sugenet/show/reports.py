@@ -4,8 +4,6 @@ for what a network does.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +12,12 @@ from sugenet.errors import QuestionError
 from sugenet.reason.questions import class_of
 from sugenet.show.findings import find
 from sugenet.show.markup import Html, element
-from sugenet.show.report_page import Page, section
-from sugenet.show.report_style import STYLE
+from sugenet.show.report_page import Page
+from sugenet.show.report_pieces import document, section
 
-__all__ = ["report"]
+__all__ = ["GLOSSARY", "report"]
 
-_GLOSSARY = (
+GLOSSARY = (
     (
         "proved",
         (
@@ -127,24 +125,9 @@ def report(
         page.certificates(),
         _glossary(),
     ]
-    return str(_document(f"{title}: report on one decision", Html().join([head, *parts, page.foot()])))
-
-
-def _document(title: str, body: Html) -> Html:
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return Html(
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
-    ).format(
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
-        title=title,
-        style=STYLE,
-        body=body,
-    )
+    return str(document(f"{title}: report on one decision", Html().join([head, *parts, page.foot()])))
 
 
 def _glossary() -> Html:
-    items = (element("dt", word) + element("dd", text) for word, text in _GLOSSARY)
+    items = (element("dt", word) + element("dd", text) for word, text in GLOSSARY)
     return section("words", "What the words mean", element("dl", *items))

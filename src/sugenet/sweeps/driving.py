@@ -47,16 +47,12 @@ def drive(
     keep: Callable[[Entry], Entry],
 ) -> bool:
     """Answer all pending samples and keep the answers; False where the time ended it."""
-    with workers(backend, options, jobs) as (count, parallel), _alarm(total_time) as alarm:
+    with workers(backend, options, jobs) as (count, parallel):
         run = _Run(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
-        try:
-            run.all(parallel, 2 * count)
-        except KeyboardInterrupt:
-            if not alarm.is_set():
-                raise
-            return False
-        run.complain()
-    return True
+        in_time = _within(total_time, lambda: run.all(parallel, 2 * count))
+        if in_time:
+            run.complain()
+    return in_time
 
 
 class _Run:
@@ -160,7 +156,9 @@ class _Run:
     def complain(self) -> None:
         """Name the samples without an answer, if there are any."""
         if self.failed:
-            listed = [f"sample {sample}: {words}" for sample, words in sorted(self.failed.items())]
+            listed = [
+                f"sample {sample}: {words.rstrip('.')}" for sample, words in sorted(self.failed.items())
+            ]
             more = f"; and {len(listed) - 3} more" if len(listed) > 3 else ""
             many = "1 sample has" if len(listed) == 1 else f"{len(listed)} samples have"
             raise SweepError(f"{many} no answer. {'; '.join(listed[:3])}{more}. All other answers are kept.")
@@ -181,7 +179,15 @@ def workers(
     elif backend is not None and jobs is None:
         ask = {"n_jobs": -1}
     given = options if backend is None else {"backend": backend, **options}
-    with joblib.parallel_config(**given, **ask):
+    try:
+        config = joblib.parallel_config(**given, **ask)
+    except Exception as error:  # every backend has its own words where it is not there
+        said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
+        raise SweepError(
+            f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its options, "
+            f"and that its cluster runs."
+        ) from error
+    with config:
         active, _ = joblib.parallel.get_active_backend()
         count = joblib.effective_n_jobs(None)
         streams = getattr(active, "supports_return_generator", False)
@@ -199,13 +205,14 @@ def workers(
         yield count, run
 
 
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[threading.Event]:
-    """Interrupt the main thread after this time, and say that it was the alarm."""
+def _within(seconds: float | None, run: Callable[[], None]) -> bool:
+    """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
+    if seconds is None:
+        run()
+        return True
+    if threading.current_thread() is not threading.main_thread():
+        raise SweepError("a total time can be kept in the main thread only. Call sweep there, or without.")
     rung = threading.Event()
-    if seconds is None or threading.current_thread() is not threading.main_thread():
-        yield rung
-        return
 
     def ring() -> None:
         rung.set()
@@ -213,8 +220,16 @@ def _alarm(seconds: float | None) -> Iterator[threading.Event]:
 
     timer = threading.Timer(seconds, ring)
     timer.daemon = True
-    timer.start()
     try:
-        yield rung
-    finally:
+        timer.start()
+        try:
+            run()
+        finally:
+            timer.cancel()
+            timer.join()  # it rings here, or never
+    except KeyboardInterrupt:
         timer.cancel()
+        if not rung.is_set():
+            raise
+        return False
+    return True

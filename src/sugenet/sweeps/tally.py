@@ -231,7 +231,7 @@ class SweepTally(Drawn):
 
     def text(self, most: int = _SHOWN) -> str:
         """The same as text, with at most so many samples in each list."""
-        lines = [self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()]
+        lines = [self.brief()]
         if self.rows:
             lines += ["", *self._time_lines()]
             hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
@@ -240,6 +240,10 @@ class SweepTally(Drawn):
         lines += _counted("trusting a solver", [row.sample for row in self.on_trust], most)
         lines += _counted("missing", self.missing, most)
         return "\n".join(lines)
+
+    def brief(self) -> str:
+        """What was asked, how often each outcome, and how accurate."""
+        return "\n".join([self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()])
 
     def __str__(self) -> str:
         return self.text()

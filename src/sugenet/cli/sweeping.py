@@ -1,0 +1,202 @@
+"""One command that asks about a whole data set: sweep."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from shlex import quote
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sugenet.cli.asking import announced, on_classes, on_regions
+from sugenet.cli.kinds import KINDS, on_changes, on_engine, on_method, on_minimal, on_number
+from sugenet.cli.options import MOST_THREADS, give, network_of, samples_of, seconds, typed, whole
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.errors import SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.sweeps import Results
+
+__all__ = ["COMMANDS"]
+
+_CLAIM = "it is about all inputs, not about samples: ask it once, with sugenet verify"
+_ELSEWHERE = {
+    "--index": "a sweep asks about all samples; --first N takes the first N of them",
+    "--threads": "a worker uses one thread; --jobs N says how many work at once",
+    "--chain": "it answers about one sample: sugenet why",
+    "--export": "it writes the question about one sample: sugenet verify",
+    "--limit": "sugenet results lists the answers",
+    **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
+}
+"""Options of the commands that ask about one sample, and where they belong."""
+
+
+def _sweep(parser: Parser) -> Run:
+    give(parser, "model", "samples", "target")
+    parser.add_argument(
+        "--ask", choices=list(KINDS), required=True, metavar="WHAT", help="what to ask about each sample"
+    )
+    about = {"required": True, "help": "the results file, which is made, or gone on with where it is there"}
+    give(parser, "output", output=about)
+    parser.add_argument("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples")
+    own = _on_questions(parser)
+    give(parser, "time_limit", time_limit={"help": "of each sample: keep what is known after this time"})
+    about_total = "of all: end after this time; the same command goes on"
+    parser.add_argument("--total-time", type=typed(seconds), metavar="SECONDS", help=about_total)
+    about_retry = "ask about undecided samples again, with a longer --time-limit"
+    parser.add_argument("--retry", action="store_true", help=about_retry)
+    _on_workers(parser)
+    give(parser, "seed", "json", "quiet")
+    parser.set_defaults(index=None)
+    parser.elsewhere = _ELSEWHERE
+
+    def run(options: Namespace, screen: Screen) -> int:
+        _check(options, own)
+        return _run(options, screen)
+
+    return run
+
+
+def _on_workers(parser: Parser) -> None:
+    group = parser.add_argument_group("workers")
+    about = "how many at once; one a core unless given"
+    group.add_argument("--jobs", type=whole(1, MOST_THREADS), metavar="N", help=about)
+    about = "a backend of joblib by name, such as dask or ray; processes of this machine unless given"
+    group.add_argument("--backend", metavar="NAME", help=about)
+    about = "KEY=VALUE for that backend, such as scheduler_host=HOST:PORT; may be repeated"
+    group.add_argument(
+        "--backend-option", type=typed(_pair), action="append", default=[], metavar="PAIR", help=about
+    )
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier():
+        raise SugenetError(f"{text[:80]} must be KEY=VALUE")
+    return key, int(value) if value.isdecimal() and len(value) < 19 else value
+
+
+# -- what is asked -------------------------------------------------------------------------------------------
+
+
+def _on_questions(parser: Parser) -> list[_Own]:
+    """The options of all questions; one that is not given is None, so that one which is can be told."""
+    before = len(parser._actions)
+    on_regions(
+        parser, "region around each sample (verify, why, count)", "; so it is for why and count unless given"
+    )
+    on_classes(parser.add_argument_group("classes (verify, whatif, why)"))
+    on_changes(parser.add_argument_group("changes (whatif; with --where only those may change)"))
+    group = parser.add_argument_group("answers")
+    on_number(group, "how many, the best first; or all")
+    on_minimal(group)
+    on_engine(group)
+    on_method(group)
+    own = []
+    for action in parser._actions[before:]:
+        own.append(_Own(action.dest, action.option_strings[0], action.default))
+        if action in group._group_actions:
+            kinds = [kind for kind, asked in KINDS.items() if action.dest in asked.options]
+            action.help = f"{' and '.join(kinds)}: {action.help}"
+        if action.default not in (None, False, []):
+            action.help = f"{action.help} (default {action.default})"
+        action.default = None
+    return own
+
+
+class _Own(NamedTuple):
+    """An option of some questions."""
+
+    name: str
+    flag: str
+    default: Any
+
+
+def _check(options: Namespace, own: list[_Own]) -> None:
+    """Refuse options that mean nothing to what is asked, and set what is not given."""
+    kind = KINDS[options.ask]
+    for option in own:
+        if getattr(options, option.name) is None:
+            setattr(options, option.name, option.default)
+        elif option.name not in kind.options:
+            raise UsageError(f"{option.flag} means nothing to --ask {options.ask}: leave it out.")
+    kind.check(options)
+    if options.output == "-":
+        raise UsageError("-o -: the results are no text. Give the path of a file.")
+    if options.backend_option and options.backend is None:
+        raise UsageError("--backend-option is for a backend: name it with --backend.")
+    if options.retry and options.ask == "predict":
+        raise UsageError("--retry means nothing to --ask predict: a prediction is never undecided.")
+
+
+# -- asking it -----------------------------------------------------------------------------------------------
+
+
+def _run(options: Namespace, screen: Screen) -> int:
+    network = network_of(options.model)
+    X, truth = samples_of(options, network)
+    if options.first is not None:
+        if options.first > len(X):
+            raise SugenetError(f"--first {options.first} is more than the {len(X)} samples that there are.")
+        X, truth = X[: options.first], None if truth is None else truth[: options.first]
+    from sugenet.reason import each
+    from sugenet.sweeps import sweep
+
+    question, settings = KINDS[options.ask].read(options, network, each)
+    how = {
+        "store": options.output,
+        "backend": options.backend,
+        "backend_options": dict(options.backend_option),
+        "jobs": options.jobs,
+        "time_limit": options.time_limit,
+        "total_time": options.total_time,
+        "seed": options.seed,
+        "retry": options.retry,
+        "notify": screen.progress,
+    }
+    start = monotonic()
+    try:
+        found = announced(screen, lambda: sweep(network, X, question, y=truth, **how, **settings))
+    except KeyboardInterrupt:
+        screen.complain(_interrupted(options.output))
+        return 130
+    with found:
+        return _show(options, screen, found, monotonic() - start)
+
+
+def _interrupted(path: str) -> str:
+    from sugenet.sweeps import read_results
+
+    try:
+        with read_results(path) as found:
+            kept = f"{len(found)} of {found.samples} samples have their answer in {path}"
+    except SugenetError:  # it was not made yet
+        kept = "no sample has an answer yet"
+    return f"interrupted: {kept}. The same command goes on."
+
+
+def _show(options: Namespace, screen: Screen, found: Results, seconds: float) -> int:
+    from sugenet.sweeps.progress import duration
+
+    tally = found.tally()
+    lines = [tally.brief()]
+    if tally.missing:
+        left = f"{len(tally.missing)} of {tally.samples} samples have no answer"
+        lines.append(f"the time was up: {left}. The same command goes on.")
+    if tally.undecided and options.time_limit is not None:
+        lines.append("Those that are not settled can be asked again: --retry and a longer --time-limit.")
+    screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
+    screen.tell(f"done in {duration(seconds)}. To read the answers: sugenet results {quote(options.output)}")
+    return 3 if tally.missing or tally.undecided else 0
+
+
+COMMANDS: Commands = {
+    "sweep": (
+        _sweep,
+        "ask one question about every sample of a data set",
+        [
+            "sugenet sweep digits --ask verify --linf 1 -o results.db",
+            "sugenet sweep digits --ask whatif --cost L1 --time-limit 10 -o costs.db",
+        ],
+    ),
+}

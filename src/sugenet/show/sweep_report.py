@@ -1,0 +1,364 @@
+"""A whole data set on one page: what came out, the curve of certified accuracy, how long it took, all samples
+in a table that can be sorted, and behind each its answer with picture and certificate.
+
+The page is one file that loads nothing. One small script sorts the table; without it the table is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sugenet.errors import QuestionError, SugenetError
+from sugenet.reason.questions import WhatIf
+from sugenet.show.drawings import drawing, table_html
+from sugenet.show.figures import Figure, Meters
+from sugenet.show.markup import Html, element, short
+from sugenet.show.report_pieces import (
+    WHOLE,
+    canonical_text,
+    certificate_html,
+    document,
+    figure_html,
+    figures_html,
+    paragraph,
+    section,
+    status_html,
+)
+from sugenet.show.reports import GLOSSARY
+from sugenet.sweeps import Results, Row
+from sugenet.sweeps.curve import AccuracyCurve, curve_of
+from sugenet.sweeps.proofs import certificates_of
+from sugenet.sweeps.tally import SweepTally, time_words
+
+__all__ = ["report_results"]
+
+_SAMPLES = 300
+"""Samples that have a section of their own."""
+_ROWS = 20_000
+"""Samples in the table."""
+_BYTES = 20_000_000
+"""Characters of all certificates together."""
+_WORDS = ("proved", "refuted", "undecided", "limits")
+_GLOSSARY = (
+    (
+        "certified accuracy",
+        "The share of all samples whose class is right and proved to stay. At least: what is proved. At "
+        "most: all that is not refuted, with what is undecided or missing counted in its favour.",
+    ),
+    ("on trust", "A solver said so, and there is nothing that could be checked: it counts as undecided."),
+    ("missing", "A sample of the data set that has no answer yet."),
+)
+_SORT = """
+"use strict";
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  const key = (row, k) => {
+    const cell = row.cells[k], text = cell.dataset.key ?? cell.textContent.trim();
+    return text === "" ? null : isNaN(text) ? text : Number(text);
+  };
+  const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+  const compare = (a, b) => order(typeof a, typeof b) || order(a, b);
+  heads.forEach((head, k) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const rows = [...body.rows].map((row) => [key(row, k), row]);
+      const known = rows.filter(([value]) => value !== null), rest = rows.filter(([value]) => value === null);
+      known.sort(([a], [b]) => down ? compare(b, a) : compare(a, b));
+      body.append(...known.concat(rest).map(([, row]) => row));
+    });
+  });
+}
+"""
+"""Sorts by the column whose head is clicked: numbers before words, what is not known at the end."""
+
+
+def report_results(
+    results: Sequence[Results],
+    names: Sequence[str] | None = None,
+    *,
+    curve: AccuracyCurve | None = None,
+    samples: int = _SAMPLES,
+    notify: Callable[[str], None] | None = None,
+) -> str:
+    """Write one HTML file about results: a sweep, or several that differ in the radius alone.
+
+    Parameters
+    ----------
+    results
+        The sweeps.
+    names
+        What they are called, in the commands that the page names, too.
+    curve
+        Made of them, unless given.
+    samples
+        How many samples have a section with their answers, at most: those that are undecided or wrong come
+        first, then those that took longest.
+    notify
+        Is told how far it is.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, Robust, each, models, sweep
+    >>> X, y = models.samples("digits")
+    >>> found = sweep(models.digits(), X[:3], Robust(each, Hamming(2)), y=y[:3], jobs=1)
+    >>> page = report_results([found])
+    >>> "the class stays what it is, with up to 2 bits flipped" in page
+    True
+    """
+    if not results:
+        raise QuestionError("a report needs results. Give at least one.")
+    called = list(names or (f"results {k}" for k in range(1, len(results) + 1)))
+    if len(called) != len(results):
+        raise QuestionError(f"there are {len(called)} names for {len(results)} results. Give one for each.")
+    if curve is None and (len(results) > 1 or isinstance(results[0].question, WhatIf)):
+        curve = curve_of(results)
+    page = _SweepPage(list(results), called, curve, samples, notify)
+    title = f"{', '.join(called)}: report on a data set"
+    parts = [page.head(title), page.outcome(), page.table(), page.sections(), page.words(), page.foot()]
+    return str(document(title, Html().join(parts), _SORT))
+
+
+class _SweepPage:
+    """The sections of one report."""
+
+    def __init__(
+        self,
+        results: list[Results],
+        names: list[str],
+        curve: AccuracyCurve | None,
+        most: int,
+        notify: Callable[[str], None] | None,
+    ) -> None:
+        self.results, self.names, self.curve, self.notify = results, names, curve, notify
+        self.network, self.samples = results[0].network, results[0].samples
+        self.tallies: list[SweepTally] = [found.tally() for found in results]
+        self.rows = [{row.sample: row for row in tally.rows} for tally in self.tallies]
+        self.shown = self._chosen(most)
+        self.linked = frozenset(self.shown)
+        self.left = _BYTES
+
+    def _chosen(self, most: int) -> list[int]:
+        """Samples that have a section, by number."""
+
+        def rank(sample: int) -> tuple[Any, ...]:
+            rows = self.of(sample)
+            wrong = any(row.truth is not None and row.truth != row.label for row in rows)
+            is_open = not all(row.settled for row in rows)
+            return (not is_open, not wrong, -sum(row.seconds for row in rows), sample)
+
+        answered = set().union(*self.rows)
+        return sorted(sorted(answered, key=rank)[: max(most, 0)])
+
+    def of(self, sample: int) -> list[Row]:
+        """The rows of a sample in all files."""
+        return [rows[sample] for rows in self.rows if sample in rows]
+
+    # -- as a whole ------------------------------------------------------------------------------------------
+
+    def head(self, title: str) -> Html:
+        """Whom it is about, and how it was made."""
+        made = {
+            f"{name}: {found.made.get('time', '')}, sugenet {found.made.get('sugenet', '')}, "
+            f"seed {found.seed}, "
+            + ("no time limit" if found.time_limit is None else f"at most {found.time_limit:g} s a sample")
+            for name, found in zip(self.names, self.results, strict=True)
+        }
+        return Html(
+            "<header>\n<h1>{title}</h1>\n<p>{samples:,} samples · {network}</p>\n"
+            '<p>fingerprint <span class="mono">{fingerprint}</span></p>\n{made}</header>\n'
+        ).format(
+            title=title,
+            samples=self.samples,
+            network=short(str(self.network), 120),
+            fingerprint=self.network.fingerprint,
+            made=Html().join(Html("<p>{}</p>\n").format(words) for words in sorted(made)),
+        )
+
+    def outcome(self) -> Html:
+        """Outcomes, certified accuracy and times of each file, and the curve of all."""
+        body = [paragraph(self._headline(), kind="verdict")]
+        if self.curve is not None:
+            drawn = drawing(self.curve)
+            assert drawn.table is not None
+            body.append(figures_html(map(figure_html, drawn.figures)) + table_html(drawn.table))
+        for name, tally in zip(self.names, self.tallies, strict=True):
+            drawn = drawing(tally)
+            assert drawn.table is not None
+            if len(self.results) > 1:
+                body.append(element("h3", name))
+            body.append(paragraph(Html("<br>").join(drawn.sentence.splitlines())))
+            body.append(figures_html([*map(figure_html, drawn.figures), table_html(drawn.table)], "pair"))
+        return section("outcome", "What came out", Html("\n").join(body))
+
+    def _headline(self) -> str:
+        """The figure that a reader comes for."""
+        tally = self.tallies[0]
+        if len(self.results) == 1 and tally.certified is not None:
+            what = "certified accuracy" if tally.has_truth else "proved"
+            return f"{tally.certified} {what}."
+        if tally.accuracy is not None:
+            return f"{tally.accuracy} accuracy on {self.samples:,} samples."
+        return f"{tally.answered:,} of {self.samples:,} samples answered."
+
+    # -- all samples -----------------------------------------------------------------------------------------
+
+    def table(self) -> Html:
+        """One row a sample, those without an answer, too."""
+        listed = range(min(self.samples, _ROWS))
+        has_truth = any(tally.has_truth for tally in self.tallies)
+        has_cost = any(row.value or row.lower for rows in self.rows for row in rows.values())
+        many = len(self.results) > 1
+        head = ["sample", "class", *["true class"] * has_truth]
+        for name in self.names:
+            head += [name] if many else ["outcome", *(["cost", "at least"] if has_cost else []), "seconds"]
+        heads = element("tr", *(element("th", word, scope="col") for word in head))
+        body = [self._row(sample, has_truth=has_truth, has_cost=has_cost) for sample in listed]
+        table = element(
+            "table", element("thead", heads), element("tbody", "", *body), class_="sortable", id="samples"
+        )
+        left = self.samples - len(listed)
+        more = (
+            paragraph(f"... and {left:,} more samples: sugenet results {self.names[0]} --csv FILE lists all.")
+            if left
+            else ""
+        )
+        note = paragraph("With scripts allowed, a click on the head of a column sorts by it.", kind="note")
+        return section("all", "All samples", note + table + more)
+
+    def _row(self, sample: int, *, has_truth: bool, has_cost: bool) -> Html:
+        rows, classes = self.of(sample), self.network.classes
+        number: object = element("a", sample, href=f"#s{sample}") if sample in self.linked else sample
+        cells = [element("td", number, data_key=sample)]
+        if not rows:
+            cells += [element("td", "")] * (1 + has_truth)
+        else:
+            truth, label = rows[0].truth, rows[0].label
+            wrong = truth is not None and truth != label
+            cells.append(element("td", classes[label], class_="wrong" if wrong else None))
+            cells += [element("td", "" if truth is None else classes[truth])] * has_truth
+        for known in self.rows:
+            row = known.get(sample)
+            cells.append(
+                element("td", status_html("missing") if row is None else _mark(row), data_key=_word(row))
+            )
+            if len(self.results) == 1:
+                costs = [None, None] if row is None else [row.value, row.lower]
+                cells += [_number(cost) for cost in costs] if has_cost else []
+                cells.append(_number(None if row is None else f"{row.seconds:.3f}"))
+        return element("tr", *cells)
+
+    # -- one sample ------------------------------------------------------------------------------------------
+
+    def sections(self) -> Html:
+        """The answers about those samples that have a section."""
+        answered = len(set().union(*self.rows))
+        words = ""
+        if len(self.shown) < answered:
+            words = (
+                f"{len(self.shown):,} of {answered:,} samples have a place here: those that are undecided or "
+                f"wrong, then those that took longest. sugenet results {self.names[0]} --sample I shows any "
+                f"other."
+            )
+        body = []
+        for place, sample in enumerate(self.shown):
+            if self.notify is not None:
+                self.notify(f"sample {place + 1} of {len(self.shown)}")
+            body.append(self._sample(sample))
+        about = Html(
+            "<p>To check a certificate again, by the definition alone: copy its text to "
+            "<code>certificate.json</code>, then run <code>sugenet check certificate.json MODEL</code>; all "
+            "of them: <code>sugenet results {} --check</code>. The digest is the SHA-256 of that text.</p>"
+        ).format(self.names[0])
+        return section(
+            "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)
+        )
+
+    def _sample(self, sample: int) -> Html:
+        first = self.of(sample)[0]
+        label, truth = self.network.classes[first.label], first.truth
+        title = f"Sample {sample}: {label}"
+        if truth is not None:
+            right = "which is right" if truth == first.label else f"but it is {self.network.classes[truth]}"
+            title += f", {right}"
+        body = []
+        pictures: set[Figure] = set()
+        for name, found, known in zip(self.names, self.results, self.rows, strict=True):
+            if sample in known:
+                body.append(self._answer(name, found, known[sample], pictures))
+        back = Html('<p class="note"><a href="#samples">all samples</a></p>')
+        return element("article", element("h3", title), *body, back, id=f"s{sample}")
+
+    def _answer(self, name: str, found: Results, row: Row, pictures: set[Figure]) -> Html:
+        """One answer; pictures that stand there already are not drawn again."""
+        try:
+            answer = found.answer(row.sample)
+        except SugenetError as error:
+            return paragraph(status_html("damaged"), f" {error}")
+        drawn = drawing(answer)
+        took = f"{row.engine or 'answered'}, {time_words(row.seconds)}"
+        parts = [
+            paragraph(_mark(row), " ", Html("<br>").join(drawn.sentence.splitlines()), " ", _muted(took)),
+        ]
+        new = [one for one in drawn.figures if not isinstance(one, Meters) and one not in pictures]
+        pictures.update(new)
+        parts += [figures_html(map(figure_html, new))] if new else []
+        if drawn.table is not None and drawn.table.rows and drawn.table.head[0] != "outcome":
+            parts.append(table_html(drawn.table))
+        parts += [element("pre", drawn.text)] if drawn.text else []
+        for number, certificate in enumerate(certificates_of(answer), start=1):
+            text = canonical_text(certificate)
+            kept = min(WHOLE, self.left)
+            self.left -= len(text) if len(text) <= kept else 0
+            which = "it" if number == 1 else "the first"
+            command = f"sugenet results {name} --sample {row.sample} -o certificate.json"
+            too_long = f"Too long to keep here: {command} writes {which}."
+            title = f"certificate {number}" if number > 1 else "certificate"
+            parts.append(certificate_html(text, title, too_long, most=kept))
+        return Html().join(parts)
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def words(self) -> Html:
+        """What the words mean."""
+        known = [(word, text) for word, text in GLOSSARY if word in _WORDS]
+        items = (element("dt", word) + element("dd", text) for word, text in (*_GLOSSARY, *known))
+        return section("words", "What the words mean", element("dl", *items))
+
+    def foot(self) -> Html:
+        """What this file is."""
+        made = "Made by sugenet. This file holds everything it shows; it loads nothing, and sorts one table."
+        return Html("<footer><p>{}</p></footer>\n").format(made)
+
+
+def _mark(row: Row) -> Html:
+    """The outcome of a row, as it stands."""
+    if row.outcome == "refuted":
+        return status_html("refuted")
+    sure = row.settled and (row.certified or row.outcome == "predicted")
+    return status_html(_word(row), "proved" if sure else "undecided")
+
+
+def _word(row: Row | None) -> str:
+    if row is None:
+        return "missing"
+    on_trust = row.outcome in ("proved", "minimum", "none", "minimal", "sufficient") and not row.certified
+    return f"{row.outcome} on trust" if on_trust else row.outcome
+
+
+def _number(text: str | None) -> Html:
+    """A cell with a number; a fraction is sorted by its value."""
+    if text is None:
+        return element("td", "")
+    return element("td", text, class_="number", data_key=f"{float(Fraction(text)):.12g}")
+
+
+def _muted(text: str) -> Html:
+    return element("span", text, class_="muted")
