@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from contextlib import closing
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, how
@@ -44,7 +45,10 @@ def _results(parser: Parser) -> None:
 
 def _write_report(options: Namespace, screen: Screen) -> int:
     if options.results is not None and not options.interactive:
-        raise UsageError("--results belongs to --interactive: a page to read is about one sample.")
+        raise UsageError(
+            f"--results belongs to --interactive. A page to read: "
+            f"sugenet results {quote(options.results)} --html {quote(options.output)}"
+        )
     network = network_of(options.model)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
@@ -157,11 +161,12 @@ COMMANDS: Commands = {
         [
             "sugenet report digits --index 7 -o report.html",
             "sugenet report digits --index 7 --interactive -o explorer.html",
+            "sugenet report digits --results results.db --interactive -o explorer.html",
         ],
     ),
     "serve": (
         _serve,
         "explore a model in the browser, on this machine only",
-        ["sugenet serve digits --index 7 --open"],
+        ["sugenet serve digits --index 7 --open", "sugenet serve digits --results results.db --open"],
     ),
 }

@@ -36,7 +36,7 @@ MOST_BYTES = 16_000_000
 _VERBS = {"robust": "verify"}
 """What a question is called in JSON, and by the page."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 # -- as a whole ----------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def with_results(
     network, numbers = results.network, None
     most = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
     if samples is not None:
-        refuse_others(results, samples)
+        _refuse_others(results, samples)
     elif rows := results.rows():
         known = {row.sample: row.truth for row in rows}
         numbers = list(known)[:most]
@@ -193,7 +193,7 @@ def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
     return found | {"answers": answers}
 
 
-def refuse_others(results: Results, samples: Any) -> None:
+def _refuse_others(results: Results, samples: Any) -> None:
     """Refuse samples that are not those of a results file."""
     right = "Give the samples that were asked about, or none: the file has its own."
     if len(samples) < results.samples:
@@ -226,7 +226,7 @@ class Shelf:
         self._open: Results | None = None
         self._is: tuple[int, int] | None = None
 
-    def ask(self, read: Callable[[Results], T]) -> T:
+    def ask(self, read: Callable[[Results], _T]) -> _T:
         """What is read from the file now, one at a time; another file of its name is opened anew."""
         with self._lock:
             try:
