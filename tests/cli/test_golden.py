@@ -30,6 +30,8 @@ VARIES = [
     (re.compile(r"of [0-9,]+ kB"), "of # kB"),
     (re.compile(r"[0-9]+\.[0-9]+%"), "#%"),
     (re.compile(r"loss [0-9.]+"), "loss #"),
+    (re.compile(r"^times: .*\n(?:  .*\n)*", re.MULTILINE), "times: #\n"),
+    (re.compile(r"^hardest: .*$", re.MULTILINE), "hardest: #"),
     (re.compile(r"done in [0-9.]+ (s|min|h)\b"), "done in #"),
 ]
 

@@ -43,7 +43,10 @@ def test_the_same_again_asks_nothing_and_changes_no_byte(copy):
 
 X, Y = sg.models.samples("digits")
 OTHERS = {
-    "question": ({"question": sg.Robust(sg.each, sg.Hamming(3))}, "its question has the region .*2.*, not .*3"),
+    "question": (
+        {"question": sg.Robust(sg.each, sg.Hamming(3))},
+        "its question has the region .*2.*, not .*3",
+    ),
     "target": ({"question": sg.Robust(sg.each, sg.Hamming(2), target=3)}, "has the target None, not 3"),
     "kind": ({"question": sg.WhatIf(sg.each)}, "its question has the kind robust, not whatif"),
     "settings": ({"engine": "flips"}, "its settings are engine auto, not engine flips"),
@@ -164,7 +167,9 @@ def test_a_damaged_file_is_not_gone_on_with(copy):
     place = raw.index(b"proved")
     raw[place : place + 6] = b"PROVED"
     copy.write_bytes(raw)
-    with pytest.raises(FileError, match=r"damaged: the row of sample \d+ is not as it was written. Restore a copy"):
+    with pytest.raises(
+        FileError, match=r"damaged: the row of sample \d+ is not as it was written. Restore a copy"
+    ):
         again(copy)
     with pytest.raises(FileError, match="damaged: the row"):
         sg.read_results(copy).rows()
@@ -260,14 +265,18 @@ def test_undecided_are_asked_again_with_more_time_and_nothing_else(tmp_path):
     kept = path.read_bytes()
     again(path, question=question, time_limit=60.0, retry=True).close()
     assert path.read_bytes() == kept
-    with pytest.raises(FileError, match="a retry needs more time: .* was made with a time limit of 60 s already"):
+    with pytest.raises(
+        FileError, match="a retry needs more time: .* was made with a time limit of 60 s already"
+    ):
         again(path, question=question, time_limit=1.0, retry=True)
 
 
 def test_wrong_arguments_are_refused_before_any_work(tmp_path):
     path, net = tmp_path / "a.db", sg.models.digits()
     for call, words in {
-        lambda: sg.sweep(net, X[:2], sg.Robust(X[0].tolist(), sg.Hamming(1)), store=path): "write each in its",
+        lambda: sg.sweep(
+            net, X[:2], sg.Robust(X[0].tolist(), sg.Hamming(1)), store=path
+        ): "write each in its",
         lambda: sg.sweep(net, X[:2], sg.Always(3), store=path): "write each in its place",
         lambda: again(path, n=2): "n=2 is no setting of Robust",
         lambda: again(path, jobs=0): "jobs=0 must be a number of workers",

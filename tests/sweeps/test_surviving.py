@@ -159,7 +159,9 @@ def test_a_full_disk_is_told_and_what_was_answered_is_kept(small_disk, undisturb
     path = small_disk / "full.db"
     stone = small_disk / "stone"
     stone.write_bytes(bytes((8 << 20) - 300_000))
-    with pytest.raises(FileError, match=r"is full\. All answers before are kept: free some space, and the same"):
+    with pytest.raises(
+        FileError, match=r"is full\. All answers before are kept: free some space, and the same"
+    ):
         ask(path, jobs=1)
     kept = seconds(path)
     with pytest.raises(FileError, match="is full"):

@@ -148,6 +148,8 @@ def test_nothing_answered_is_no_error():
     assert tally.certified == (0, 1)
     assert (tally.median, tally.largest, tally.times, tally.seconds) == (None, None, (), 0)
     assert "missing: 3, samples 0-2" in str(tally)
+    assert tally.accuracy is None
+    assert tally_of([], 3, "robust", has_truth=True).accuracy == (0, 1)
     assert str(tally_of([], 0, "robust"))
 
 

@@ -50,7 +50,9 @@ def _results(parser: Parser) -> Run:
     parser.add_argument(
         "--jobs", type=whole(1, 1024), metavar="N", help="with --check, processes; one a core unless given"
     )
-    give(parser, "seed", "json", "quiet", seed={"default": None, "help": "with --check, draws the share"})
+    about = "with --check, give up on a certificate after this time, with exit code 3; 600 unless given"
+    draws = {"default": None, "help": "with --check, draws the share; 0 unless given"}
+    give(parser, "time_limit", "seed", "json", "quiet", time_limit={"help": about}, seed=draws)
     return _show_results
 
 
@@ -71,9 +73,10 @@ def _radii(text: str) -> list[Any]:
 
 def _check_usage(options: Namespace) -> None:
     """Refuse options that mean nothing here."""
-    for name, needed in (("radii", "curve"), ("output", "sample"), ("jobs", "check"), ("seed", "check")):
+    needs = {"radii": "curve", "output": "sample", "jobs": "check", "time_limit": "check", "seed": "check"}
+    for name, needed in needs.items():
         if getattr(options, name) is not None and not asked_among(options, (needed,)):
-            flag = "-o" if name == "output" else f"--{name}"
+            flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} goes with --{needed}: give that too, or leave it out.")
     if options.sample is not None:
         other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
@@ -140,6 +143,8 @@ def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> in
 
 def _checked(options: Namespace, screen: Screen, found: Results) -> CheckedResults:
     how = {"seed": options.seed or 0, "jobs": options.jobs, "notify": screen.progress}
+    if options.time_limit is not None:
+        how["time_limit"] = options.time_limit
     done: CheckedResults = announced(screen, lambda: found.check(options.check, **how))
     return done
 

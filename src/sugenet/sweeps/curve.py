@@ -117,13 +117,19 @@ class AccuracyCurve(Drawn):
 
 
 def curve_points(
-    found: Mapping[int, Safety], samples: int, radii: Iterable[Fraction], *, squares: bool = False
+    found: Mapping[int, Safety],
+    samples: int,
+    radii: Iterable[Fraction],
+    *,
+    squares: bool = False,
+    has_truth: bool | None = None,
 ) -> tuple[Between | None, tuple[CurvePoint, ...]]:
     """Accuracy, and certified accuracy at each radius; `squares`: what is known is in squares of radii.
 
-    Where no right class is known at all, every class counts as right, and there is no accuracy.
+    Where the right classes are not known, every class counts as right, and there is no accuracy.
     """
-    has_truth = any(safe.truth is not None for safe in found.values())
+    if has_truth is None:
+        has_truth = any(safe.truth is not None for safe in found.values())
     right = {sample for sample, safe in found.items() if safe.truth == safe.label or not has_truth}
     wrong = {sample for sample in found if found[sample].truth is not None} - right
     points = []
@@ -205,7 +211,8 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         assert isinstance(question, Robust)
         cost = type(question.region).__name__
         asked = str(BALLS[cost]("R"))
-    accuracy, points = curve_points(found, first.samples, sizes, squares=squares)
+    known = any(one.has_truths for one in results)
+    accuracy, points = curve_points(found, first.samples, sizes, squares=squares, has_truth=known)
     more = _also(network, question)
     return AccuracyCurve(asked + more, cost, first.samples, accuracy, points)
 

@@ -131,7 +131,8 @@ class Results(Drawn):
         """All rows in figures: outcomes, certified accuracy, times."""
         kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
         squares = getattr(self.question, "cost", None) is L2
-        return tally_of(self.rows(), self.samples, kind, asked, squares=squares)
+        known = {"squares": squares, "has_truth": self.has_truths}
+        return tally_of(self.rows(), self.samples, kind, asked, **known)
 
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:
         """Check the answers again, all or a share of them: see `check_results`."""

@@ -96,6 +96,8 @@ class SweepTally(Drawn):
     """Those that are answered, in order."""
     squares: bool = False
     """Whether costs are sums of squares, as under L2."""
+    has_truth: bool = False
+    """Whether the right classes are known."""
 
     # -- how many --------------------------------------------------------------------------------------------
 
@@ -133,11 +135,6 @@ class SweepTally(Drawn):
         return _share(self.outcomes.get(outcome, 0), self.samples)
 
     # -- certified accuracy ----------------------------------------------------------------------------------
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether the right classes are known."""
-        return any(row.truth is not None for row in self.rows)
 
     @property
     def right(self) -> int | None:
@@ -291,7 +288,13 @@ class SweepTally(Drawn):
 
 
 def tally_of(
-    rows: Iterable[Row], samples: int, kind: str, asked: str = "", *, squares: bool = False
+    rows: Iterable[Row],
+    samples: int,
+    kind: str,
+    asked: str = "",
+    *,
+    squares: bool = False,
+    has_truth: bool | None = None,
 ) -> SweepTally:
     """Count rows of a data set of so many samples.
 
@@ -305,6 +308,8 @@ def tally_of(
         Which question was asked, as its `data` says it, and in words.
     squares
         Whether costs are sums of squares, as under L2.
+    has_truth
+        Whether the right classes are known; unless given, whether some row has one.
 
     Examples
     --------
@@ -326,7 +331,8 @@ def tally_of(
     if numbers and not 0 <= numbers[0] <= numbers[-1] < samples:
         wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
-    return SweepTally(kind, asked, samples, ordered, squares)
+    known = any(row.truth is not None for row in ordered) if has_truth is None else has_truth
+    return SweepTally(kind, asked, samples, ordered, squares, known)
 
 
 def percent_words(share: Fraction, towards: int = 0) -> str:
