@@ -143,11 +143,12 @@ def with_results(
     most = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
     if samples is not None:
         _refuse_others(results, samples)
-    elif rows := results.rows():
+    elif index is not None:
+        results.row(index)  # says where there is none
+    if samples is None and (rows := results.rows()):
         known = {row.sample: row.truth for row in rows}
         numbers = list(known)[:most]
         if index is not None and index not in numbers:
-            results.row(index)  # says where there is none
             numbers[-1] = index
         samples = [results.X(number) for number in numbers]
         truth = [known[number] for number in numbers]
