@@ -108,6 +108,7 @@ KEEP_OUT = {
     "h5py": {"io"},
     "joblib": {"sweeps"},
     "sqlite3": {"sweeps"},
+    "pyarrow": {"sweeps"},
     "fastapi": {"web"},
     "starlette": {"web"},
     "pydantic": {"web"},

@@ -106,9 +106,8 @@ class Driver:
 
     def workers(self):
         """Numbers of the processes that it started to work for it."""
-        listed = subprocess.run(
-            ["pgrep", "-P", str(self.process.pid), "-f", "LokyProcess"], capture_output=True, text=True
-        )
+        ask = ["pgrep", "-P", str(self.process.pid), "-f", "LokyProcess"]
+        listed = subprocess.run(ask, capture_output=True, text=True, check=False)
         return [int(number) for number in listed.stdout.split()]
 
     def kill(self):

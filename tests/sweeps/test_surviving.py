@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -148,8 +149,8 @@ def small_disk(tmp_path):
     """A disk of 8 megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = shutil.which("mount")
-    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder]).returncode:
+    mount = shutil.which("mount") or "false"
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=False).returncode:
         pytest.skip("this user may not mount a disk")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
@@ -177,7 +178,7 @@ def test_a_full_disk_is_told_and_what_was_answered_is_kept(small_disk, undisturb
 def test_a_disk_that_is_full_from_the_start_leaves_nothing_broken(small_disk, undisturbed):
     path = small_disk / "full.db"
     stone = small_disk / "stone"
-    with stone.open("wb", buffering=0) as stream, pytest.raises(OSError, match="No space left"):
+    with stone.open("wb", buffering=0) as stream, suppress(OSError):
         while True:
             stream.write(bytes(4096))
     with pytest.raises(FileError, match=r"full|No space left"):

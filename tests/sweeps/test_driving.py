@@ -1,0 +1,298 @@
+"""Whoever does the work, the file says the same; samples that go wrong are named, and hold up nobody."""
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sugenet as sg
+from sugenet.errors import SugenetError, SweepError
+from sugenet.io.native.file import network_bytes
+from sugenet.sweeps import work
+from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.progress import Progress, duration
+from sugenet.sweeps.work import Chunk, Job, do, here
+from tests.sweeps.content import answered, ask, content
+from tests.sweeps.questions import Deadly, Refusing, Slow
+
+FEW = 40
+ROBBED = sg.HowMany(sg.each, sg.Hamming(3))
+X, Y = sg.models.samples("digits")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plain") / "plain.db"
+    ask(path, samples=FEW, jobs=1).close()
+    return content(path)
+
+
+@pytest.mark.parametrize("how", [{"jobs": 2}, {"backend": "threading", "jobs": 2}, {"backend": "loky"}])
+def test_every_backend_gives_the_same(tmp_path, plain, how):
+    path = tmp_path / "a.db"
+    ask(path, samples=FEW, **how).close()
+    assert content(path) == plain
+
+
+def test_what_joblib_is_configured_with_is_used(tmp_path, plain):
+    import joblib
+
+    path = tmp_path / "a.db"
+    with joblib.parallel_config("threading", n_jobs=2):
+        ask(path, samples=FEW).close()
+    assert content(path) == plain
+
+
+def test_from_a_thread(tmp_path, plain):
+    path = tmp_path / "a.db"
+    thread = threading.Thread(target=lambda: ask(path, samples=FEW, jobs=1, total_time=1000).close())
+    thread.start()
+    thread.join()
+    assert content(path) == plain
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and two workers, which talk over TCP."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.logging.distributed": "critical"}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp"
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        assert all(address.startswith("tcp://") for address in client.scheduler_info()["workers"])
+        yield client
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_gives_the_same(tmp_path, plain, cluster):
+    path = tmp_path / "a.db"
+    ask(path, samples=FEW, backend="dask").close()
+    assert content(path) == plain
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same(tmp_path, cluster):
+    path = tmp_path / "a.db"
+    worker = next(iter(cluster.run(os.getpid).values()))
+
+    def rob():
+        while not answered(path):
+            time.sleep(0.01)
+        os.kill(worker, signal.SIGKILL)
+
+    robber = threading.Thread(target=rob)
+    robber.start()
+    ask(path, samples=FEW, backend="dask", question=ROBBED).close()
+    robber.join()
+    ask(other := tmp_path / "b.db", samples=FEW, jobs=1, question=ROBBED).close()
+    assert content(path) == content(other)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_ray_gives_the_same(tmp_path, plain):
+    ray = pytest.importorskip("ray")
+    from ray.util.joblib import register_ray
+
+    os.environ["RAY_AUTH_MODE"] = "disabled"
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, address="local")
+    try:
+        register_ray()
+        path = tmp_path / "a.db"
+        ask(path, samples=FEW, backend="ray").close()
+        assert content(path) == plain
+    finally:
+        ray.shutdown()
+
+
+# -- samples that go wrong -----------------------------------------------------------------------------------
+
+
+def rows_of(*samples):
+    return tuple(tuple(X[sample].tolist()) for sample in samples)
+
+
+def test_a_sample_that_ends_its_worker_is_named_and_the_others_are_answered(tmp_path):
+    path = tmp_path / "a.db"
+    question = Deadly(sg.each, sg.Hamming(1), deadly=rows_of(5))
+    with pytest.raises(
+        SweepError, match=r"1 sample has no answer\. sample 5: its worker ended \d times: .*memory"
+    ):
+        ask(path, samples=FEW, question=question, jobs=2)
+    with sg.read_results(path) as found:
+        assert found.missing() == [5]
+
+
+def test_samples_that_are_refused_are_named_and_the_others_are_answered(tmp_path):
+    path = tmp_path / "a.db"
+    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(3, 7, 20, 21))
+    with pytest.raises(
+        SweepError, match=r"4 samples have no answer\. sample 3: not this one; .*; and 1 more\."
+    ):
+        ask(path, samples=FEW, question=question, jobs=1)
+    with sg.read_results(path) as found:
+        assert found.missing() == [3, 7, 20, 21]
+    again = ask(path, samples=FEW, question=sg.Robust(sg.each, sg.Hamming(1)), jobs=1)
+    assert again.missing() == []
+    again.close()
+
+
+def test_a_question_that_fails_for_all_ends_soon():
+    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(*range(1, 300)))
+    with pytest.raises(SweepError, match=r"1\d samples have no answer\."):
+        ask(samples=300, question=question, jobs=1)
+
+
+def test_a_slow_sample_holds_up_nobody(tmp_path):
+    path = tmp_path / "a.db"
+    order = []
+    question = Slow(sg.each, sg.Hamming(1), deadly=rows_of(11), seconds=4)
+    found = ask(path, samples=FEW, question=question, jobs=2, notify=order.append)
+    assert found.missing() == []
+    found.close()
+    before = max(int(words.split()[0]) for words in order if not words.startswith(f"{FEW} of"))
+    assert before > FEW - 6  # while it was asked, all others but those of its chunk had their answers
+
+
+def test_the_total_time_ends_it_and_it_goes_on(tmp_path):
+    path = tmp_path / "a.db"
+    question = Slow(sg.each, sg.Hamming(1), deadly=rows_of(*range(1, FEW)))
+    found = ask(path, samples=FEW, question=question, jobs=1, total_time=4)
+    assert 0 < len(found.missing()) < FEW
+    found.close()
+    found = ask(path, samples=FEW, question=question, jobs=2, total_time=0.1)
+    assert 0 < len(found.missing()) < FEW
+    found.close()
+    more = ask(path, samples=FEW, question=sg.Robust(sg.each, sg.Hamming(1)), jobs=1)
+    assert more.missing() == []
+    more.close()
+
+
+# -- in a worker ---------------------------------------------------------------------------------------------
+
+
+def job(question=None, **changes):
+    network = sg.models.digits()
+    asked = question or sg.Robust(sg.each, sg.Hamming(1))
+    return Job(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
+
+
+def chunk(*samples, dear=None):
+    return Chunk(tuple((sample, X[sample].tolist(), int(Y[sample]), None) for sample in samples), dear)
+
+
+def test_a_network_travels_once():
+    work._networks.clear()
+    assert do(job(), chunk(1, 2)).unknown == (1, 2)
+    assert len(do(job(), chunk(1, 2), network_bytes(sg.models.digits())).entries) == 2
+    assert len(do(job(), chunk(3)).entries) == 1
+
+
+def test_another_version_is_refused():
+    with pytest.raises(SugenetError, match=r"a worker runs sugenet .*, but the sweep was started by 9\.9"):
+        do(job(version="9.9"), chunk(1))
+
+
+def test_dear_samples_are_given_back_unless_alone():
+    raw = network_bytes(sg.models.digits())
+    linf = sg.Robust(sg.each, sg.Linf(2))
+    sizes = do(job(linf), chunk(*range(8), dear=1000.0), raw).sizes
+    assert len(set(sizes.values())) > 3
+    dear = sorted(sizes.values())[4]
+    done = do(job(linf), chunk(*range(8), dear=dear))
+    assert {entry.row.sample for entry in done.entries} == {i for i, size in sizes.items() if size < dear}
+    assert dict(done.back) == {i: size for i, size in sizes.items() if size >= dear}
+    alone = do(job(linf), chunk(done.back[0][0], dear=dear))
+    assert len(alone.entries) == 1
+
+
+# -- what goes out together ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 80),
+    st.integers(1, 9),
+    st.none() | st.floats(0.1, 10),
+    st.randoms(use_true_random=False),
+)
+def test_every_sample_goes_out_until_it_is_answered(count, workers, limit, rng):
+    queue = Queue(range(count), workers, limit)
+    answered = Counter()
+    size = {i: rng.choice((None, rng.uniform(0, 30))) for i in range(count)}
+    out = []
+    while len(queue) or out:
+        taken, dear = queue.take()
+        if taken:
+            out.append((taken, dear))
+        if out and (not taken or rng.random() < 0.5):
+            samples, _ = out.pop(rng.randrange(len(out)))
+            assert set(samples) <= queue.waiting
+            what = rng.random()
+            if what < 0.1:
+                queue.again(samples)
+                continue
+            done = samples[: rng.randrange(1, len(samples) + 1)]
+            for sample in done:
+                answered[sample] += 1
+                queue.answered(sample, rng.choice((0.001, 0.3, 5.0)), size[sample], learn=rng.random() < 0.9)
+            for sample in samples[len(done) :]:
+                queue.give_back(sample, size[sample])
+        likely, worst = queue.remaining()
+        assert likely >= 0
+        assert worst is None or worst >= likely
+    assert answered == Counter(range(count))
+    assert not queue.waiting
+    assert queue.take()[0] == []
+
+
+def test_cheap_samples_go_out_in_chunks_and_dear_ones_alone():
+    queue = Queue(range(1000), 2, None)
+    first, dear = queue.take()
+    assert dear is None
+    for sample in first:
+        queue.answered(sample, 0.01, None)
+    assert len(queue.take()[0]) > 20
+    slow = Queue(range(1000), 2, None)
+    for sample in slow.take()[0]:
+        slow.answered(sample, 3.0, 12.3)
+    taken, dear = slow.take()
+    assert len(taken) == 1
+    assert dear == 12
+
+
+def test_the_remaining_time_counts_dear_samples():
+    queue = Queue(range(10), 1, 60.0)
+    taken = []
+    while len(queue):
+        taken += queue.take()[0]
+    for sample in taken[:8]:
+        queue.answered(sample, 1.0, 10.0)
+    queue.give_back(taken[8], 13.0)
+    queue.give_back(taken[9], 30.0)
+    assert queue.remaining() == (8.0 + 60.0, 120.0)
+    progress = Progress(10, Counter(proved=6, refuted=2), None)
+    progress.queue = queue
+    assert str(progress) == "8 of 10, 75.0 % proved, 25.0 % refuted, 68 s to 2 min left"
+
+
+def test_times_in_words():
+    assert [duration(s) for s in (0, 0.2, 119, 120, 121, 7199, 7200)] == [
+        "0 s",
+        "1 s",
+        "119 s",
+        "2 min",
+        "3 min",
+        "120 min",
+        "2 h",
+    ]
