@@ -1,0 +1,135 @@
+"""Whole data sets: 1 against 2 processes, a Dask cluster against joblib's own processes, and what a sweep
+that was killed has lost or done twice: ``python -m benchmarks.sweep [--quick]``.
+
+The question is whether 3 flipped bits can change the class, of the shipped digits (359 samples; without
+``--quick`` three times over). Workers are started and warm before the clock starts; the systems take turns,
+and the shortest time of each counts. One process is the calling one, without any worker. The killed sweep is
+a process of its own, ended by SIGKILL at several points, and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import sugenet as sg
+from benchmarks._measure import Watch, machine
+
+QUESTION = sg.Robust(sg.each, sg.Hamming(3))
+KILLED = """
+import sys
+from benchmarks.sweep import ask
+ask(1, store=sys.argv[1], jobs=2)
+"""
+
+
+def ask(times, count=None, **how):
+    X, y = sg.models.samples("digits")
+    X, y = X[:count], y[:count]
+    network = sg.models.digits()
+    for _ in range(times):
+        with sg.sweep(network, X, QUESTION, y=y, **how) as found:
+            assert len(found) == len(X)
+    return times * len(X)
+
+
+def timed(run):
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def speeds(times, rounds):
+    from distributed import Client, LocalCluster
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp") as cluster,
+        Client(cluster),
+    ):
+        number = iter(range(1_000_000))
+
+        def system(**how):
+            return lambda: [ask(1, store=Path(folder) / f"{next(number)}.db", **how) for _ in range(times)]
+
+        systems = {
+            "1 process": system(jobs=1),
+            "2 processes": system(jobs=2),
+            "Dask, 2 workers": system(backend="dask"),
+        }
+        for how in ({"jobs": 1}, {"jobs": 2}, {"backend": "dask"}):
+            ask(2, 40, **how)  # everything is loaded and compiled
+        best = dict.fromkeys(systems, float("inf"))
+        for _ in range(rounds):
+            for name, run in systems.items():
+                best[name] = min(best[name], timed(run))
+    return best
+
+
+def killed(points):
+    """Kill a sweep when so many answers are there, and go on; answers that were lost, and done twice."""
+    lost = repeated = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path, kept = Path(folder) / "killed.db", {}
+        for point in [*points, None]:
+            driver = subprocess.Popen(
+                [sys.executable, "-c", KILLED, path],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stderr=subprocess.DEVNULL,
+            )
+            while driver.poll() is None and (point is None or len(seen(path)) < point):
+                time.sleep(0.02)
+            driver.kill()
+            driver.wait()
+            now = seen(path)
+            lost += sum(sample not in now for sample in kept)
+            repeated += sum(now.get(sample, seconds) != seconds for sample, seconds in kept.items())
+            kept = now
+        lost += 359 - len(kept)
+        with sg.read_results(path) as found:
+            checked = found.check(jobs=2)
+    return lost, repeated, checked
+
+
+def seen(path):
+    try:
+        with sg.read_results(path) as found:
+            return {row.sample: row.seconds for row in found.rows()}
+    except sg.errors.FileError:
+        return {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="end within 50 s")
+    quick = parser.parse_args().quick
+    print(machine())
+    watch = Watch()
+    times, rounds = (1, 2) if quick else (3, 5)
+    best = speeds(times, rounds)
+    others = watch.others()
+    count = times * 359
+    for name, seconds in best.items():
+        print(f"{name:16}  {seconds:7.2f} s  {count / seconds:7.1f} samples a second")
+    lost, repeated, checked = killed([100, 250] if quick else range(20, 350, 20))
+    print(f"killed and gone on with: {lost} lost, {repeated} done twice; {str(checked).splitlines()[0]}")
+    print(f"other programs took {others:.0%} of the machine meanwhile")
+    one, two, dask = best.values()
+    figures = {
+        "speedup_2_processes": round(one / two, 2),
+        "dask_overhead": round(dask / two - 1, 3),
+        "samples_per_s": round(count / two, 1),
+        "resume_lost": lost,
+        "resume_repeated": repeated,
+    }
+    print(f"RESULT {json.dumps(figures)}")
+
+
+if __name__ == "__main__":
+    main()
