@@ -208,7 +208,7 @@ def _samples(
     shown = [
         {
             "index": number_of[place],
-            "values": _row(network, list(rows[place]), number_of[place]),
+            "values": _row(network, rows[place].tolist(), number_of[place]),
             "truth": None if truth is None or truth[place] is None else int(truth[place]),
         }
         for place in kept

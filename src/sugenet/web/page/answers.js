@@ -196,7 +196,8 @@ export function makeAnswers(app) {
     say(storedNote, trouble || (row ? `answered in ${duration(row.seconds)}${limit}` : "not answered yet"));
     const key = (n) => `stored:${index}:${n}`;
     const label = payload.classes[state.baseResult.label];
-    const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, `${answer.region === "any input" ? "for" : "with"} ${answer.region}`));
+    const around = answer?.region === "any input" ? "for any input" : `with ${answer?.region}`;
+    const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, around));
     const recent = reasons.length ? reasons : answer ? [make.stored(key(0), answer)] : [];
     for (const card of recent.reverse()) add({ values }, { ...card, stored: index });
   }

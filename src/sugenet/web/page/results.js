@@ -10,7 +10,8 @@ const PAGE = 50; // rows that are drawn at a time
 export function makeResults(app) {
   const { payload } = app;
   const { classes, grid } = payload;
-  let found = null; // what the file holds, as columns
+  let found = null; // what the file says as a whole
+  let rows = null; // and of each sample, as columns
   let place = new Map(); // where in the columns a sample stands
   let shown = []; // rows that are shown, in their order, as places in the columns
   let view = { by: "sample", down: false, outcome: "", wrong: false, page: 0 };
@@ -20,26 +21,27 @@ export function makeResults(app) {
   // -- what is there ---------------------------------------------------------------------------------------------------------
 
   const named = (k) => (k === null ? "" : classes[k]);
-  const isWrong = (i) => found.rows.truth[i] !== null && found.rows.truth[i] !== found.rows.label[i];
-  const cost = (i) => found.rows.value[i] ?? (found.rows.lower[i] === null ? null : `≥ ${found.rows.lower[i]}`);
+  const isWrong = (i) => rows.truth[i] !== null && rows.truth[i] !== rows.label[i];
+  const cost = (i) => rows.value[i] ?? (rows.lower[i] === null ? null : `≥ ${rows.lower[i]}`);
+  const unit = () => (found.cost === "L2" ? "squared cost" : "cost");
   const exact = (i) => {
-    const text = found.rows.value[i] ?? found.rows.lower[i];
+    const text = rows.value[i] ?? rows.lower[i];
     return text === null ? null : Fraction.ofText(text);
   };
 
   // Each column: its key in the address, its heading, what a row is sorted by and what it shows; some only where there is something.
   const columns = [
-    { key: "sample", name: "sample", value: (i) => found.rows.sample[i], cell: leading },
+    { key: "sample", name: "sample", value: (i) => rows.sample[i], cell: leading },
     { key: "picture", name: "picture", cell: picture, there: () => grid },
-    { key: "class", name: "class", value: (i) => found.rows.label[i], cell: (i) => named(found.rows.label[i]) },
-    { key: "truth", name: "true class", value: (i) => found.rows.truth[i], cell: truth, there: () => found.rows.truth.some((k) => k !== null) },
-    { key: "outcome", name: "outcome", value: (i) => found.rows.outcome[i], cell: outcome },
-    { key: "cost", get name() { return found.cost === "L2" ? "squared cost" : "cost"; }, value: exact, cell: cost, there: () => found.rows.outcome.some((_, i) => cost(i) !== null) },
-    { key: "time", name: "time", value: (i) => found.rows.seconds[i], cell: (i) => duration(found.rows.seconds[i]) },
-    { key: "certificate", name: "certificate", value: (i) => Number(found.rows.certified[i]), cell: (i) => (found.rows.certified[i] ? "yes" : "none") },
-    { key: "engine", name: "engine", value: (i) => found.rows.engine[i], cell: (i) => found.rows.engine[i] ?? "" },
+    { key: "class", name: "class", value: (i) => rows.label[i], cell: (i) => named(rows.label[i]) },
+    { key: "truth", name: "true class", value: (i) => rows.truth[i], cell: truth, there: () => rows.truth.some((k) => k !== null) },
+    { key: "outcome", name: "outcome", value: (i) => rows.outcome[i], cell: outcome },
+    { key: "cost", get name() { return unit(); }, value: exact, cell: cost, there: () => found.cost },
+    { key: "time", name: "time", value: (i) => rows.seconds[i], cell: (i) => duration(rows.seconds[i]) },
+    { key: "certificate", name: "certificate", value: (i) => Number(rows.certified[i]), cell: (i) => (rows.certified[i] ? "yes" : "none") },
+    { key: "engine", name: "engine", value: (i) => rows.engine[i], cell: (i) => rows.engine[i] ?? "" },
   ];
-  const here = () => columns.filter(({ there }) => !there || there());
+  let here = columns; // those of them that this file has
 
   // -- parts -----------------------------------------------------------------------------------------------------------------
 
@@ -77,30 +79,30 @@ export function makeResults(app) {
 
   // The headings are made once for all rows that are read, so that the one with the focus keeps it while the order changes.
   function drawHead() {
-    fill(head, here().map((column) => {
+    here = columns.filter(({ there }) => !there || there());
+    fill(head, here.map((column) => {
       column.arrow = h("span", { class: "arrow", "aria-hidden": "true" });
-      const inside = column.value ? h("button", { type: "button", class: "sort", test: `by-${column.key}`, onclick: () => sortBy(column.key) }, column.name, column.arrow) : column.name;
-      column.head = h("th", { scope: "col", role: "columnheader", class: `c-${column.key}` }, inside);
+      const sort = button([column.name, column.arrow], () => sortBy(column.key), `by-${column.key}`, "sort");
+      column.head = h("th", { scope: "col", role: "columnheader", class: `c-${column.key}` }, column.value ? sort : column.name);
       return column.head;
     }));
   }
 
   function drawFilters() {
     const counts = new Map();
-    for (const one of found.rows.outcome) counts.set(one, (counts.get(one) || 0) + 1);
-    const options = [["", `all ${found.rows.sample.length.toLocaleString("en")}`, { test: "outcome-all" }]];
+    for (const one of rows.outcome) counts.set(one, (counts.get(one) || 0) + 1);
+    const options = [["", `all ${rows.sample.length.toLocaleString("en")}`, { test: "outcome-all" }]];
     for (const [one, count] of [...counts].sort()) options.push([one, `${one} ${count.toLocaleString("en")}`, { test: `outcome-${one}` }]);
     if (!counts.has(view.outcome)) view.outcome = "";
     choices(outcomes, "outcome", options, view.outcome, (one) => change({ outcome: one, page: 0 }));
-    const count = found.rows.sample.filter((_, i) => isWrong(i)).length;
-    wrong.hidden = found.rows.truth.every((k) => k === null);
+    const count = rows.sample.filter((_, i) => isWrong(i)).length;
+    wrong.hidden = rows.truth.every((k) => k === null);
     say(wrongWords, `wrongly classified ${count.toLocaleString("en")}`);
     wrongBox.checked = view.wrong;
   }
 
   function order() {
-    const { rows } = found;
-    const { value } = here().find(({ key }) => key === view.by) || columns[0];
+    const { value } = here.find(({ key }) => key === view.by) || columns[0];
     shown = rows.sample.map((_, i) => i).filter((i) => (!view.outcome || rows.outcome[i] === view.outcome) && (!view.wrong || isWrong(i)));
     const keys = new Map(shown.map((i) => [i, value(i)]));
     const sign = view.down ? -1 : 1;
@@ -112,7 +114,7 @@ export function makeResults(app) {
     if (!found) return;
     drawFilters();
     order();
-    for (const { key, head: cell, arrow } of here().filter(({ value }) => value)) {
+    for (const { key, head: cell, arrow } of here.filter(({ value }) => value)) {
       const sorted = key === view.by;
       cell.ariaSort = sorted ? (view.down ? "descending" : "ascending") : "none";
       say(arrow, sorted ? (view.down ? "▼" : "▲") : "");
@@ -122,7 +124,8 @@ export function makeResults(app) {
     const visible = shown.slice(first, first + PAGE);
     fill(body, visible.map((i) => rowOf(i, visible)));
     const last = first + visible.length;
-    say(range, shown.length ? `${(first + 1).toLocaleString("en")} to ${last.toLocaleString("en")} of ${shown.length.toLocaleString("en")}` : "no sample is like this");
+    const [from, to, of] = [first + 1, last, shown.length].map((count) => count.toLocaleString("en"));
+    say(range, shown.length ? `${from} to ${to} of ${of}` : "no sample is like this");
     before.disabled = !view.page;
     after.disabled = last >= shown.length;
     before.hidden = after.hidden = shown.length <= PAGE;
@@ -131,9 +134,9 @@ export function makeResults(app) {
   }
 
   function rowOf(i, visible) {
-    const sample = found.rows.sample[i];
+    const sample = rows.sample[i];
     const isFirst = visible.includes(place.get(chosen)) ? sample === chosen : i === visible[0];
-    const cells = here().map(({ key, name, cell }) => h("td", { role: "cell", class: `c-${key}`, "data-name": name }, cell(i, isFirst)));
+    const cells = here.map(({ key, name, cell }) => h("td", { role: "cell", class: `c-${key}`, "data-name": name }, cell(i, isFirst)));
     return h("tr", { role: "row", test: "row", "data-sample": sample, class: sample === chosen ? "chosen" : null }, cells);
   }
 
@@ -141,29 +144,31 @@ export function makeResults(app) {
 
   // One row at a time can be reached by Tab, the others from there by arrows.
   function leading(i, isFirst) {
-    const sample = found.rows.sample[i];
+    const sample = rows.sample[i];
     if (!app.holds(sample)) return String(sample);
-    return h("a", { href: `#s=${sample}&a=${encodeURIComponent(`stored:${sample}:0`)}`, tabindex: isFirst ? 0 : -1, onclick: () => { chosen = sample; } }, String(sample));
+    const href = `#s=${sample}&a=${encodeURIComponent(`stored:${sample}:0`)}`;
+    return h("a", { href, tabindex: isFirst ? 0 : -1, onclick: () => { chosen = sample; } }, String(sample));
   }
 
   function truth(i) {
-    const name = named(found.rows.truth[i]);
+    const name = named(rows.truth[i]);
     return isWrong(i) ? h("span", { class: "chip", "data-state": "refuted" }, name) : name;
   }
 
   function outcome(i) {
-    const kind = found.rows.settled[i] ? stateOf(found.rows.outcome[i]) : "undecided";
-    return h("span", { class: "chip", "data-state": kind === "undecided" && found.rows.settled[i] ? null : kind }, found.rows.outcome[i]);
+    const kind = rows.settled[i] ? stateOf(rows.outcome[i]) : "undecided";
+    return h("span", { class: "chip", "data-state": kind === "undecided" && rows.settled[i] ? null : kind }, rows.outcome[i]);
   }
 
   function picture(i) {
-    return h("span", { class: "thumb" }, h("canvas", { width: grid.columns, height: grid.rows, role: "img", label: `sample ${found.rows.sample[i]}` }));
+    const size = { width: grid.columns, height: grid.rows };
+    return h("span", { class: "thumb" }, h("canvas", { ...size, role: "img", label: `sample ${rows.sample[i]}` }));
   }
 
   async function paint(visible, mine) {
     const canvases = [...body.querySelectorAll("canvas")];
     for (const [at, i] of visible.entries()) {
-      const sample = found.rows.sample[i];
+      const sample = rows.sample[i];
       if (!app.holds(sample)) continue;
       let values;
       try {
@@ -171,7 +176,7 @@ export function makeResults(app) {
       } catch {
         return; // the table goes without; whoever goes to the sample is told why
       }
-      if (mine !== turn) return;
+      if (mine !== turn || byId("results-page").hidden) return;
       const context = canvases[at].getContext("2d");
       const image = context.createImageData(grid.columns, grid.rows);
       values.forEach((value, f) => { image.data[4 * f + 3] = Math.round(255 * share(payload, f, value)); });
@@ -219,7 +224,8 @@ export function makeResults(app) {
 
   function take(read) {
     found = read;
-    place = new Map(found.rows.sample.map((sample, i) => [sample, i]));
+    ({ rows } = read);
+    place = new Map(rows.sample.map((sample, i) => [sample, i]));
     const [first, ...rest] = found.summary;
     say(question, `${found.name}: ${found.question}`);
     say(headline, upper(first));
@@ -260,7 +266,8 @@ export function makeResults(app) {
     const by = (parts.get("o") || "").replace(/^-/, "");
     const known = columns.some(({ key, value }) => value && key === by);
     const page = Number(parts.get("p") || 1) - 1;
-    view = { by: known ? by : "sample", down: (parts.get("o") || "").startsWith("-"), outcome: "", wrong: parts.get("w") === "1", page: Number.isInteger(page) ? page : 0 };
+    const down = (parts.get("o") || "").startsWith("-");
+    view = { by: known ? by : "sample", down, outcome: "", wrong: parts.get("w") === "1", page: Number.isInteger(page) ? page : 0 };
     try {
       view.outcome = decodeURIComponent(parts.get("f") || "");
     } catch {
