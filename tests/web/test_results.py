@@ -533,6 +533,7 @@ def test_a_file_that_goes_or_is_damaged_is_answered_in_words(browser, growing, t
     page.set_default_timeout(LONG * 1000)
     with serving(results=str(path)) as server:
         page.goto(f"{server.address}#results")
+        by(page, "row").first.wait_for()
         for harm, words in TROUBLES:
             harm(path)
             for address in ("/api/results", "/api/results/3"):
@@ -546,6 +547,28 @@ def test_a_file_that_goes_or_is_damaged_is_answered_in_words(browser, growing, t
             assert server.get("/api/results/3").json["answer"]["sentence"] == said(whole, 3)
             by(page, "reload").click()
             expect(by(page, "results-trouble")).to_be_hidden()
+    context.close()
+
+
+def test_a_file_that_goes_before_it_is_read_leaves_an_empty_page_until_it_is_there_again(browser, growing):
+    path, _ = growing
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(LONG * 1000)
+    with serving(results=str(path)) as server:
+        path.rename(path.with_suffix(".gone"))
+        page.goto(f"{server.address}#results")
+        expect(by(page, "results-headline")).to_have_text("The results cannot be shown.")
+        expect(by(page, "results-trouble")).to_contain_text("there is no such file")
+        assert by(page, "page-after").is_hidden()
+        assert by(page, "outcome-all").count() == 0
+        page.goto(f"{server.address}#s=3")
+        expect(by(page, "stored-note")).to_contain_text("there is no such file")
+        path.with_suffix(".gone").rename(path)
+        by(page, "to-results").click()
+        expect(by(page, "row")).to_have_count(20)
+        page.go_back()
+        expect(by(page, "stored").locator(".said")).to_have_text(said(path, 3))
     context.close()
 
 

@@ -62,14 +62,16 @@ export function makeResults(app) {
   const before = button("‹", () => turnTo(view.page - 1), "page-before");
   const after = button("›", () => turnTo(view.page + 1), "page-after");
   const range = h("span", { class: "quiet", role: "status", test: "range" });
+  const filters = h("div", { class: "filters" }, outcomes, wrong, h("div", { class: "pages" }, before, range, after));
   before.ariaLabel = "Previous page";
   after.ariaLabel = "Next page";
   fill(
     byId("results-page"),
     h("div", { class: "verdict" }, question, headline, h("div", { class: "under" }, facts, reload, home), trouble, notes),
-    h("div", { class: "filters" }, outcomes, wrong, h("div", { class: "pages" }, before, range, after)),
+    filters,
     table,
   );
+  filters.hidden = table.hidden = true; // until there is something in them
   body.addEventListener("click", (event) => {
     const row = event.target.closest("tr");
     const to = row && row.querySelector("a");
@@ -231,6 +233,7 @@ export function makeResults(app) {
     say(headline, upper(first));
     say(facts, rest.map(upper).join(". "));
     say(notes, found.notes.join(" "));
+    filters.hidden = table.hidden = false;
     drawHead();
     draw();
   }
