@@ -381,14 +381,15 @@ def test_an_option_means_the_same_everywhere():
             for flag in action.option_strings:
                 meanings.setdefault(flag, set()).add((action.metavar, action.nargs, type(action).__name__))
                 has.setdefault(flag, set()).add(name)
-    assert {flag: kinds for flag, kinds in meanings.items() if len(kinds) > 1} == {}
+    assert [flag for flag, kinds in meanings.items() if len(kinds) > 1] == ["--check"]  # a rule, or results
     asking = {"why", "whatif", "verify", "count"}
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
-    assert has["--time-limit"] == asking | {"rules", "report", "check"}
+    assert has["--time-limit"] == asking | {"rules", "report", "check", "sweep", "results"}
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
-    assert has["--threads"] == has["--seed"] | {"predict"}
+    assert has["--jobs"] == {"sweep", "results"}
+    assert has["--threads"] == has["--seed"] - has["--jobs"] | {"predict"}
     assert has["-o"] == has["--seed"] | {"convert"}
 
 

@@ -64,6 +64,7 @@ def test_bash_offers_options_of_the_command(bash):
 
 def test_bash_offers_values(bash):
     assert bash("whatif", "digits", "--cost", "L") == ["L0", "L1", "L2", "Linf"]
+    assert bash("sweep", "digits", "--ask", "w") == ["whatif", "why"]
     assert bash("completion", "") == ["bash", "zsh", "fish"]
     assert bash("why", "digits", "--index", "") == [""]
 

@@ -32,7 +32,7 @@ VARIES = [
     (re.compile(r"loss [0-9.]+"), "loss #"),
     (re.compile(r"^times: .*\n(?:  .*\n)*", re.MULTILINE), "times: #\n"),
     (re.compile(r"^hardest: .*$", re.MULTILINE), "hardest: #"),
-    (re.compile(r"done in [0-9.]+ (s|min|h)\b"), "done in #"),
+    (re.compile(r"done in [0-9.]+ (ms|s|min|h)\b"), "done in #"),
 ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from contextlib import closing
+from importlib.util import find_spec
 from time import monotonic, sleep
 
 import numpy as np
@@ -128,7 +130,10 @@ def test_what_means_nothing_to_the_question_is_refused_even_as_its_default(run, 
         (["--first", "0"], "--first 0 must be from 1 to"),
         (["--total-time", "-1"], "--total-time -1 must be a number of seconds"),
         (["--tim-limit", "1"], "there is no option --tim-limit. Did you mean --time-limit?"),
-        (["--linf", "1", "--backend", "nowhere"], "the backend nowhere cannot be used: Invalid backend"),
+        (
+            ["--linf", "1", "--backend", "nowhere"],
+            "the backend nowhere cannot be used: joblib does not know it",
+        ),
         (["--linf", "1", "--engine", "nobody"], "nobody"),
         (["--linf", "1", "--to", "ten"], "--to ten is no class"),
     ],
@@ -148,6 +153,29 @@ def test_a_text_is_no_results_file(run, tmp_path):
     assert (tmp_path / "r.db").read_text() == "hello"
     code, _, err = run("sweep", "digits", "--ask", "predict", "-o", "-")
     assert "-o -: the results are no text" in err
+
+
+def test_a_backend_that_is_not_installed_is_named(run):
+    if find_spec("joblibspark") is not None:
+        pytest.skip("joblibspark is installed here")
+    code, _, err = run("sweep", "digits", "--ask", "predict", "--backend", "spark", "-o", "r.db")
+    assert code == 2
+    assert err == (
+        "sugenet: --backend spark needs joblibspark, which is not installed: pip install joblibspark.\n"
+    )
+
+
+def test_work_on_a_dask_cluster_that_runs_elsewhere(run):
+    distributed = pytest.importorskip("distributed")
+    ask = ("sweep", "digits", "--ask", "verify", "--hamming", 2, "--first", 6)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        there = ("--backend", "dask", "--backend-option", f"scheduler_host={cluster.scheduler_address}")
+        code, _, err = run(*ask, *there, "-o", "there.db")
+        assert code == 0, err
+    assert run(*ask, "--jobs", 1, "-o", "here.db")[0] == 0
+    assert rows_of("there.db") == rows_of("here.db")
 
 
 # -- what is asked about -------------------------------------------------------------------------------------
@@ -227,7 +255,8 @@ def test_the_undecided_are_asked_again_with_more_time(run):
 def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
     ask = [sys.executable, "-m", "sugenet", "sweep", "digits", "--ask", "whatif", "--cost", "L1"]
     ask += ["--first", "12", "--time-limit", "600", "--jobs", "2", "-o", "r.db"]
-    running = subprocess.Popen(ask, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    how = {"cwd": tmp_path, "text": True, "env": dict(os.environ)}  # readline may have set a width elsewhere
+    running = subprocess.Popen(ask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
     end = monotonic() + 120
     while not has_rows(tmp_path / "r.db") and monotonic() < end:
         sleep(0.05)
@@ -240,7 +269,7 @@ def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
         said = f"{len(kept)} of 12 samples have their answer in r.db. The same command goes on."
         assert f"sugenet: interrupted: {said}\n" in err
     assert "Traceback" not in err
-    done = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(ask, capture_output=True, check=False, **how)
     assert (done.returncode, "minimum  12  100 %" in done.stdout) == (0, True)
     whole = rows_of(tmp_path / "r.db")
     assert [row for row in whole if row[0] in {sample for sample, *_ in kept}] == kept

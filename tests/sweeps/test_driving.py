@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.errors import SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
-from sugenet.sweeps import work
+from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
-from sugenet.sweeps.progress import Progress, duration
-from sugenet.sweeps.work import Chunk, Job, do, here
+from sugenet.sweeps.progress import Progress
+from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Deadly, Refusing, Slow
 
@@ -54,6 +54,23 @@ def test_from_a_thread(tmp_path, plain):
     thread.start()
     thread.join()
     assert content(path) == plain
+
+
+def test_a_total_time_is_kept_in_a_thread_too(tmp_path):
+    path = tmp_path / "a.db"
+    thread = threading.Thread(target=lambda: ask(path, samples=FEW, jobs=1, total_time=0).close())
+    thread.start()
+    thread.join()
+    with read_results(path) as found:
+        assert found.rows() == []
+    ask(path, samples=FEW, jobs=1, total_time=1e-9).close()  # and one that rings before anything began
+    with read_results(path) as found:
+        assert found.rows() == []
+
+
+def test_a_backend_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(SweepError, match="the backend nowhere cannot be used: joblib does not know it"):
+        ask(tmp_path / "a.db", samples=FEW, backend="nowhere")
 
 
 @pytest.fixture(scope="module")
@@ -133,24 +150,31 @@ def test_a_sample_that_ends_its_worker_is_named_and_the_others_are_answered(tmp_
         assert found.missing() == [5]
 
 
-def test_samples_that_are_refused_are_named_and_the_others_are_answered(tmp_path):
-    path = tmp_path / "a.db"
+def test_samples_that_are_refused_are_kept_as_such_and_the_others_are_answered(tmp_path):
     question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(3, 7, 20, 21))
-    with pytest.raises(
-        SweepError, match=r"4 samples have no answer\. sample 3: not this one; .*; and 1 more\."
-    ):
-        ask(path, samples=FEW, question=question, jobs=1)
-    with sg.read_results(path) as found:
-        assert found.missing() == [3, 7, 20, 21]
-    again = ask(path, samples=FEW, question=sg.Robust(sg.each, sg.Hamming(1)), jobs=1)
-    assert again.missing() == []
-    again.close()
+    with ask(tmp_path / "a.db", samples=FEW, question=question, jobs=1) as found:
+        assert found.missing() == []
+        refused = [row.sample for row in found.rows() if row.outcome == "refused"]
+        assert refused == [3, 7, 20, 21]
+        with pytest.raises(SugenetError, match="sample 7 was not asked about: not this one"):
+            found.answer(7)
+        assert found.X(7) == tuple(X[7].tolist())
+        assert len(list(found.answers())) == FEW - 4
 
 
-def test_a_question_that_fails_for_all_ends_soon():
-    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(*range(1, 300)))
-    with pytest.raises(SweepError, match=r"1\d samples have no answer\."):
-        ask(samples=300, question=question, jobs=1)
+def test_how_to_reach_the_class_that_a_sample_has_is_not_asked():
+    with ask(samples=FEW, question=sg.WhatIf(sg.each, target=3), jobs=1) as found:
+        for row in found.rows():
+            assert (row.outcome == "refused") == (row.label == 3)
+
+
+def test_a_question_that_is_refused_for_all_is_refused_at_once(tmp_path):
+    question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(*range(FEW)))
+    with pytest.raises(SugenetError, match="not this one"):
+        ask(tmp_path / "a.db", samples=FEW, question=question, jobs=1)
+    with pytest.raises(SugenetError, match="nobody"):
+        ask(tmp_path / "a.db", samples=FEW, engine="nobody", jobs=1)
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_slow_sample_holds_up_nobody(tmp_path):
@@ -184,7 +208,7 @@ def test_the_total_time_ends_it_and_it_goes_on(tmp_path):
 def job(question=None, **changes):
     network = sg.models.digits()
     asked = question or sg.Robust(sg.each, sg.Hamming(1))
-    return Job(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
+    return Task(network.fingerprint, asked, {"engine": "auto"}, None, 0, here(), **changes)
 
 
 def chunk(*samples, dear=None):
@@ -284,15 +308,3 @@ def test_the_remaining_time_counts_dear_samples():
     progress = Progress(10, Counter(proved=6, refuted=2), None)
     progress.queue = queue
     assert str(progress) == "8 of 10, 75.0 % proved, 25.0 % refuted, 68 s to 2 min left"
-
-
-def test_times_in_words():
-    assert [duration(s) for s in (0, 0.2, 119, 120, 121, 7199, 7200)] == [
-        "0 s",
-        "1 s",
-        "119 s",
-        "2 min",
-        "3 min",
-        "120 min",
-        "2 h",
-    ]

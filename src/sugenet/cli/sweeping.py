@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from importlib import import_module
 from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +30,9 @@ _ELSEWHERE = {
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
 """Options of the commands that ask about one sample, and where they belong."""
+
+_REGISTER = {"ray": ("ray.util.joblib", "register_ray"), "spark": ("joblibspark", "register_spark")}
+"""Backends that joblib knows only when they have told it: where, and how."""
 
 
 def _sweep(parser: Parser) -> Run:
@@ -154,6 +158,7 @@ def _run(options: Namespace, screen: Screen) -> int:
         "retry": options.retry,
         "notify": screen.progress,
     }
+    _register(options.backend)
     start = monotonic()
     try:
         found = announced(screen, lambda: sweep(network, X, question, y=truth, **how, **settings))
@@ -162,6 +167,23 @@ def _run(options: Namespace, screen: Screen) -> int:
         return 130
     with found:
         return _show(options, screen, found, monotonic() - start)
+
+
+def _register(backend: str | None) -> None:
+    """Make a backend known to joblib, as a program that uses it would."""
+    if backend not in _REGISTER:
+        return
+    module, function = _REGISTER[backend]
+    try:
+        register = getattr(import_module(module), function)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise SugenetError(
+            f"--backend {backend} needs {package}, which is not installed: pip install {package}."
+        ) from None
+    register()
+    if backend == "ray":  # the cluster that RAY_ADDRESS names, or else one on this machine
+        import_module("ray").init(ignore_reinit_error=True, logging_level="ERROR", log_to_driver=False)
 
 
 def _interrupted(path: str) -> str:
@@ -176,7 +198,7 @@ def _interrupted(path: str) -> str:
 
 
 def _show(options: Namespace, screen: Screen, found: Results, seconds: float) -> int:
-    from sugenet.sweeps.progress import duration
+    from sugenet.sweeps.tally import time_words
 
     tally = found.tally()
     lines = [tally.brief()]
@@ -186,7 +208,9 @@ def _show(options: Namespace, screen: Screen, found: Results, seconds: float) ->
     if tally.undecided and options.time_limit is not None:
         lines.append("Those that are not settled can be asked again: --retry and a longer --time-limit.")
     screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
-    screen.tell(f"done in {duration(seconds)}. To read the answers: sugenet results {quote(options.output)}")
+    screen.tell(
+        f"done in {time_words(seconds)}. To read the answers: sugenet results {quote(options.output)}"
+    )
     return 3 if tally.missing or tally.undecided else 0
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import _thread
 import threading
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice
+from time import monotonic
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.progress import Progress
-from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store
-from sugenet.sweeps.work import Chunk, Done, Job, do
+from sugenet.sweeps.work import Chunk, Done, Task, do
 
 __all__ = ["drive", "workers"]
 
@@ -33,9 +35,9 @@ _HOPELESS = 10
 
 
 def drive(
-    job: Job,
+    job: Task,
     network: bytes,
-    samples: Samples,
+    samples: DataSet,
     pending: list[int],
     store: Store,
     progress: Progress,
@@ -48,21 +50,22 @@ def drive(
 ) -> bool:
     """Answer all pending samples and keep the answers; False where the time ended it."""
     with workers(backend, options, jobs) as (count, parallel):
-        run = _Run(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
+        run = _Handout(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
+        run.end = None if total_time is None else monotonic() + total_time
         in_time = _within(total_time, lambda: run.all(parallel, 2 * count))
         if in_time:
             run.complain()
     return in_time
 
 
-class _Run:
+class _Handout:
     """What is out, what broke, and what came back."""
 
     def __init__(
         self,
-        job: Job,
+        job: Task,
         network: bytes,
-        samples: Samples,
+        samples: DataSet,
         store: Store,
         progress: Progress,
         keep: Callable[[Entry], Entry],
@@ -75,19 +78,26 @@ class _Run:
         self.answered = 0
         self.strikes: Counter[int] = Counter()
         self.failed: dict[int, str] = {}
+        self.end: float | None = None
+        """When no more is given out."""
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.end is not None and monotonic() >= self.end
 
     def all(self, parallel: Callable[[Iterator[Any]], Any], ahead: int) -> None:
         """Go on until nothing waits."""
         broken, suspects = 0, set[int]()
-        while len(self.queue) or suspects:
+        while (len(self.queue) or suspects) and not self.is_late():
             alone = None
             if not len(self.queue):  # whoever ended its workers before: now each for itself
                 alone = suspects.pop()
                 self.queue.give_back(alone)
             before = self.answered
             try:
-                for done in parallel(self.tasks(ahead, once=alone is not None)):
-                    self.take(done)
+                with _closing(parallel(self.tasks(ahead, once=alone is not None))) as found:
+                    for done in found:
+                        self.take(done)
             except SugenetError:
                 raise
             except Exception as error:  # every backend has its own words for a worker that is gone
@@ -117,7 +127,7 @@ class _Run:
         """
         from joblib import delayed
 
-        while True:
+        while not self.is_late():
             taken, dear = self.queue.take()
             if not taken:
                 return
@@ -165,9 +175,20 @@ class _Run:
 
 
 @contextmanager
+def _closing(found: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
+    """Call those back that are still out, now; joblib need not say that there are some."""
+    try:
+        yield found
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.close()
+
+
+@contextmanager
 def workers(
     backend: str | None, options: dict[str, Any], jobs: int | None
-) -> Iterator[tuple[int, Callable[[Iterator[Any]], Any]]]:
+) -> Iterator[tuple[int, Callable[[Iterator[Any]], Generator[Any, None, None]]]]:
     """How many there are, and a function that runs tasks on them and gives results as they come."""
     import joblib
 
@@ -179,23 +200,24 @@ def workers(
     elif backend is not None and jobs is None:
         ask = {"n_jobs": -1}
     given = options if backend is None else {"backend": backend, **options}
-    try:
-        config = joblib.parallel_config(**given, **ask)
-    except Exception as error:  # every backend has its own words where it is not there
-        said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
-        raise SweepError(
-            f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its options, "
-            f"and that its cluster runs."
-        ) from error
-    with config:
-        active, _ = joblib.parallel.get_active_backend()
-        count = joblib.effective_n_jobs(None)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(joblib.parallel_config(**given, **ask))
+            active, _ = joblib.parallel.get_active_backend()
+            count = joblib.effective_n_jobs(None)
+        except Exception as error:  # every backend has its own words where it is not there
+            said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
+            if said.startswith("Invalid backend"):
+                said = "joblib does not know it"
+            raise SweepError(
+                f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its "
+                f"options, and that its cluster runs."
+            ) from error
         streams = getattr(active, "supports_return_generator", False)
 
-        def run(tasks: Iterator[Any]) -> Iterator[Any]:
+        def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
-                with_results = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-                yield from with_results(tasks)
+                yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
             with joblib.Parallel(batch_size=1) as parallel:
@@ -207,11 +229,9 @@ def workers(
 
 def _within(seconds: float | None, run: Callable[[], None]) -> bool:
     """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
-    if seconds is None:
-        run()
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        run()  # of another thread, it ends when those are back that are out
         return True
-    if threading.current_thread() is not threading.main_thread():
-        raise SweepError("a total time can be kept in the main thread only. Call sweep there, or without.")
     rung = threading.Event()
 
     def ring() -> None:

@@ -10,8 +10,9 @@ from time import monotonic
 
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.rows import Row
+from sugenet.sweeps.tally import time_words
 
-__all__ = ["Progress", "duration"]
+__all__ = ["Progress"]
 
 
 class Progress:
@@ -72,21 +73,7 @@ class Progress:
         assert self.queue is not None
         likely, worst = self.queue.remaining()
         if worst is None:
-            return f"at least {duration(likely)} left" if likely else "how long is not known yet"
+            return f"at least {time_words(likely)} left" if likely else "how long is not known yet"
         if worst > 1.5 * likely + 1:
-            return f"{duration(likely)} to {duration(worst)} left"
-        return f"{duration(likely)} left"
-
-
-def duration(seconds: float) -> str:
-    """A time in words.
-
-    Examples
-    --------
-    >>> duration(7.2), duration(600), duration(7300)
-    ('8 s', '10 min', '2.1 h')
-    """
-    whole = int(seconds) + (seconds > int(seconds))
-    if whole < 120:
-        return f"{whole} s"
-    return f"{-(-whole // 60)} min" if whole < 7200 else f"{-(-whole // 360) / 10:g} h"
+            return f"{time_words(likely)} to {time_words(worst)} left"
+        return f"{time_words(likely)} left"

@@ -15,7 +15,7 @@ from sugenet.problem.regions import L2
 from sugenet.reason import answer_of, question_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.rows import REFUSED, Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
@@ -91,6 +91,8 @@ class Results(Drawn):
         It is read, not checked: `check` its certificate, or all of them with `check_results`.
         """
         data, (row, known) = self.data(sample), self._found(sample)
+        if row.outcome == REFUSED:
+            raise QuestionError(f"sample {sample} was not asked about: {data['reason']}")
         try:
             answer = answer_of(data, self.network)
         except CertificateError as error:
@@ -101,8 +103,8 @@ class Results(Drawn):
         return answer
 
     def answers(self) -> Iterator[Any]:
-        """All answers, by number of the sample."""
-        return (self.answer(row.sample) for row in self.rows())
+        """All answers, by number of the sample; those that the question makes no sense for have none."""
+        return (self.answer(row.sample) for row in self.rows() if row.outcome != REFUSED)
 
     def X(self, sample: int) -> tuple[Any, ...]:  # noqa: N802
         """The raw values of a sample that has an answer."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Row"]
+__all__ = ["REFUSED", "Row"]
+
+REFUSED = "refused"
+"""The outcome of a sample that the question makes no sense for, as of the class that it has already."""
 
 
 @dataclass(frozen=True, slots=True)

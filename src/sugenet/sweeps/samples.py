@@ -16,11 +16,11 @@ from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import class_of
 
-__all__ = ["Samples", "digest_of", "hash_of"]
+__all__ = ["DataSet", "digest_of", "hash_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class DataSet:
     """Raw samples of a network in their order, with their true classes where they are known."""
 
     rows: npt.NDArray[Any]
@@ -30,7 +30,7 @@ class Samples:
     hashes: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, network: Network, X: Any, y: Any = None) -> Samples:
+    def of(cls, network: Network, X: Any, y: Any = None) -> DataSet:
         """Read them all, so that a value which the network cannot take is told before any work."""
         rows = network.encoder.rows(X)
         labels = network.predict(rows)

@@ -15,21 +15,23 @@ import numpy as np
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import FileError, QuestionError
+from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
-from sugenet.reason import each, settings_of
+from sugenet.reason import ask, each, settings_of
 from sugenet.reason.questions import Asked
 from sugenet.sweeps.driving import drive
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
-from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store, writing
-from sugenet.sweeps.work import Job, here
+from sugenet.sweeps.work import Task, here
 
 __all__ = ["sweep"]
 
+_TRIED = 20
+"""Samples that a question is tried out with, at most, besides one of each class."""
 _RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
@@ -96,8 +98,8 @@ def sweep(
     clock = Clock(time_limit, None, seed)
     limit = None if clock.time_limit is None else float(clock.time_limit)
     asked = settings_of(question, **settings)
-    samples = Samples.of(network, X, y)
-    _try_out(network, question, samples)
+    samples = DataSet.of(network, X, y)
+    _try_out(network, question, samples, asked)
     about = {
         "network": network.fingerprint,
         "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
@@ -124,7 +126,7 @@ def sweep(
         known = {row.sample: row for row in kept.rows()}
         pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
         progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
-        job = Job(network.fingerprint, question, asked, limit, seed, here())
+        job = Task(network.fingerprint, question, asked, limit, seed, here())
 
         def better(entry: Entry) -> Entry:
             return _better(kept, known.get(entry.row.sample), entry, progress)
@@ -166,18 +168,28 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
 
 
-def _try_out(network: Network, question: Any, samples: Samples) -> None:
-    """Put the question for the first sample, so that one which makes no sense is refused at once."""
-    first = question.about(samples.values(0))
-    first.data(network)
-    if hasattr(first, "near"):
-        first.near(network)
+def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[str, Any]) -> None:
+    """Put the question for some samples, without any time for an answer, until it makes sense for one: so one
+    that makes none, or a wrong setting, is refused at once.
+    """
+    by_class = np.unique(samples.labels, return_index=True)[1].tolist()
+    spread = np.linspace(0, len(samples) - 1, _TRIED).astype(int).tolist()
+    refused: SugenetError | None = None
+    for sample in dict.fromkeys([*by_class, *spread]):
+        try:
+            ask(network, question.about(samples.values(sample)), time_limit=0.0, threads=1, **asked)
+        except SugenetError as error:
+            refused = refused or error
+        else:
+            return
+    assert refused is not None
+    raise refused
 
 
 # -- going on ------------------------------------------------------------------------------------------------
 
 
-def _go_on(store: Store, about: dict[str, Any], samples: Samples, retry: bool) -> None:
+def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -> None:
     """Refuse a file about something else, with the difference; take over a longer time limit."""
     store.inspect()
     before = store.about()
@@ -198,7 +210,7 @@ def _go_on(store: Store, about: dict[str, Any], samples: Samples, retry: bool) -
 
 
 def _difference(
-    store: Store, before: Mapping[str, Any], about: Mapping[str, Any], samples: Samples
+    store: Store, before: Mapping[str, Any], about: Mapping[str, Any], samples: DataSet
 ) -> str | None:
     if before["network"] != about["network"]:
         return f"it is about the network {before['network'][:12]}, not about {about['network'][:12]}."

@@ -23,16 +23,17 @@ from typing import Any
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import SugenetError
+from sugenet.errors import SoundnessError, SugenetError
 from sugenet.io.native.file import network_from
+from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
 from sugenet.sweeps.proofs import is_checkable
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.rows import REFUSED, Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry
 
-__all__ = ["Chunk", "Done", "Job", "do", "here"]
+__all__ = ["Chunk", "Done", "Task", "do", "here"]
 
 _BUDGET = 1.0
 """Seconds after which a worker gives back what it has not begun."""
@@ -45,7 +46,7 @@ _guard = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Job:
+class Task:
     """What all samples of a sweep have in common."""
 
     fingerprint: str
@@ -90,7 +91,7 @@ def here() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def do(job: Job, chunk: Chunk, network: bytes | None = None) -> Done:
+def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     """Ask about the samples of a chunk, cheapest first."""
     if job.version != __version__:
         raise SugenetError(
@@ -120,7 +121,7 @@ def _known(fingerprint: str, raw: bytes | None) -> Network | None:
         return _networks.get(fingerprint)
 
 
-def _answers(job: Job, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
+def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> Done:
     start = monotonic()
     sizes: dict[int, float | None] = {}
     order = list(chunk.samples)
@@ -137,9 +138,14 @@ def _answers(job: Job, chunk: Chunk, network: Network, stopped: list[int]) -> Do
             return Done(tuple(entries), sizes, back, tuple(failed))
         try:
             entry = _entry(job, network, sample, values, label, truth)
-        except (SugenetError, MemoryError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            words = str(error) if isinstance(error, SugenetError) else f"{type(error).__name__}: {error}"
-            failed.append((sample, words))
+        except SoundnessError as error:
+            failed.append((sample, str(error)))
+            continue
+        except SugenetError as error:
+            entries.append(_refused(job, sample, values, label, truth, str(error)))
+            continue
+        except (MemoryError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            failed.append((sample, f"{type(error).__name__}: {error}"))
             continue
         if stopped:
             raise KeyboardInterrupt
@@ -161,7 +167,7 @@ def _size(network: Network, question: Any, values: list[Any]) -> float | None:
 
 
 def _entry(
-    job: Job, network: Network, sample: int, values: list[Any], label: int, truth: int | None
+    job: Task, network: Network, sample: int, values: list[Any], label: int, truth: int | None
 ) -> Entry:
     start = monotonic()
     answer: Any = ask(
@@ -189,6 +195,27 @@ def _entry(
         lower=lower if isinstance(lower, str) else None,
         version=__version__,
     )
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Entry(row, hash_of(values), zlib.compress(text.encode()))
+
+
+def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int | None, words: str) -> Entry:
+    """What is kept of a sample that the question makes no sense for."""
+    row = Row(
+        sample=sample,
+        label=label,
+        truth=truth,
+        outcome=REFUSED,
+        settled=True,
+        certified=False,
+        engine=None,
+        seconds=0.0,
+        time_limit=job.time_limit,
+        value=None,
+        lower=None,
+        version=__version__,
+    )
+    data = {"outcome": REFUSED, "reason": words, "question": {"sample": [plain(value) for value in values]}}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
 

@@ -29,7 +29,10 @@ Asked: TypeAlias = Question | Why | Suffices | WhatIf | HowMany | Predict | Rule
 
 def described(network: Network, question: Asked) -> str:
     """A question, or what it claims, in words."""
-    return f"no violation of the {question}" if isinstance(question, Query) else question.describe(network)
+    if isinstance(question, Query):
+        return f"no violation of the {question}"
+    words = question.describe(network)
+    return f"how many inputs of each class there are: {words}" if isinstance(question, HowMany) else words
 
 
 def data_of(network: Network, question: Asked) -> dict[str, Any]:
