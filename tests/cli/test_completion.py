@@ -74,6 +74,8 @@ def test_bash_offers_models_and_files(bash):
     assert bash("predict", "my") == ["my samples.csv"]
     assert bash("verify", "digits", "--agree", "br") == ["breast_cancer"]
     assert bash("verify", "digits", "-o", "mi") == ["mine.sugenet"]
+    assert bash("results", "mi") == bash("results", "mine.sugenet", "--check", "mi") == ["mine.sugenet"]
+    assert bash("results", "mine.sugenet", "--model", "br") == ["breast_cancer"]
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")

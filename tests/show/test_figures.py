@@ -21,7 +21,21 @@ from sugenet.show import (
     votes_of,
 )
 from sugenet.show import plots as plots_file
-from sugenet.show.figures import Bar, Bars, Cell, Heat, Meter, Meters, Pixels, Race, Strip, StripRow, Vote
+from sugenet.show.figures import (
+    Band,
+    BandPoint,
+    Bar,
+    Bars,
+    Cell,
+    Heat,
+    Meter,
+    Meters,
+    Pixels,
+    Race,
+    Strip,
+    StripRow,
+    Vote,
+)
 from sugenet.show.palette import blues, grey
 from sugenet.show.prepare import changes_drawn, heat_map, kept_drawn, value_words
 
@@ -63,6 +77,17 @@ FIGURES = [
     ),
     cactus({"ours": [0.1, 1.0, 10.0], "theirs": [5.0]}, 4, "questions"),
     cactus({}, 0, "nothing asked"),
+    Band(
+        "curve",
+        "radius",
+        "share",
+        (
+            BandPoint(0.0, Fraction(9, 10), Fraction(1), "R = 0", "90 % to 100 %"),
+            BandPoint(2.5, Fraction(1, 4), Fraction(1, 2), "R = 2.5", "25 % to 50 %"),
+        ),
+    ),
+    Band("one point", "radius", "share", (BandPoint(1.0, Fraction(1, 3), Fraction(1, 3), "R = 1", "33 %"),)),
+    Band("no point", "radius", "share", ()),
 ]
 
 
@@ -261,6 +286,22 @@ def test_a_cactus_rises_with_the_number_settled():
     assert np.isclose(rises[0], rises[1])  # ten times slower each: a logarithmic scale
 
 
+def test_a_band_lies_between_its_ends():
+    points = (
+        BandPoint(0.0, Fraction(9, 10), Fraction(1), "R = 0", ""),
+        BandPoint(8.0, Fraction(1, 2), Fraction(3, 4), "R = 8", ""),
+    )
+    root = ET.fromstring(svg(Band("curve", "radius", "share", points)))
+    (band,) = (element for element in root.iter(f"{NS}polygon") if element.get("stroke") == "none")
+    corners = [tuple(map(float, pair.split(","))) for pair in band.attrib["points"].split()]
+    top, bottom = corners[:2], corners[:1:-1]
+    assert [x for x, _ in top] == [x for x, _ in bottom] == sorted(x for x, _ in top)
+    tall = (bottom[1][1] - top[1][1]) / 0.25  # down is less
+    assert np.isclose(bottom[0][1] - top[0][1], 0.1 * tall)
+    assert np.isclose(bottom[1][1] - bottom[0][1], 0.4 * tall)
+    assert [group.get("data-low") for group in root.iter(f"{NS}g")] == ["9/10", "1/2"]
+
+
 def test_hostile_words_stay_words():
     for figure in (
         Strip(HOSTILE, (StripRow(HOSTILE, HOSTILE, HOSTILE),), caption=HOSTILE),
@@ -268,6 +309,7 @@ def test_hostile_words_stay_words():
         Bars(HOSTILE, HOSTILE, (Bar(HOSTILE, Fraction(1), HOSTILE),), Fraction(1)),
         Pixels(HOSTILE, ((0.0,),), (Cell(0, 0, "kept", HOSTILE),), HOSTILE),
         cactus({HOSTILE: [1.0]}, 1, HOSTILE),
+        Band(HOSTILE, HOSTILE, HOSTILE, (BandPoint(1.0, Fraction(0), Fraction(1), HOSTILE, HOSTILE),)),
     ):
         root = ET.fromstring(svg(figure))
         assert not list(root.iter("script"))

@@ -17,6 +17,8 @@ from sugenet.errors import SugenetError
 from sugenet.show import drawing, html, svg
 from sugenet.show.demonstration import questions
 from sugenet.show.figures import Bars, Heat, Meters, Pixels, Race, Strip
+from sugenet.sweeps import curve_of
+from tests.show.conftest import bits
 
 SVG = "{http://www.w3.org/2000/svg}svg"
 
@@ -54,6 +56,22 @@ def test_answers_about_a_table(table):
 def test_answers_about_bits(bit_answers):
     for answer in bit_answers.values():
         looked_at(answer)
+
+
+def test_sweeps_their_tallies_and_curves():
+    network, rows = bits(), [[1, 1, -1, 1], [-1, -1, 1, -1], [1, -1, 1, 1]]
+    found = [
+        sg.sweep(network, rows, sg.Robust(sg.each, sg.Hamming(radius)), y=[1, 0, 0], jobs=1)
+        for radius in (1, 2)
+    ]
+    costs = sg.sweep(network, rows, sg.WhatIf(sg.each, sg.L2), jobs=1)
+    for value in (*found, found[0].tally(), curve_of(found), costs, curve_of([costs])):
+        looked_at(value)
+    band = drawing(curve_of(found)).figures[0]
+    assert [point.x for point in band.points] == [0, 1, 2]
+    bars = drawing(found[0]).figures[0].bars
+    assert sum(bar.value for bar in bars) == 3
+    looked_at(sg.sweep(network, rows, sg.Predict(sg.each), jobs=1).answer(1))
 
 
 def test_names_that_look_like_markup_stay_names(hostile):

@@ -4,6 +4,7 @@ import json
 import random
 import zlib
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -63,7 +64,9 @@ def test_what_a_sweep_answered_holds(name):
 def test_two_processes_say_the_same_as_one(tmp_path):
     found = swept(tmp_path / "r.db")
     told = []
-    assert check_results(found, jobs=2, notify=told.append) == check_results(found, jobs=1)
+    alone = check_results(found, jobs=1)
+    assert check_results(found, jobs=2, notify=told.append) == alone
+    assert check_results(found, jobs=2, backend="threading") == alone
     assert told[-1] == "checked 5 of 5"
 
 
@@ -184,6 +187,27 @@ def test_a_witness_that_changes_nothing_is_seen(tmp_path):
 
     done = forged(path, sample, change)
     assert only_failure(done, sample)
+
+
+def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
+    path = tmp_path / "r.db"
+    found = swept(path, sg.WhatIf(sg.each, sg.Hamming), engine="cpsat")
+    row = [row for row in found.rows() if not row.certified][-1]
+    assert check_results(found, jobs=1).counts["trusted"]
+
+    def change(data):
+        """Another witness at the same cost, which is none."""
+        sample, cost = data["certificate"]["question"]["sample"], int(data["value"])
+        near = (
+            [-v if k in turned else v for k, v in enumerate(sample)]
+            for turned in combinations(range(4), cost)
+        )
+        same = next(one for one in near if NET.predict([one])[0] == row.label)
+        certificate = data["certificate"] | {"witness": same}
+        return replace(sg.reason.answer_of(data, NET), changed=tuple(same), certificate=certificate).data()
+
+    words = only_failure(forged(path, row.sample, change), row.sample)
+    assert words == "the witness does not change the answer as claimed."
 
 
 def test_an_estimate_that_was_not_drawn_is_seen(tmp_path):

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sugenet.errors import FileError, SoundnessError
-from sugenet.sweeps.curve import curve_points
+import sugenet as sg
+from sugenet.errors import FileError, QuestionError, SoundnessError
+from sugenet.sweeps.curve import curve_of, curve_points
 from sugenet.sweeps.safety import chosen_radii, safety_of_radii, safety_of_whatif
 from tests.sweeps.drawing import row
 
@@ -164,3 +165,62 @@ def test_contradictions_are_refused():
         safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, truth=1)])])
     trusted = [(Fraction(2), [row(3, "refuted")]), (Fraction(5), [row(3, "proved", certified=False)])]
     assert safety_of_radii(trusted)[3].is_refuted(Fraction(5))  # the word of a solver is no proof
+
+
+# -- from results --------------------------------------------------------------------------------------------
+
+NET = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"])
+OTHER = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [3])], sg.Head([[-1], [1]]), classes=["off", "on"])
+ROWS = [[1, 1, -1, 1], [-1, -1, 1, -1], [1, -1, 1, 1]]
+
+
+def swept(question, network=NET, rows=ROWS, y=(1, 0, 0)):
+    return sg.sweep(network, rows, question, y=y, jobs=1)
+
+
+def near(radius, region=sg.Hamming, **more):
+    return sg.Robust(sg.each, region(radius), **more)
+
+
+def test_the_curve_of_costs_is_that_of_the_verdicts():
+    """One sweep of whatif says what sweeps of verify say, radius by radius."""
+    for region in (sg.Hamming, sg.L0, sg.L1, sg.L2, sg.Linf):
+        costs = curve_of([swept(sg.WhatIf(sg.each, region))], [1, 2, 3])
+        verdicts = curve_of([swept(near(radius, region)) for radius in (2, 1, 3)])
+        assert costs.points == verdicts.points
+        assert (costs.asked, costs.cost, costs.accuracy) == (verdicts.asked, verdicts.cost, verdicts.accuracy)
+        assert costs.data() == verdicts.data()
+        assert str(costs) == str(verdicts)
+
+
+def test_what_else_was_asked_is_said():
+    question = sg.WhatIf(sg.each, sg.Hamming, "on", ["x2"], sg.Linf(1), ties="against")
+    assert curve_of([swept(question, rows=ROWS[1:2], y=None)]).asked == (
+        "up to R bits flipped; only changes to on count; a tie counts as a change; 1 feature must stay; "
+        "within every feature changed by up to 1"
+    )
+    assert str(curve_of([swept(near(1), y=None)])).startswith("share proved of 3 samples")
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        (lambda: [swept(near(2), OTHER)], r"one is about the network \w{12}, the other about \w{12}"),
+        (lambda: [swept(near(2), rows=ROWS[:2], y=[1, 0])], "about 3 samples, the other about 2"),
+        (lambda: [swept(near(2), rows=ROWS[::-1])], "about other samples, or other true classes"),
+        (lambda: [swept(near(2), y=[1, 1, 1])], "about other samples, or other true classes"),
+        (lambda: [swept(near(2, sg.L0))], "more than the radius: region Hamming and region L0"),
+        (lambda: [swept(near(2, ties="against"))], "ties lowest and ties against"),
+        (lambda: [swept(near(1))], "have the same radius, 1. Give one of them"),
+        (lambda: [swept(sg.Predict(sg.each))], "asks predict, but a curve is made of sweeps of verify"),
+        (lambda: [swept(sg.Robust(sg.each, sg.Anything()))], "asks about any input, which has no radius"),
+    ],
+)
+def test_sweeps_that_make_no_curve_are_refused(others, words):
+    with pytest.raises(QuestionError, match=words):
+        curve_of([swept(near(1)), *others()])
+
+
+def test_nothing_makes_no_curve():
+    with pytest.raises(QuestionError, match="Give at least one file"):
+        curve_of([])

@@ -40,9 +40,11 @@ def _kind(action: argparse.Action) -> str:
 
 
 def _valued(parser: Parser, kind: str) -> Iterator[tuple[str, argparse.Action]]:
-    """Options with a value of that kind, by each of their spellings."""
+    """Options with a value of that kind, by each of their spellings; a value that may be left out is not
+    waited for.
+    """
     for action in options_of(parser):
-        if action.nargs != 0 and _kind(action) == kind:
+        if action.nargs not in (0, "?") and _kind(action) == kind:
             yield from ((flag, action) for flag in action.option_strings)
 
 
@@ -169,10 +171,10 @@ def _zsh(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         specs = []
         for action in options_of(parser):
             for flag in action.option_strings:
-                value = "" if action.nargs == 0 else action_of(action)
+                value = "" if action.nargs == 0 else ":" * (action.nargs == "?") + action_of(action)
                 specs.append(quoted(f"*{flag}[{plain(action.help or '')}]{value}"))
         specs += [
-            quoted(action_of(action)) if action.nargs != "?" else quoted(f":{action_of(action)}")
+            quoted({"?": ":", "+": "*"}.get(str(action.nargs), "") + action_of(action))
             for action in positionals_of(parser)
         ]
         cases.append(f"        {name}) _arguments {' '.join(specs)} ;;")
@@ -193,7 +195,7 @@ def _fish(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
             "words": f" -x -a {quoted(_choices(action))}",
             "other": " -x",
         }
-        return "" if action.nargs == 0 else kinds[_kind(action)]
+        return "" if action.nargs in (0, "?") and action.option_strings else kinds[_kind(action)]
 
     lines = [
         "# fish completion of sugenet. Once: sugenet completion fish | source",

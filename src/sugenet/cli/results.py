@@ -186,10 +186,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
         names = [os.path.basename(file) for file in options.files]
         texts[options.html] = report_results(opened, names, curve=curve, notify=screen.progress)
     if options.parquet is not None:
-        from sugenet.sweeps.exports import write_parquet
-
-        about = {"network": first.network.fingerprint, "question": first.tally().asked}
-        write_parquet(options.parquet, first.rows(), first.samples, first.network.classes, about)
+        first.write_parquet(options.parquet)
         screen.tell(f"written to {options.parquet}")
     for path, text in texts.items():
         if path == "-":

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.questions import Predict
@@ -17,7 +18,7 @@ __all__ = ["Predicted"]
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class Predicted(Drawn):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"

@@ -215,11 +215,16 @@ class _SweepPage:
         listed = range(min(self.samples, _ROWS))
         has_truth = any(tally.has_truth for tally in self.tallies)
         has_cost = any(row.value or row.lower for rows in self.rows for row in rows.values())
-        many = len(self.results) > 1
+        many, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
         head = ["sample", "class", *["true class"] * has_truth]
         for name in self.names:
-            head += [name] if many else ["outcome", *(["cost", "at least"] if has_cost else []), "seconds"]
-        heads = element("tr", *(element("th", word, scope="col") for word in head))
+            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "seconds"]
+        numbers = () if many else (cost, "at least", "seconds")
+        marks = ("number" if word in numbers else None for word in head)
+        heads = element(
+            "tr",
+            *(element("th", word, scope="col", class_=mark) for word, mark in zip(head, marks, strict=True)),
+        )
         body = [self._row(sample, has_truth=has_truth, has_cost=has_cost) for sample in listed]
         table = element(
             "table", element("thead", heads), element("tbody", "", *body), class_="sortable", id="samples"

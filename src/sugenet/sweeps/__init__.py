@@ -2,11 +2,25 @@
 
 `sweep` asks and `read_results` reads. A sample goes from `samples` through `cutting`, which says what goes
 out together, and `driving`, which hands it to joblib, to `work` in another process, and its answer into the
-`store`. What is read back is `results`.
+`store`. What is read back is `results`: in figures by `tally` and `curve`, judged by `checking`, for other
+programs by `exports`.
 """
 
+from sugenet.sweeps.checking import CheckedResults, check_results
+from sugenet.sweeps.curve import AccuracyCurve, curve_of
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.sweeping import sweep
+from sugenet.sweeps.tally import SweepTally
 
-__all__ = ["Results", "Row", "read_results", "sweep"]
+__all__ = [
+    "AccuracyCurve",
+    "CheckedResults",
+    "Results",
+    "Row",
+    "SweepTally",
+    "check_results",
+    "curve_of",
+    "read_results",
+    "sweep",
+]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sugenet.bnn import Network
 from sugenet.checker import check
 from sugenet.checker.limit import SECONDS
-from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError
+from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.asking import Found, ask, is_settled, outcome_of
@@ -188,7 +188,7 @@ def check_results(
     """
     from joblib import delayed
 
-    rows = {row.sample: row for row in results.rows()}
+    rows, hashes = {row.sample: row for row in results.rows()}, results.hashes()
     chosen, exact = chosen_samples(list(rows), share, seed)
     raw = network_bytes(results.network)
     found: list[SampleCheck] = []
@@ -198,28 +198,37 @@ def check_results(
             read = []
             for sample in chosen[start : start + together]:
                 try:
-                    read.append((rows[sample], results.hash(sample), results.data(sample)))
+                    read.append((rows[sample], hashes[sample], results.data(sample)))
                 except SugenetError as error:  # what cannot be read does not hold
                     found.append(SampleCheck(sample, "fails", str(error)))
             if read:
                 yield delayed(_check_some)(raw, results.question, results.settings, read, time_limit)
 
     with workers(backend, dict(backend_options or {}), jobs) as (count, parallel):
-        for checks in parallel(tasks(max(1, min(_TOGETHER, len(chosen) // (4 * count))))):
-            found += checks
-            if notify is not None:
-                notify(f"checked {len(found):,} of {len(chosen):,}")
+        together = max(1, min(_TOGETHER, len(chosen) // (4 * count)))
+        try:
+            for checks in parallel(tasks(together)):
+                found += checks
+                if notify is not None:
+                    notify(f"checked {len(found):,} of {len(chosen):,}")
+        except SugenetError:
+            raise
+        except Exception as error:  # every backend has its own words for a worker that is gone
+            raise SweepError(
+                f"a worker ended while it checked: {type(error).__name__}: {str(error)[:200]}. There may be "
+                f"too little memory: check with fewer jobs."
+            ) from error
     ordered = tuple(sorted(found, key=lambda one: one.sample))
-    return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows))
+    return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows, hashes))
 
 
-def _is_same_data(results: Results, rows: Mapping[int, Row]) -> bool | None:
+def _is_same_data(results: Results, rows: Mapping[int, Row], hashes: Mapping[int, bytes]) -> bool | None:
     """Whether hashes and true classes make up the digest that the file has of the data set."""
     if len(rows) < results.samples:
         return None
-    truths = [rows[sample].truth for sample in range(results.samples)]
-    hashes = (results.hash(sample) for sample in range(results.samples))
-    return digest_of(hashes, truths if results.has_truths else None) == results.digest
+    order = range(results.samples)
+    truths = [rows[sample].truth for sample in order] if results.has_truths else None
+    return digest_of((hashes[sample] for sample in order), truths) == results.digest
 
 
 def _check_some(
@@ -333,6 +342,9 @@ def _check_proofs(network: Network, answer: Found, time_limit: float | None) -> 
     certificates = certificates_of(answer)
     solver = trusted_in(certificates)
     if solver is not None:
+        if isinstance(answer, Counterfactual):  # its witness can be replayed all the same
+            for certificate in certificates:
+                check(certificate | {"lower": "0", "proof": None}, network, time_limit=time_limit)
         return "trusted", f"the answer trusts {solver}"
     said = [check(certificate, network, time_limit=time_limit) for certificate in certificates]
     return "holds" if is_checkable(answer) else "nothing", "; ".join(said) or "nothing is claimed"

@@ -226,7 +226,7 @@ def _also(network: Network, question: Robust | WhatIf) -> str:
         parts.append("a tie counts as a change")
     if isinstance(question, WhatIf):
         fixed = network.encoder.features - len(question.movable(network))
-        parts += [f"{fixed} features must stay"] * bool(fixed)
+        parts += [f"{fixed} feature{'' if fixed == 1 else 's'} must stay"] * bool(fixed)
         parts += [f"within {question.region}"] * (question.region is not None)
     return "".join(f"; {part}" for part in parts)
 
@@ -285,5 +285,5 @@ def _difference(first: Results, other: Results) -> str | None:
         data["region"] = data["region"]["kind"]  # without the radius
     for name, value in asked[0].items():
         if value != asked[1][name]:
-            return f"the {name} is {value} in one and {asked[1][name]} in the other"
+            return f"they differ in more than the radius: {name} {value} and {name} {asked[1][name]}"
     return None

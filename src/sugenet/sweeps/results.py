@@ -15,6 +15,7 @@ from sugenet.problem.regions import L2
 from sugenet.reason import answer_of, question_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
+from sugenet.sweeps.exports import write_csv, write_parquet
 from sugenet.sweeps.rows import REFUSED, Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Store, reading
@@ -34,7 +35,7 @@ class Results(Drawn):
     >>> X, y = samples("digits")
     >>> found = sweep(digits(), X[:3], Robust(each, Hamming(1)), y=y[:3], jobs=1)
     >>> [row.outcome for row in found.rows()]
-    ['proved', 'proved', 'proved']
+    ['refuted', 'proved', 'proved']
     >>> print(found.answer(2))
     the class stays 2, with up to 1 bit flipped: proved by bounds through all layers
     """
@@ -129,6 +130,10 @@ class Results(Drawn):
         """The hash of the raw values of a sample that has an answer, as its row has it."""
         return self._found(sample)[1]
 
+    def hashes(self) -> dict[int, bytes]:
+        """The same of all samples that have an answer, by number."""
+        return dict(self._store.hashes())
+
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
         kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
@@ -139,6 +144,15 @@ class Results(Drawn):
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:
         """Check the answers again, all or a share of them: see `check_results`."""
         return check_results(self, share, **how)
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a table with one row for each sample as CSV."""
+        write_csv(path, self.rows(), self.samples, self.network.classes)
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the same as Parquet, which needs pyarrow, the extra ``parquet``."""
+        about = {"network": self.network.fingerprint, "question": described(self.network, self.question)}
+        write_parquet(path, self.rows(), self.samples, self.network.classes, about)
 
     def close(self) -> None:
         """Let the file go."""

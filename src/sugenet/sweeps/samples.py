@@ -68,7 +68,7 @@ def hash_of(values: list[Any]) -> bytes:
     Examples
     --------
     >>> hash_of([1, 2.5]).hex()[:12]
-    '9f0c0bc1b13c'
+    '59241083b9b5'
     """
     text = json.dumps([plain(value) for value in values], separators=(",", ":"))
     return hashlib.sha256(text.encode()).digest()

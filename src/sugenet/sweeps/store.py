@@ -235,6 +235,8 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
+        except UnicodeDecodeError as error:  # of names that are none any more, in SQLite's own words
+            raise self.damaged("its tables are others") from error
 
     def _error(self, error: sqlite3.Error) -> FileError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -92,7 +92,7 @@ def sweep(
     >>> X, y = samples("digits")
     >>> found = sweep(digits(), X[:4], Robust(each, Hamming(2)), y=y[:4], jobs=1)
     >>> [(row.sample, row.outcome) for row in found.rows()]
-    [(0, 'proved'), (1, 'refuted'), (2, 'proved'), (3, 'proved')]
+    [(0, 'refuted'), (1, 'proved'), (2, 'refuted'), (3, 'proved')]
     """
     _check(network, question, jobs, total_time)
     clock = Clock(time_limit, None, seed)
