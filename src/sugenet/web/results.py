@@ -15,7 +15,7 @@ from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.files import advice
 from sugenet.reason.questions import data_of
 from sugenet.sweeps import Results, Row, read_results
-from sugenet.sweeps.samples import Samples
+from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.tally import SweepTally
 from sugenet.web.asking import cleaned
 from sugenet.web.fields import json_value
@@ -201,7 +201,7 @@ def _refuse_others(results: Results, samples: Any) -> None:
         raise FileError(
             f"'{results.path}' is about {results.samples:,} samples, but {len(samples):,} are given. {right}"
         )
-    given = Samples.of(results.network, samples[: results.samples])
+    given = DataSet.of(results.network, samples[: results.samples])
     for row in results.rows():
         if given.hashes[row.sample] != results.hash(row.sample):
             raise FileError(f"sample {row.sample} is another one in '{results.path}'. {right}")
