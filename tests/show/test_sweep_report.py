@@ -152,6 +152,13 @@ def test_a_damaged_answer_is_said_where_it_stands(tmp_path):
     assert "the answer of sample 2 is not as it was written" in words
 
 
+def test_a_sample_that_was_not_asked_about_says_why():
+    page = report_results([swept(bits(), sg.Robust(sg.each, sg.Hamming(1), "on"))])
+    words = " ".join(" ".join(read(page).words).split())
+    assert "? refused" in words
+    assert "damaged" not in words
+
+
 def test_what_makes_no_page_is_refused():
     found = swept(bits(), near(1))
     with pytest.raises(QuestionError, match="a report needs results"):

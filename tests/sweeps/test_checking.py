@@ -176,6 +176,36 @@ def refuted(found):
     return next(row.sample for row in found.rows() if row.outcome == "refuted")
 
 
+TO_ON = sg.Robust(sg.each, sg.Hamming(1), "on")
+"""Makes no sense for samples that are on."""
+
+
+def test_refusals_are_seen_again(tmp_path):
+    done = check_results(swept(tmp_path / "r.db", TO_ON), jobs=1)
+    assert done.holds is True
+    assert done.counts["recomputed"] == 4
+    assert "target" in next(one.words for one in done.checks if one.status == "recomputed")
+
+
+def test_a_refusal_of_what_makes_sense_is_seen(tmp_path):
+    path = tmp_path / "r.db"
+    found = swept(path, TO_ON)
+    assert found.row(1).outcome != "refused"
+    words = X[1].tolist()
+    data = {"outcome": "refused", "reason": "no", "question": {"sample": words}}
+    row = {"outcome": "refused", "settled": True, "certified": False}
+    assert "was not asked" in only_failure(forged(path, 1, lambda _: data, row=row))
+    assert "another sample" in only_failure(
+        forged(path, 1, lambda _: data | {"question": {"sample": X[0].tolist()}}, row=row)
+    )
+    assert "does not name its sample" in only_failure(
+        forged(path, 1, lambda _: data | {"question": {}}, row=row)
+    )
+    assert "says something else" in only_failure(
+        forged(path, 1, lambda _: data, row=row | {"settled": False})
+    )
+
+
 def test_a_witness_that_changes_nothing_is_seen(tmp_path):
     path = tmp_path / "r.db"
     sample = refuted(swept(path))

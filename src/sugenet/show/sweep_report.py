@@ -15,6 +15,7 @@ from sugenet.reason.questions import WhatIf
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
 from sugenet.show.markup import Html, element, short
+from sugenet.show.prepare import sample_drawn
 from sugenet.show.report_pieces import (
     WHOLE,
     canonical_text,
@@ -30,6 +31,7 @@ from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import Results, Row
 from sugenet.sweeps.curve import AccuracyCurve, curve_of
 from sugenet.sweeps.proofs import certificates_of
+from sugenet.sweeps.rows import REFUSED
 from sugenet.sweeps.tally import SweepTally, time_words
 
 __all__ = ["report_results"]
@@ -49,6 +51,7 @@ _GLOSSARY = (
     ),
     ("on trust", "A solver said so, and there is nothing that could be checked: it counts as undecided."),
     ("missing", "A sample of the data set that has no answer yet."),
+    ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
 _SORT = """
 "use strict";
@@ -304,20 +307,23 @@ class _SweepPage:
     def _answer(self, name: str, found: Results, row: Row, pictures: set[Figure]) -> Html:
         """One answer; pictures that stand there already are not drawn again."""
         try:
+            if row.outcome == REFUSED:
+                drawn = figure_html(sample_drawn(self.network, found.X(row.sample)))
+                return paragraph(_mark(row), f" {found.data(row.sample)['reason']}") + figures_html([drawn])
             answer = found.answer(row.sample)
         except SugenetError as error:
             return paragraph(status_html("damaged"), f" {error}")
-        drawn = drawing(answer)
+        shown = drawing(answer)
         took = f"{row.engine or 'answered'}, {time_words(row.seconds)}"
         parts = [
-            paragraph(_mark(row), " ", Html("<br>").join(drawn.sentence.splitlines()), " ", _muted(took)),
+            paragraph(_mark(row), " ", Html("<br>").join(shown.sentence.splitlines()), " ", _muted(took)),
         ]
-        new = [one for one in drawn.figures if not isinstance(one, Meters) and one not in pictures]
+        new = [one for one in shown.figures if not isinstance(one, Meters) and one not in pictures]
         pictures.update(new)
         parts += [figures_html(map(figure_html, new))] if new else []
-        if drawn.table is not None and drawn.table.rows and drawn.table.head[0] != "outcome":
-            parts.append(table_html(drawn.table))
-        parts += [element("pre", drawn.text)] if drawn.text else []
+        if shown.table is not None and shown.table.rows and shown.table.head[0] != "outcome":
+            parts.append(table_html(shown.table))
+        parts += [element("pre", shown.text)] if shown.text else []
         for number, certificate in enumerate(certificates_of(answer), start=1):
             text = canonical_text(certificate)
             kept = min(WHOLE, self.left)

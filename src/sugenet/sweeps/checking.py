@@ -26,11 +26,12 @@ from sugenet.reason.asking import Found, ask, is_settled, outcome_of
 from sugenet.reason.counterfactuals import Counterfactual, OpenCounterfactual
 from sugenet.reason.counts import CountSampled
 from sugenet.reason.predictions import Predicted
+from sugenet.reason.questions import raw_of
 from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Reasons
 from sugenet.sweeps.driving import workers
 from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.rows import REFUSED, Row
 from sugenet.sweeps.samples import digest_of, hash_of
 from sugenet.sweeps.tally import listed
 
@@ -277,14 +278,42 @@ def check_answer(
         Seconds for each certificate.
     """
     try:
-        answer: Any = answer_of(data, network)
-        _check_row(network, question, settings, row, known, answer)
-        status, words = _check_proofs(network, answer, time_limit)
+        if data.get("outcome") == REFUSED:
+            status, words = _check_refusal(network, question, settings, row, known, data)
+        else:
+            answer: Any = answer_of(data, network)
+            _check_row(network, question, settings, row, known, answer)
+            status, words = _check_proofs(network, answer, time_limit)
     except CheckLimitError as error:
         status, words = "not checked", str(error)
     except SugenetError as error:
         status, words = "fails", str(error)
     return SampleCheck(row.sample, status, words)
+
+
+def _check_refusal(
+    network: Network,
+    question: Any,
+    settings: Mapping[str, Any],
+    row: Row,
+    known: bytes,
+    data: Mapping[str, Any],
+) -> tuple[str, str]:
+    """See that the question makes no sense for the sample of a row."""
+    try:
+        values = list(raw_of(network, data["question"]["sample"]))
+    except (KeyError, TypeError) as error:
+        raise CertificateError("the answer does not name its sample.") from error
+    if hash_of(values) != known:
+        raise CertificateError("the answer is about another sample than its row.")
+    label = int(network.predict(row_of(values), engine="definition")[0])
+    if (row.label, row.outcome, row.settled, row.certified) != (label, REFUSED, True, False):
+        raise CertificateError("the row says something else than that the sample was not asked about.")
+    try:
+        ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
+    except SugenetError as error:
+        return "recomputed", f"refused again: {error}"
+    raise CertificateError("the question makes sense for this sample, and was not asked.")
 
 
 def _check_row(

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from sugenet.checker.form import exact
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.rows import REFUSED, Row
 
 __all__ = [
     "TRUSTING",
@@ -38,7 +38,7 @@ TRUSTING = frozenset({"proved", "none", "minimum", "found", "minimal", "sufficie
 """Outcomes that claim something; where such a row is not certified, a solver is trusted."""
 _ORDER = (
     *("proved", "refuted", "minimum", "found", "none", "minimal", "sufficient", "counted", "estimated"),
-    *("predicted", "unknown", "undecided"),
+    *("predicted", "unknown", "undecided", REFUSED),
 )
 """In which order outcomes are listed; others come behind."""
 _STEPS = (1, 3)
