@@ -428,6 +428,26 @@ def test_a_prediction_has_no_certificate(page, folder):
     expect(card.locator('[data-test="open-certificate"]')).to_have_count(0)
 
 
+def test_a_sample_that_was_not_asked_about_says_why(page, tmp_path):
+    """The question makes no sense for samples of the class that they must not become."""
+    path = tmp_path / "target.db"
+    question = Robust(each, sg.L0(1), target="4")
+    sweep(NETWORK, X[:9], question, y=Y[:9], store=path, jobs=1, engine="flips").close()
+    write_page(path.with_suffix(".html"), path)
+    rows = open_page(page, tmp_path, "target")
+    refused = [row.sample for row in rows if row.outcome == "refused"]
+    assert refused == [3, 8]
+    by(page, "outcome-refused").click()
+    assert numbers(page) == refused
+    by(page, "row").first.click()
+    with read_results(path) as results:
+        reason = results.data(3)["reason"]
+    card = by(page, "stored").locator(".answer")
+    expect(card.locator(".said")).to_have_text(f"not asked about: {reason}")
+    expect(card.locator(".chip")).to_have_text("refused")
+    expect(card.locator('[data-test="open-certificate"]')).to_have_count(0)
+
+
 def test_a_certificate_that_was_left_out_is_said_to_be(page, folder, tmp_path):
     write_page(tmp_path / "small.html", folder / "verify.db", most=0)
     page.goto(f"{(tmp_path / 'small.html').as_uri()}#results")

@@ -15,6 +15,7 @@ from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.files import advice
 from sugenet.reason.questions import data_of
 from sugenet.sweeps import Results, Row, read_results
+from sugenet.sweeps.rows import REFUSED
 from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.tally import SweepTally
 from sugenet.web.asking import cleaned
@@ -115,10 +116,12 @@ def _row(results: Results, sample: int) -> Row | None:
 
 
 def _answer(results: Results, row: Row) -> dict[str, Any]:
-    answer = results.answer(row.sample)
     kind = data_of(results.network, results.question)["kind"]
-    about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome, "sentence": str(answer)}
-    found: dict[str, Any] = cleaned(answer.data() | about)
+    about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome}
+    if row.outcome == REFUSED:
+        return about | {"sentence": f"not asked about: {results.data(row.sample)['reason']}"}
+    answer = results.answer(row.sample)
+    found: dict[str, Any] = cleaned(answer.data() | about | {"sentence": str(answer)})
     return found
 
 

@@ -72,7 +72,7 @@ export function makeCards({ payload }) {
     const [kind, verdict] = changes.length ? ["change", "counterexample"] : ["stored", "verdict"];
     const name = { verify: verdict, whatif: "nearest change", why: "reasons", count: "count", predict: "prediction" }[found.kind];
     const about = { name, goal: found.label ?? found.labels?.[0] ?? "", size: changes.length || Infinity };
-    const state = ["predicted", "estimated"].includes(found.outcome) ? "" : stateOf(found.outcome);
+    const state = ["predicted", "estimated", "refused"].includes(found.outcome) ? "" : stateOf(found.outcome);
     const shown = { features: changes.map((one) => one.feature), changes, state, word: found.outcome, said: found.sentence };
     return card(key, kind, found, { ...about, ...shown });
   }

@@ -32,6 +32,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
       ["U", "undo; with Shift redo"],
       ["R", "back to the sample"],
       ["N, P", "next and previous sample"],
+      ...(payload.results ? [["Arrows, Enter", "in the results: move over the rows, go to a sample"]] : []),
       ["?", "this list"],
       ["Esc", "close"],
     ];
