@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 import sugenet as sg
+from sugenet.io import read_samples
 from tests.cli.runner import in_process
 
 
@@ -73,6 +74,67 @@ def test_the_interactive_page_knows_samples_truth_and_answers(example):
     assert data["answers"][0]["answer"]["kind"] == "whatif"
 
 
+@pytest.fixture
+def swept(example):
+    """Results about the samples of the file."""
+    X, y = read_samples("input.csv", example, "kind")
+    sg.sweep(example, X, sg.Robust(sg.each, sg.Hamming(1)), y=y, store="results.db", jobs=1).close()
+    return example
+
+
+@pytest.mark.parametrize("samples", [[], ["input.csv", "--target", "kind"]])
+def test_the_interactive_page_carries_a_results_file(swept, samples):
+    words = ["report", "example.sugenet", *samples, "--results", "results.db", "--interactive", "-o", "-"]
+    code, page, err = in_process(words)
+    assert (code, err) == (0, "")
+    data = payload_of(page)
+    with sg.read_results("results.db") as results:
+        rows = results.rows()
+        said = {str(row.sample): str(results.answer(row.sample)) for row in rows}
+    assert data["results"]["rows"]["outcome"] == [row.outcome for row in rows]
+    assert {sample: one["sentence"] for sample, one in data["results"]["answers"].items()} == said
+    assert [(one["index"], one["values"], one["truth"]) for one in data["samples"]] == [
+        (0, [1, -1, 1, -1], 0),
+        (1, [1, 1, 1, 1], 1),
+    ]
+    assert data["answers"][0]["question"]["sample"] == [1, -1, 1, -1]
+
+
+WRONG = [
+    (["example.sugenet", "--results", "nowhere.db"], "nowhere.db cannot be read: there is no such file"),
+    (["example.sugenet", "--results", "input.csv"], "input.csv' is no results file"),
+    (["digits", "--results", "results.db"], "is about the network"),
+    (["example.sugenet", "other.csv", "--results", "results.db"], "sample 1 is another one in"),
+    (["example.sugenet", "one.csv", "--results", "results.db"], "is about 2 samples, but 1 are given"),
+    (["example.sugenet", "--results", "results.db", "--index", "2"], "there is no sample 2"),
+    (
+        ["example.sugenet", "--results", "results.db", "--target", "kind"],
+        "--target names a column of SAMPLES",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG)
+@pytest.mark.parametrize(
+    "command", [["report", "--interactive", "-o", "page.html"], ["serve", "--port", "0"]]
+)
+def test_results_about_something_else_are_refused(swept, tmp_path, command, words, said):
+    (tmp_path / "other.csv").write_text("x1,x2,x3,x4\n1,-1,1,-1\n1,1,1,-1\n")
+    (tmp_path / "one.csv").write_text("x1,x2,x3,x4\n1,-1,1,-1\n")
+    code, out, err = in_process([*command, *words])
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert not os.path.exists("page.html")
+
+
+def test_a_page_to_read_is_made_by_another_command(swept):
+    code, _, err = in_process(["report", "example.sugenet", "--results", "results.db", "-o", "page.html"])
+    assert code == 2
+    assert "sugenet results results.db --html page.html" in " ".join(err.split())
+    assert in_process(["results", "results.db", "--html", "page.html"])[0] == 0
+    assert os.path.exists("page.html")
+
+
 def test_a_report_names_the_file_that_checks_its_certificates(example):
     page = in_process(["report", "example.sugenet", "input.csv", "--index", "1", "-o", "-"])[1]
     assert "sugenet check certificate.json example.sugenet<" in page
@@ -112,17 +174,21 @@ def test_an_older_page_stays_when_the_new_one_cannot_be_made(example, tmp_path, 
     assert (tmp_path / "page.html").read_text() == "older"
 
 
-def test_the_server_answers_until_it_is_interrupted(example):
+@pytest.mark.parametrize("words", [["input.csv"], ["--results", "results.db"]])
+def test_the_server_answers_until_it_is_interrupted(swept, words):
     pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
-    command = [sys.executable, "-m", "sugenet", "serve", "example.sugenet", "input.csv", "--port", "0"]
+    command = [sys.executable, "-m", "sugenet", "serve", "example.sugenet", *words, "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         told = process.stderr.readline()
         address = re.search(r"http://127\.0\.0\.1:[0-9]+/", told)
         assert address, told
         with urlopen(address[0], timeout=30) as answer:
-            assert payload_of(answer.read().decode())["server"] is True
+            data = payload_of(answer.read().decode())
+        assert data["server"] is True
+        assert [one["values"] for one in data["samples"]] == [[1, -1, 1, -1], [1, 1, 1, 1]]
+        assert data["results"] == ({"name": "results.db", "samples": 2} if "--results" in words else None)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (0, "", "")

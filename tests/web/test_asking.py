@@ -89,7 +89,7 @@ def test_numbers_that_javascript_would_round_are_text_but_not_in_certificates():
         "i": float("inf"),
         "s": {1},
     }
-    assert asking._clean(given) == {
+    assert asking.cleaned(given) == {
         "n": str(2**53),
         "certificate": {"n": 2**53},
         "f": "1/3",

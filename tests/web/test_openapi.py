@@ -3,6 +3,7 @@ and looks at every answer.
 """
 
 import json
+import sqlite3
 
 import pytest
 import requests
@@ -18,8 +19,15 @@ SOON = {"kind": "verify", "sample": SAMPLE, "region": {"kind": "L0", "radius": "
 
 
 @pytest.fixture(scope="module")
-def server():
-    with serving() as client:
+def server(tmp_path_factory):
+    """With the results of a sweep that has not come to its end."""
+    path, (X, y) = tmp_path_factory.mktemp("openapi") / "results.db", sg.models.samples("digits")
+    question = sg.Robust(sg.each, sg.L0(1))
+    sg.sweep(sg.models.digits(), X, question, y=y, store=path, jobs=1, engine="bounds").close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM answers WHERE sample >= 300")
+    connection.close()
+    with serving(results=str(path)) as client:
         yield client
         assert client.process.poll() is None
 
@@ -74,6 +82,18 @@ def test_answers_to_real_questions_are_as_described(server):
     api["/api/check"]["POST"].validate_response(checked)
 
 
+def test_results_are_as_described(server):
+    for address, path in [
+        ("api/results", "/api/results"),
+        ("api/results/3", "/api/results/{sample}"),
+        ("api/results/330", "/api/results/{sample}"),
+    ]:
+        reply = requests.get(server.address + address, timeout=60)
+        assert reply.status_code == 200
+        api[path]["GET"].validate_response(reply)
+    assert reply.json() == {"sample": 330, "row": None, "answer": None}
+
+
 def test_each_operation_names_its_errors():
     paths = api.raw_schema["paths"]
     assert sorted(paths) == [
@@ -82,6 +102,8 @@ def test_each_operation_names_its_errors():
         "/api/model",
         "/api/questions",
         "/api/questions/{id}",
+        "/api/results",
+        "/api/results/{sample}",
         "/api/samples/{index}",
     ]
     for operations in paths.values():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from contextlib import closing
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, how
 from sugenet.cli.options import chosen_sample, give, is_shipped, network_of, samples_of, title_of, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -28,15 +30,28 @@ def _report(parser: Parser) -> Run:
         action="store_true",
         help="a page to click and to ask, instead of one to read and to print",
     )
+    _results(parser)
     give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
     return _write_report
 
 
+def _results(parser: Parser) -> None:
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="show the results file of a sweep too; without SAMPLES those that it is about",
+    )
+
+
 def _write_report(options: Namespace, screen: Screen) -> int:
+    if options.results is not None and not options.interactive:
+        raise UsageError(
+            f"--results belongs to --interactive. A page to read: "
+            f"sugenet results {quote(options.results)} --html {quote(options.output)}"
+        )
     network = network_of(options.model)
-    X, truth = samples_of(options, network)
     make = _interactive if options.interactive else _static
-    page: str = announced(screen, lambda: make(options, screen, network, X, truth))
+    page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
     if options.output == "-":
         screen.put(page)
         return 0
@@ -55,6 +70,15 @@ def _write_report(options: Namespace, screen: Screen) -> int:
     )
 
 
+def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
+    """Those that the options name; a results file has its own."""
+    if options.results is not None and options.samples is None:
+        if options.target is not None:
+            raise UsageError("--target names a column of SAMPLES, but the results file has its own classes.")
+        return None, None
+    return samples_of(options, network)
+
+
 def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.show import report
 
@@ -68,11 +92,24 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     from sugenet.web import page_html, payload
     from sugenet.web.beforehand import precompute
 
-    index = chosen_sample(options, X)
-    answers = precompute(network, X[index], **how(options, screen))
-    return page_html(
-        payload(network, X, truth, title=title_of(options.model), index=index, answers=answers), server=False
-    )
+    title = title_of(options.model)
+    if options.results is None:
+        index = chosen_sample(options, X)
+        answers = precompute(network, X[index], **how(options, screen))
+        data = payload(network, X, truth, title=title, index=index, answers=answers)
+        return page_html(data, server=False)
+    from sugenet.web.results import Shelf, with_results
+
+    with closing(Shelf(options.results, network)) as shelf:
+        data = shelf.ask(
+            lambda file: with_results(file, X, truth, title=title, index=options.index, server=False)
+        )
+    shown = data["samples"][data["start"]]
+    if shown["index"] is not None:
+        data["answers"] = precompute(network, shown["values"], **how(options, screen))
+    for note in data["results"]["notes"]:
+        screen.tell(f"note: {note}")
+    return page_html(data, server=False)
 
 
 def _serve(parser: Parser) -> Run:
@@ -91,6 +128,7 @@ def _serve(parser: Parser) -> Run:
         help="port to listen at; 0: any that is free",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    _results(parser)
     give(parser, "quiet")
     return _run_server
 
@@ -99,21 +137,19 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     from sugenet.web import serve
 
     network = network_of(options.model)
-    X, truth = (
-        samples_of(options, network)
-        if options.samples is not None or is_shipped(options.model)
-        else (None, None)
-    )
+    has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
+    X, truth = _samples(options, network) if has_samples else (None, None)
     serve(
         network,
         X,
         truth,
         title=title_of(options.model),
-        index=options.index or 0,
+        index=options.index,
         host=options.host,
         port=options.port,
         open_browser=options.open,
         notify=screen.tell,
+        results=options.results,
     )
     return 0
 
@@ -125,11 +161,12 @@ COMMANDS: Commands = {
         [
             "sugenet report digits --index 7 -o report.html",
             "sugenet report digits --index 7 --interactive -o explorer.html",
+            "sugenet report digits --results results.db --interactive -o explorer.html",
         ],
     ),
     "serve": (
         _serve,
         "explore a model in the browser, on this machine only",
-        ["sugenet serve digits --index 7 --open"],
+        ["sugenet serve digits --index 7 --open", "sugenet serve digits --results results.db --open"],
     ),
 }

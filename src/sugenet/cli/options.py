@@ -146,7 +146,7 @@ def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
 
 _MODELS = ("model", "source", "other", "agree")
 _TEXTS = ("samples", "certificate")
-_INPUTS = (*_MODELS, *_TEXTS, "data", "query")
+_INPUTS = (*_MODELS, *_TEXTS, "data", "query", "results")
 """Options that name something to read: a model, which may be a shipped one; a text, which may come on
 standard input; or a file.
 """

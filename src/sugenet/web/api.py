@@ -4,7 +4,7 @@ processes).
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
 
@@ -16,11 +16,13 @@ from starlette.routing import Match
 
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
+from sugenet.sweeps import Results
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, json_value, question_schema
 from sugenet.web.guards import Guard, error_body, parse_json
 from sugenet.web.jobs import Desk, Job
 from sugenet.web.page_data import payload
+from sugenet.web.results import Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
 
 __all__ = [
@@ -30,8 +32,12 @@ __all__ = [
     "Certificate",
     "Checked",
     "Error",
+    "ResultRow",
+    "ResultRows",
+    "ResultsFile",
     "Sample",
     "Standing",
+    "Stored",
     "app",
 ]
 
@@ -73,9 +79,61 @@ class Answer(BaseModel):
     """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""  # noqa: E501 one line of the description
 
     model_config = ConfigDict(extra="allow")
-    kind: Literal["verify", "whatif", "why", "rule", "count"]
+    kind: Literal["verify", "whatif", "why", "rule", "count", "predict"]
     outcome: str
     sentence: str
+
+
+class ResultRow(_Closed):
+    """What a results file says about one sample, without the answer itself."""
+
+    sample: int
+    label: int
+    truth: int | None
+    outcome: str
+    settled: bool
+    certified: bool
+    engine: str | None
+    seconds: float
+    time_limit: float | None
+    value: str | None
+    lower: str | None
+
+
+class ResultRows(_Closed):
+    """The same of all answered samples, one list for each column."""
+
+    sample: list[int]
+    label: list[int]
+    truth: list[int | None]
+    outcome: list[str]
+    settled: list[bool]
+    certified: list[bool]
+    engine: list[str | None]
+    seconds: list[float]
+    time_limit: list[float | None]
+    value: list[str | None]
+    lower: list[str | None]
+
+
+class ResultsFile(_Closed):
+    """What a results file holds now; a running sweep may add to it."""
+
+    name: str
+    question: str
+    cost: str | None
+    samples: int
+    summary: list[str]
+    notes: list[str]
+    rows: ResultRows
+
+
+class Stored(_Closed):
+    """What a results file says about one sample; null where it is not answered yet."""
+
+    sample: int
+    row: ResultRow | None
+    answer: Answer | None
 
 
 class Standing(_Closed):
@@ -114,6 +172,7 @@ _SENTENCES = {
     421: "The Host is not one of this server",
     422: "A field or a parameter is wrong; the sentence names it",
     429: "Too many questions are open; ask again when one is done",
+    503: "The results file cannot be read now; the sentence says why",
 }
 _READ = (400, 403, 405, 421, 422)
 _STOP = (*_READ, 408, 413)
@@ -153,10 +212,11 @@ def app(
     truth: Any = None,
     *,
     title: str = "sugenet",
-    index: int = 0,
+    index: int | None = None,
     host: str = "127.0.0.1",
     port: int = PORT,
     workers: int = 2,
+    results: str | None = None,
 ) -> FastAPI:
     """The server as an ASGI application; its workers run between startup and shutdown.
 
@@ -168,18 +228,39 @@ def app(
         Where it will listen: requests for another host are refused.
     workers
         Questions that are answered at a time, each in a process of its own.
+    results
+        The path of a results file about these samples; without samples those inside are shown.
     """
     from sugenet import __version__
 
     rows: Sequence[Any] = [] if samples is None else list(network.encoder.rows(samples))
-    data = payload(network, samples, truth, title=title, index=index)
+    shelf = None if results is None else Shelf(results, network)
+    data = (
+        payload(network, samples, truth, title=title, index=index or 0)
+        if shelf is None
+        else shelf.ask(
+            lambda found: with_results(found, samples, truth, title=title, index=index, server=True)
+        )
+    )
     page = page_html(data, server=True).encode()
     model = json.dumps(
-        {name: value for name, value in data.items() if name not in ("samples", "start", "answers")}
+        {
+            name: value
+            for name, value in data.items()
+            if name not in ("samples", "start", "answers", "results")
+        }
         | {"server": True}
     ).encode()
     warm = data["samples"][data["start"]]["values"]
     desk = Desk(network, warm=warm, workers=workers)
+
+    async def from_file(read: Callable[[Results], Any]) -> Any:
+        if shelf is None:
+            raise HTTPException(404, "no results file is open. Serve one: sugenet serve MODEL --results FILE")
+        try:
+            return await asyncio.to_thread(shelf.ask, read)
+        except SugenetError as error:
+            raise HTTPException(503, str(error)) from None
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
@@ -221,6 +302,11 @@ def app(
         index: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
     ) -> Response:
         """One raw sample."""
+        if samples is None and shelf is not None:
+            found = await from_file(lambda file: sample_data(file, index))
+            if found is None:
+                raise HTTPException(404, f"the results file has no answer about a sample {index}.")
+            return _json(found)
         if index >= len(rows):
             raise HTTPException(404, f"there is no sample {index}: there are {len(rows)}, numbered from 0.")
         known = truth is not None and truth[index] is not None
@@ -279,6 +365,21 @@ def app(
         job = _found(desk, id_)
         desk.cancel(job)
         return _json(job.data())
+
+    @made.get("/api/results", response_model=ResultsFile, responses=_errors(404, 503, *_READ))
+    async def all_results() -> Response:
+        """What the results file holds now: figures, and a row for each answered sample."""
+        return _json(await from_file(overview))
+
+    @made.get("/api/results/{sample}", response_model=Stored, responses=_errors(404, 503, *_READ))
+    async def one_result(
+        sample: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
+    ) -> Response:
+        """The answer about one sample, with its certificate."""
+        found = await from_file(lambda file: stored(file, sample) if sample < file.samples else file.samples)
+        if isinstance(found, int):
+            raise HTTPException(404, f"there is no sample {sample}: there are {found:,}, numbered from 0.")
+        return _json(found)
 
     @made.post(
         "/api/check",

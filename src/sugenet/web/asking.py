@@ -31,7 +31,7 @@ from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule
 from sugenet.web.fields import checked
 
-__all__ = ["ask"]
+__all__ = ["ask", "cleaned"]
 
 _EXACT = 2**53
 """JavaScript rounds whole numbers beyond."""
@@ -80,7 +80,7 @@ def ask(
     parts: list[dict[str, Any]] = []
 
     def found(reason: Reason) -> None:
-        parts.append(_clean(reason.data()))
+        parts.append(cleaned(reason.data()))
         if on_part is not None:
             on_part(parts[-1])
 
@@ -88,10 +88,10 @@ def ask(
         answer = _call(network, fields, found, {"threads": threads, "seed": fields["seed"], "notify": notify})
     except KeyboardInterrupt:  # where no engine could give an answer of its own any more
         return _stopped(fields["kind"], parts, monotonic() - start)
-    cleaned: dict[str, Any] = _clean({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
+    said: dict[str, Any] = cleaned({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
     if fields["kind"] == "why":
-        cleaned["outcome"] = "found" if answer.reasons else "undecided"
-    return cleaned
+        said["outcome"] = "found" if answer.reasons else "undecided"
+    return said
 
 
 def _call(
@@ -176,7 +176,7 @@ def _stopped(kind: str, parts: list[dict[str, Any]], seconds: float) -> dict[str
     return known | {"sentence": sentence}
 
 
-def _clean(data: Any, *, whole: bool = False) -> Any:
+def cleaned(data: Any, *, whole: bool = False) -> Any:
     """Data as every JSON reader takes it: fractions and numbers that JavaScript would round as text.
 
     A certificate keeps its whole numbers, since its checkers want them.
@@ -184,12 +184,12 @@ def _clean(data: Any, *, whole: bool = False) -> Any:
     match data:
         case dict():
             return {
-                str(key): _clean(value, whole=whole or key == "certificate") for key, value in data.items()
+                str(key): cleaned(value, whole=whole or key == "certificate") for key, value in data.items()
             }
         case list() | tuple() | set() | frozenset():
-            return [_clean(value, whole=whole) for value in data]
+            return [cleaned(value, whole=whole) for value in data]
         case np.ndarray() | np.generic():
-            return _clean(data.tolist(), whole=whole)
+            return cleaned(data.tolist(), whole=whole)
         case bool() | None | str():
             return data
         case int():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
@@ -39,6 +39,9 @@ def payload(
     title: str,
     index: int = 0,
     answers: Iterable[Mapping[str, Any]] = (),
+    numbers: Sequence[int] | None = None,
+    most: int = MOST_SAMPLES,
+    results: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All that the page needs to show a network, as JSON data.
 
@@ -52,9 +55,15 @@ def payload(
     title
         What the page is called.
     index
-        The sample to show first.
+        The number of the sample to show first.
     answers
         Questions and their answers, found beforehand.
+    numbers
+        The number of each sample in its data set: 0, 1, 2 and so on, unless said.
+    most
+        Samples that it holds; of more, the first.
+    results
+        What a results file says about the data set, as `sugenet.web.results` gives it.
 
     Examples
     --------
@@ -72,7 +81,8 @@ def payload(
     encoder = network.encoder
     codings = list(dict.fromkeys(encoder.codings))
     place = {coding: number for number, coding in enumerate(codings)}
-    rows, start = _samples(network, samples, truth, index)
+    rows, start = _samples(network, samples, truth, index, numbers, most)
+    count = max(0 if samples is None else len(samples), 0 if results is None else results["samples"])
     return {
         "format": "sugenet page",
         "version": 1,
@@ -93,7 +103,9 @@ def payload(
         "head": _head(network.head),
         "samples": rows,
         "start": start,
+        "count": count,
         "answers": [dict(answer) for answer in answers],
+        "results": None if results is None else dict(results),
     }
 
 
@@ -175,7 +187,9 @@ def _value(value: Any) -> Any:
     )
 
 
-def _samples(network: Network, samples: Any, truth: Any, index: int) -> tuple[list[dict[str, Any]], int]:
+def _samples(
+    network: Network, samples: Any, truth: Any, index: int, numbers: Sequence[int] | None, most: int
+) -> tuple[list[dict[str, Any]], int]:
     if samples is None:
         lowest = [
             next(_state_value(c, s) for s in range(c.states) if c.reachable(s))
@@ -183,20 +197,23 @@ def _samples(network: Network, samples: Any, truth: Any, index: int) -> tuple[li
         ]
         return [{"index": None, "values": lowest, "truth": None}], 0
     rows = list(network.encoder.rows(samples))
-    if not 0 <= index < len(rows):
-        raise EncodingError(f"index={index} is no sample: there are {len(rows)}, numbered from 0.")
-    kept = list(range(min(len(rows), MOST_SAMPLES)))
-    if index not in kept:
-        kept[-1] = index
+    number_of = range(len(rows)) if numbers is None else numbers
+    if index not in number_of:
+        known = f"there are {len(rows)}, numbered from 0" if numbers is None else "it has no answer"
+        raise EncodingError(f"index={index} is no sample: {known}.")
+    chosen = number_of.index(index)
+    kept = list(range(min(len(rows), most)))
+    if chosen not in kept:
+        kept[-1] = chosen
     shown = [
         {
-            "index": number,
-            "values": _row(network, list(rows[number]), number),
-            "truth": None if truth is None or truth[number] is None else int(truth[number]),
+            "index": number_of[place],
+            "values": _row(network, rows[place].tolist(), number_of[place]),
+            "truth": None if truth is None or truth[place] is None else int(truth[place]),
         }
-        for number in kept
+        for place in kept
     ]
-    return shown, kept.index(index)
+    return shown, kept.index(chosen)
 
 
 def _state_value(coding: Coding, state: int) -> Any:

@@ -46,9 +46,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = PORT,
     open_browser: bool = False,
-    index: int = 0,
+    index: int | None = None,
     workers: int = 2,
     notify: Callable[[str], object] = print,
+    results: str | None = None,
 ) -> None:
     """Serve the explorer until Ctrl-C.
 
@@ -66,11 +67,23 @@ def serve(
         Questions that are answered at a time.
     notify
         Is told the address, and what else a person should know.
+    results
+        The path of a results file about these samples; without samples those inside are shown.
     """
     listening = _listen(host, port, notify)
     with closing(listening):
         taken = listening.getsockname()[1]
-        made = app(network, samples, truth, title=title, index=index, host=host, port=taken, workers=workers)
+        made = app(
+            network,
+            samples,
+            truth,
+            title=title,
+            index=index,
+            host=host,
+            port=taken,
+            workers=workers,
+            results=results,
+        )
         if not is_loopback(host):
             notify(
                 f"warning: {host} is not this machine alone. Whoever reaches this address can see the model "

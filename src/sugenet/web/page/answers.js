@@ -1,7 +1,7 @@
 // Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
 import { announce, button, byId, fill, h, link, look, many, say, toast } from "./dom.js";
 import { makeCards } from "./cards.js";
-import { aClass, unit, upper, withHeld } from "./words.js";
+import { aClass, duration, unit, upper, withHeld } from "./words.js";
 
 const alike = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 const REGIONS = { near: { kind: "L0", radius: "2" }, any: { kind: "Anything" } };
@@ -16,6 +16,7 @@ export function makeAnswers(app) {
   let compared = []; // the pinned cards that stand side by side now
   let order = "found";
   let wanted = null; // the key of an answer to show as soon as it is there
+  let recalled = null; // the sample whose stored answers are shown
   let going = 0; // of several ways to another input the last one asked for is gone
 
   const options = [["near", "with up to 2 changed"], ["any", where.any]]
@@ -52,6 +53,13 @@ export function makeAnswers(app) {
   const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), link("Clear", clear));
   const empty = h("p", { class: "empty" }, "No answers yet. Ask why, or choose a class in the race to go to its nearest input.");
   fill(byId("answers"), running, bar, list, empty);
+  const storedNote = h("span", { class: "quiet", role: "status", test: "stored-note" });
+  const storedList = h("div", { role: "list", label: "Stored answers", test: "stored" });
+  if (payload.results) {
+    const title = h("h2", { id: "stored-title" }, `In ${payload.results.name}`);
+    fill(byId("stored"), h("div", { class: "bar" }, title, storedNote), storedList);
+    byId("stored").hidden = false;
+  }
 
   function ruleExample() {
     const { name, coding } = model.features[0];
@@ -62,7 +70,7 @@ export function makeAnswers(app) {
 
   // Asks one question; `card` makes a card of each part, or of the whole answer where it has none.
   async function put(title, question, card) {
-    cards = cards.filter((one) => !one.stale || one.pinned);
+    cards = cards.filter((one) => !one.stale || one.pinned || one.stored !== null);
     const run = { title, control: new AbortController(), words: "", values: state.values.slice(), label: state.label, parts: 0 };
     runs.push(run);
     draw();
@@ -91,8 +99,8 @@ export function makeAnswers(app) {
 
   function add(run, card) {
     cards = cards.filter((old) => old.key !== card.key || old.pinned);
-    cards.unshift({ ...card, values: run.values });
-    if (card.key === wanted) show(cards[0]);
+    cards.unshift({ ...card, values: run.values, stale: !alike(run.values, state.values) });
+    if (card.key === wanted) show(cards[0], card.stored === null);
     draw();
   }
 
@@ -168,15 +176,48 @@ export function makeAnswers(app) {
     put(`How many inputs with up to 2 ${word}s changed keep the class`, question, (found) => make.other("count", found));
   }
 
+  // -- a results file: what it says of the sample stands above what is asked -------------------------------------------------
+
+  async function recall() {
+    const { index, values } = payload.samples[state.sample];
+    if (!payload.results || index === null || recalled === index) return;
+    recalled = index;
+    say(storedNote, "");
+    let found = { row: null, answer: null };
+    let trouble = "";
+    try {
+      found = await ask({ kind: "stored", index, sample: values });
+    } catch (error) {
+      trouble = error.message;
+    }
+    if (recalled !== index) return; // another sample was chosen meanwhile
+    const { row, answer } = found;
+    const limit = row && row.time_limit !== null ? `; the limit was ${duration(row.time_limit)}` : "";
+    say(storedNote, trouble || (row ? `answered in ${duration(row.seconds)}${limit}` : "not answered yet"));
+    const key = (n) => `stored:${index}:${n}`;
+    const label = payload.classes[state.baseResult.label];
+    const around = answer?.region === "any input" ? "for any input" : `with ${answer?.region}`;
+    const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, around));
+    const recent = reasons.length ? reasons : answer ? [make.stored(key(0), answer)] : [];
+    for (const card of recent.reverse()) add({ values }, { ...card, stored: index });
+  }
+
+  // The file was read again: what it says may be another answer.
+  function forget() {
+    recalled = null;
+    cards = cards.filter((card) => card.stored === null);
+    recall();
+  }
+
   // -- showing ---------------------------------------------------------------------------------------------------------------
 
-  function show(card) {
+  function show(card, isFar = true) {
     wanted = null;
     const hide = state.choice.answer === card.key;
     state.choice.answer = hide ? null : card.key;
     if (!hide) state.choice.neuron = null;
     app.scrollToMarks = !hide;
-    if (!hide) look(byId("board"));
+    if (!hide && isFar) look(byId("board"));
     state.tell("choice");
   }
 
@@ -230,9 +271,13 @@ export function makeAnswers(app) {
     const rank = (card) => payload.classes.indexOf(card.goal);
     if (order === "size") sorted.sort((a, b) => a.size - b.size);
     if (order === "class") sorted.sort((a, b) => rank(a) - rank(b) || a.size - b.size);
-    bar.hidden = !cards.length;
-    empty.hidden = cards.length > 0 || runs.length > 0;
-    fill(list, sorted.map((card) => card.line || cardLine(card)));
+    const asked = cards.filter((card) => card.stored === null).length;
+    bar.hidden = !asked;
+    empty.hidden = asked > 0 || runs.length > 0;
+    const lines = (some) => some.map((card) => card.line || cardLine(card));
+    const ofFile = (card) => card.stored !== null;
+    fill(list, lines(sorted.filter((card) => !ofFile(card))));
+    fill(storedList, lines(cards.filter(ofFile)));
     for (const card of cards) card.refresh();
     const pinned = cards.filter((card) => card.pinned).sort((a, b) => a.pinned - b.pinned);
     if (!alike(pinned, compared)) fill(byId("pinned"), pinned.length ? make.pair(pinned) : null);
@@ -250,7 +295,7 @@ export function makeAnswers(app) {
     const certificate = () => (card.certificate ? drawer.open(card.certificate, card.said) : drawer.certify(card.certify, card.said));
     const about = { role: "listitem", test: "answer", "data-kind": card.kind, "data-size": card.size };
     card.line = h("div", { class: "answer", ...about },
-      h("p", { class: "kind" }, name, h("span", { class: "chip", "data-state": card.state }, card.state)),
+      h("p", { class: "kind" }, name, h("span", { class: "chip", "data-state": card.state }, card.word ?? card.state)),
       h("p", { class: "said" }, card.said),
       card.detail && h("p", { class: "list" }, card.detail),
       h("div", { class: "actions" },
@@ -285,7 +330,7 @@ export function makeAnswers(app) {
 
   function clear() {
     stop();
-    cards = cards.filter((card) => card.pinned);
+    cards = cards.filter((card) => card.pinned || card.stored !== null);
     draw();
   }
 
@@ -303,7 +348,9 @@ export function makeAnswers(app) {
     if (what === "input" || what === "sample") {
       if (runs.some((run) => !alike(run.values, state.values))) stop();
       for (const card of cards) card.stale = !alike(card.values, state.values);
-      if (what === "sample") cards = cards.filter((card) => card.pinned || !card.stale);
+      const { index } = payload.samples[state.sample];
+      if (what === "sample") cards = cards.filter((card) => card.pinned || (card.stored === null ? !card.stale : card.stored === index));
+      if (what === "sample") recall();
       if (cards.some((card) => card.key === state.choice.answer && card.stale)) state.choice.answer = null;
     }
     const held = state.locks.size;
@@ -321,10 +368,11 @@ export function makeAnswers(app) {
     wanted = key;
     state.choice.answer = null;
     const target = payload.classes.indexOf(key.slice("whatif:".length));
+    if (kind === "stored") return; // it comes with the sample
     if (kind === "whatif" && (target >= 0 || !which)) nearest(which ? target : null, false);
     else if (kind === "why" && REGIONS[which]) why(which);
     else if (kind === "hold" && state.locks.size) checkHeld();
   }
 
-  return { refresh, nearest, restore };
+  return { refresh, nearest, restore, forget };
 }

@@ -2,19 +2,22 @@
 import { startWorker } from "./engine/client.js";
 import { Model } from "./engine/model.js";
 import { makeAnswers } from "./answers.js";
-import { makeAsk } from "./ask.js";
-import { byId, isTyping, say } from "./dom.js";
+import { call, makeAsk } from "./ask.js";
+import { byId, isTyping, say, toast } from "./dom.js";
 import { makeDrawer } from "./drawer.js";
 import { makeFrame } from "./frame.js";
 import { makeGrid } from "./grid.js";
 import { makeLesson } from "./lesson.js";
 import { makeNeurons } from "./neurons.js";
 import { makeRace } from "./race.js";
+import { makeResults } from "./results.js";
 import { State } from "./state.js";
 import { makeTable } from "./table.js";
 import { makeTools } from "./tools.js";
 import { makeVerdict } from "./verdict.js";
 import { showValue } from "./words.js";
+
+const MOST = 2000; // samples that are kept once they came from the server
 
 const payload = JSON.parse(byId("payload").textContent);
 const model = new Model(payload);
@@ -54,7 +57,7 @@ let writing = 0;
 
 app.writeHash = (replace) => {
   clearTimeout(writing);
-  const hash = byId("lesson-page").hidden ? state.toHash() : lesson.toHash();
+  const hash = (!byId("lesson-page").hidden ? lesson : !byId("results-page").hidden ? results : state).toHash();
   if (hash === location.hash || (!location.hash && hash === firstHash)) return;
   if (replace) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
@@ -67,21 +70,54 @@ function scheduleHash() {
   app.push = false;
 }
 
-function read() {
+async function read() {
   const { hash } = location;
   const toLesson = hash.startsWith("#lesson");
+  const toResults = Boolean(results) && hash.startsWith("#results");
+  const wasElsewhere = byId("results-page").hidden === toResults;
   if (app.way) state.moved();
   byId("lesson-page").hidden = !toLesson;
-  for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = toLesson;
-  document.title = `${toLesson ? "Lesson" : payload.title}, sugenet`;
-  if (toLesson) {
-    byId("morph").hidden = true;
-    lesson.fromHash(hash);
-  } else {
-    state.fromHash(hash);
-    app.answers.restore(state.choice.answer);
-  }
+  byId("results-page").hidden = !toResults;
+  for (const id of ["explorer", "sample", "skip"]) byId(id).hidden = toLesson || toResults;
+  document.title = `${toLesson ? "Lesson" : toResults ? "Results" : payload.title}, sugenet`;
+  if (wasElsewhere) window.scrollTo(0, 0);
   clearTimeout(writing);
+  if (toLesson || toResults) {
+    byId("morph").hidden = true;
+    (toLesson ? lesson : results).fromHash(hash);
+    return;
+  }
+  const missing = state.missing(hash);
+  if (missing !== null) {
+    await bring(missing);
+    if (location.hash !== hash) return; // another one was read meanwhile
+  }
+  state.fromHash(hash);
+  app.answers.restore(state.choice.answer);
+  clearTimeout(writing);
+}
+
+// -- samples: a page that is served has some of them, the others come when they are wanted ---------------------------------------
+
+const fetched = new Map();
+
+app.holds = (index) => payload.server || state.position(index) >= 0;
+
+app.sampleOf = async (index) => {
+  if (state.position(index) >= 0) return payload.samples[state.position(index)];
+  if (fetched.size > MOST) fetched.clear();
+  if (!fetched.has(index)) fetched.set(index, await call("GET", `/api/samples/${index}`));
+  return fetched.get(index);
+};
+
+async function bring(index) {
+  if (!payload.server) return toast(`This file does not hold sample ${index}. Serve the network to see it: sugenet serve`);
+  try {
+    state.insert(await app.sampleOf(index));
+  } catch (error) {
+    toast(error.message);
+  }
+  return undefined;
 }
 
 app.goTo = (position) => {
@@ -105,6 +141,8 @@ app.reach = neurons.reach;
 const race = makeRace(app);
 const verdict = makeVerdict(app);
 const lesson = makeLesson(app);
+const results = payload.results && makeResults(app);
+byId("to-results").hidden = !results;
 const frame = makeFrame(app);
 
 // One step of a way to another input: only what must follow at once.

@@ -17,6 +17,7 @@ export function makeAsk(app) {
   const place = new Map(names.map((name, f) => [name, f]));
 
   async function ask(question, { onPart = () => {}, onProgress = () => {}, signal = new AbortController().signal } = {}) {
+    if (question.kind === "stored") return stored(question);
     if (payload.server) return askServer(question, onPart, onProgress, signal);
     const known = payload.answers.find((pair) => same(pair.question, question));
     if (known) {
@@ -24,6 +25,18 @@ export function makeAsk(app) {
       return known.answer;
     }
     return (await askEngine(question, onPart, onProgress, signal)) || askElsewhere(question);
+  }
+
+  // An answer of a results file: the file is the server's, or was put into the page.
+  async function stored({ index, sample }) {
+    if (payload.server) {
+      const { row, answer } = await call("GET", `/api/results/${index}`);
+      return { row, answer: answer && ours(answer, { sample }) };
+    }
+    const { rows, answers } = payload.results;
+    const at = rows.sample.indexOf(index);
+    const row = at < 0 ? null : Object.fromEntries(Object.entries(rows).map(([name, column]) => [name, column[at]]));
+    return { row, answer: answers[index] ?? null };
   }
 
   // -- server ----------------------------------------------------------------------------------------------------------------

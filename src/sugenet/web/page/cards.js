@@ -23,7 +23,8 @@ export function makeCards({ payload }) {
   // What every card has; a card of its own kind says more.
   function card(key, kind, found, more) {
     const { certificate = null, certify = null } = found;
-    return { key, kind, name: kind, goal: "", size: Infinity, features: [], changes: [], detail: "", certificate, certify, ...more };
+    const plain = { name: kind, goal: "", size: Infinity, features: [], changes: [], detail: "", stored: null };
+    return { key, kind, ...plain, certificate, certify, ...more };
   }
 
   function change(key, found, target, held) {
@@ -65,6 +66,17 @@ export function makeCards({ payload }) {
     return card(key, found.kind || "answer", shown, { state: stateOf(shown.outcome), said: found.sentence });
   }
 
+  // What a results file says about a sample, in the words in which it was answered.
+  function stored(key, found) {
+    const changes = changesOf(found);
+    const [kind, verdict] = changes.length ? ["change", "counterexample"] : ["stored", "verdict"];
+    const name = { verify: verdict, whatif: "nearest change", why: "reasons", count: "count", predict: "prediction" }[found.kind];
+    const about = { name, goal: found.label ?? found.labels?.[0] ?? "", size: changes.length || Infinity };
+    const state = ["predicted", "estimated", "refused"].includes(found.outcome) ? "" : stateOf(found.outcome);
+    const shown = { features: changes.map((one) => one.feature), changes, state, word: found.outcome, said: found.sentence };
+    return card(key, kind, found, { ...about, ...shown });
+  }
+
   // -- side by side ----------------------------------------------------------------------------------------------------------
 
   function pair(pinned) {
@@ -92,5 +104,5 @@ export function makeCards({ payload }) {
     return picture;
   }
 
-  return { change, reason, rule, other, pair, these, changesOf };
+  return { change, reason, rule, other, stored, pair, these, changesOf };
 }

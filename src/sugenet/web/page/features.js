@@ -45,9 +45,12 @@ export function ends(payload, feature) {
   return [end(low, least, -0.05 * span), end(high, most, 0.05 * span)];
 }
 
-// A pixel's value in percent of its range.
-export function shade(payload, feature, value) {
+// A pixel's value as a share of its range.
+export function share(payload, feature, value) {
   const { low, high, bipolar } = codingOf(payload, feature);
-  const share = ((bipolar && value === -1 ? 0 : Number(value)) - low) / (high - low);
-  return `${Math.round(100 * Math.min(1, Math.max(0, share)))}%`;
+  return Math.min(1, Math.max(0, ((bipolar && value === -1 ? 0 : Number(value)) - low) / (high - low)));
+}
+
+export function shade(payload, feature, value) {
+  return `${Math.round(100 * share(payload, feature, value))}%`;
 }

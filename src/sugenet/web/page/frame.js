@@ -32,6 +32,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
       ["U", "undo; with Shift redo"],
       ["R", "back to the sample"],
       ["N, P", "next and previous sample"],
+      ...(payload.results ? [["Arrows, Enter", "in the results: move over the rows, go to a sample"]] : []),
       ["?", "this list"],
       ["Esc", "close"],
     ];
@@ -51,11 +52,13 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
 
   function refresh() {
     const { truth } = payload.samples[state.sample];
+    if (byId("which").length !== payload.samples.length) {
+      fill(byId("which"), payload.samples.map((sample, i) => h("option", { value: i }, String(sample.index ?? i))));
+    }
     byId("which").selectedIndex = state.sample;
     say(byId("truth"), truth === null || truth === undefined ? "" : `truth: ${payload.classes[truth]}`);
   }
 
-  byId("which").append(...payload.samples.map((sample, i) => h("option", { value: i }, String(sample.index ?? i))));
   byId("which").addEventListener("change", () => goTo(byId("which").selectedIndex));
   byId("before").addEventListener("click", () => goTo(state.sample - 1));
   byId("after").addEventListener("click", () => goTo(state.sample + 1));

@@ -41,6 +41,26 @@ export class State {
     return this.payload.classes[this.result.label];
   }
 
+  // Where in the page a sample of the data set is; -1 where the page does not hold it.
+  position(index) {
+    return this.payload.samples.findIndex((sample) => sample.index === index);
+  }
+
+  // The number of a sample that an address names and the data set has, but not the page; else null.
+  missing(hash) {
+    const found = /^#s=(\d{1,9})(?:&|$)/.exec(hash);
+    return found && Number(found[1]) < this.payload.count && this.position(Number(found[1])) < 0 ? Number(found[1]) : null;
+  }
+
+  insert(sample) {
+    const { samples } = this.payload;
+    if (this.position(sample.index) >= 0) return;
+    const place = samples.findIndex(({ index }) => index > sample.index);
+    const at = place < 0 ? samples.length : place;
+    samples.splice(at, 0, sample);
+    if (at <= this.sample) this.sample++;
+  }
+
   changed() {
     const out = [];
     for (let f = 0; f < this.states.length; f++) if (this.values[f] !== this.base[f]) out.push(f);

@@ -34,11 +34,18 @@ export function showValue(value) {
   return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
 }
 
+export function duration(seconds) {
+  const units = [[172800, 86400, "days"], [7200, 3600, "h"], [120, 60, "min"], [0.1, 1, "s"], [0, 0.001, "ms"]];
+  const [, size, name] = units.find(([least]) => seconds >= least);
+  return seconds ? `${Number((seconds / size).toPrecision(3))} ${name}` : "0 s";
+}
+
 export function listed(items, most) {
   return items.length > most ? `${items.slice(0, most).join("; ")}; and ${items.length - most} more` : items.join("; ");
 }
 
 // What an outcome is called on the page; a change that is not proved to be the least, and all others, are undecided.
 export function stateOf(outcome) {
-  return { proved: "proved", minimum: "proved", none: "proved", counted: "proved", refuted: "refuted" }[outcome] || "undecided";
+  if (["proved", "minimum", "minimal", "sufficient", "none", "counted"].includes(outcome)) return "proved";
+  return outcome === "refuted" ? "refuted" : "undecided";
 }

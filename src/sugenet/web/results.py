@@ -1,0 +1,266 @@
+"""A results file as the page shows it: its rows as columns, what they say as a whole, and the answer about
+one sample with its certificate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Any, TypeVar
+
+from sugenet.bnn import Network
+from sugenet.errors import FileError, QuestionError, SugenetError
+from sugenet.files import advice
+from sugenet.reason.questions import data_of
+from sugenet.sweeps import Results, Row, read_results
+from sugenet.sweeps.rows import REFUSED
+from sugenet.sweeps.samples import DataSet
+from sugenet.sweeps.tally import SweepTally
+from sugenet.web.asking import cleaned
+from sugenet.web.fields import json_value
+from sugenet.web.page_data import MOST_SAMPLES, payload
+
+__all__ = ["COLUMNS", "Shelf", "embedded", "overview", "sample_data", "stored", "with_results"]
+
+COLUMNS = (
+    *("sample", "label", "truth", "outcome", "settled", "certified"),
+    *("engine", "seconds", "time_limit", "value", "lower"),
+)
+MOST_VALUES = 1_000_000
+"""Values of samples in a file; of more samples, the first, as many as in any page."""
+MOST_ROWS = 100_000
+"""Rows that a page takes; of more, the first."""
+MOST_BYTES = 16_000_000
+"""All answers that a file carries along, with their certificates."""
+_VERBS = {"robust": "verify"}
+"""What a question is called in JSON, and by the page."""
+
+_T = TypeVar("_T")
+
+
+# -- as a whole ----------------------------------------------------------------------------------------------
+
+
+def overview(results: Results) -> dict[str, Any]:
+    """What a results file says as a whole, and its rows, one list for each column."""
+    asked, tally = data_of(results.network, results.question), results.tally()
+    rows = tally.rows[:MOST_ROWS]
+    notes = []
+    if len(rows) < tally.answered:
+        notes.append(f"The table has the first {len(rows):,} of {tally.answered:,} answered samples.")
+    return {
+        "name": _name(results),
+        "question": tally.asked,
+        "cost": asked["cost"]["kind"] if asked["kind"] == "whatif" else None,
+        "samples": tally.samples,
+        "summary": _summary(tally),
+        "notes": notes,
+        "rows": {name: [getattr(row, name) for row in rows] for name in COLUMNS},
+    }
+
+
+def _name(results: Results) -> str:
+    assert results.path is not None
+    return os.path.basename(results.path)
+
+
+def _summary(tally: SweepTally) -> list[str]:
+    """The figure that counts most, then the others."""
+    found = [
+        f"{tally.answered:,} of {tally.samples:,} samples answered",
+        *(f"{count:,} {word}" for word, count in tally.outcomes.items() if word != "missing"),
+    ]
+    if tally.on_trust:
+        found.append(f"{len(tally.on_trust):,} of them on the word of a solver")
+    if tally.accuracy is not None:
+        found.append(f"accuracy {tally.accuracy}")
+    if tally.certified is not None:
+        name = "certified accuracy" if tally.has_truth else "proved, with right classes unknown"
+        found.insert(0, f"{name}: {tally.certified}")
+    return found
+
+
+# -- one sample ----------------------------------------------------------------------------------------------
+
+
+def stored(results: Results, sample: int) -> dict[str, Any]:
+    """What is known about one sample: its row, and its answer with the certificate; None where there is
+    none yet.
+    """
+    row = _row(results, sample)
+    if row is None:
+        return {"sample": sample, "row": None, "answer": None}
+    named = {name: getattr(row, name) for name in COLUMNS}
+    return {"sample": sample, "row": named, "answer": _answer(results, row)}
+
+
+def sample_data(results: Results, sample: int) -> dict[str, Any] | None:
+    """One raw sample as the page takes it; None where it has no answer, as the file has no others."""
+    row = _row(results, sample)
+    if row is None:
+        return None
+    return {
+        "index": sample,
+        "values": [json_value(value) for value in results.X(sample)],
+        "truth": row.truth,
+    }
+
+
+def _row(results: Results, sample: int) -> Row | None:
+    try:
+        return results.row(sample)
+    except QuestionError:
+        return None
+
+
+def _answer(results: Results, row: Row) -> dict[str, Any]:
+    kind = data_of(results.network, results.question)["kind"]
+    about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome}
+    if row.outcome == REFUSED:
+        return about | {"sentence": f"not asked about: {results.data(row.sample)['reason']}"}
+    answer = results.answer(row.sample)
+    found: dict[str, Any] = cleaned(answer.data() | about | {"sentence": str(answer)})
+    return found
+
+
+# -- the page ------------------------------------------------------------------------------------------------
+
+
+def with_results(
+    results: Results,
+    samples: Any = None,
+    truth: Any = None,
+    *,
+    title: str,
+    index: int | None = None,
+    answers: Iterable[Mapping[str, Any]] = (),
+    server: bool,
+) -> dict[str, Any]:
+    """What `payload` gives, with a results file: a server has it beside the page, a file carries it along.
+
+    Samples must be those that the file is about; without them the page shows those inside.
+    """
+    network, numbers = results.network, None
+    most = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
+    if samples is not None:
+        _refuse_others(results, samples)
+    elif index is not None:
+        results.row(index)  # says where there is none
+    if samples is None and (rows := results.rows()):
+        known = {row.sample: row.truth for row in rows}
+        numbers = list(known)[:most]
+        if index is not None and index not in numbers:
+            numbers[-1] = index
+        samples = [results.X(number) for number in numbers]
+        truth = [known[number] for number in numbers]
+    first = index if index is not None else numbers[0] if numbers else 0
+    about = {"name": _name(results), "samples": results.samples} if server else embedded(results)
+    return payload(
+        network,
+        samples,
+        truth,
+        title=title,
+        index=first,
+        answers=answers,
+        numbers=numbers,
+        most=most,
+        results=about,
+    )
+
+
+# -- in a file -----------------------------------------------------------------------------------------------
+
+
+def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
+    """A results file inside a page that has no server: answers come along while they are not too large
+    together; of the others there is the sentence.
+    """
+    found, rows = overview(results), results.rows()[:MOST_ROWS]
+    answers: dict[int, Any] = {}
+    room, bare = most, 0
+    for row in rows:
+        answer = _answer(results, row)
+        size = len(json.dumps(answer))
+        if size <= room:
+            room -= size
+        else:
+            answer = {name: answer[name] for name in ("kind", "outcome", "sentence")}
+            bare += 1
+        answers[row.sample] = answer
+    if bare:
+        found["notes"].append(
+            f"To keep this file small, {bare:,} answers are here without their certificates: "
+            f"sugenet serve MODEL --results {_name(results)} shows all."
+        )
+    return found | {"answers": answers}
+
+
+def _refuse_others(results: Results, samples: Any) -> None:
+    """Refuse samples that are not those of a results file."""
+    right = "Give the samples that were asked about, or none: the file has its own."
+    if len(samples) < results.samples:
+        raise FileError(
+            f"'{results.path}' is about {results.samples:,} samples, but {len(samples):,} are given. {right}"
+        )
+    given = DataSet.of(results.network, samples[: results.samples])
+    for row in results.rows():
+        if given.hashes[row.sample] != results.hash(row.sample):
+            raise FileError(f"sample {row.sample} is another one in '{results.path}'. {right}")
+
+
+# -- while it is served --------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """A results file that is open while a page is served, and may still be written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    network
+        The network that it must be about.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], network: Network) -> None:
+        self.path, self._network = os.fspath(path), network
+        self._lock = Lock()
+        self._open: Results | None = None
+        self._is: tuple[int, int] | None = None
+
+    def ask(self, read: Callable[[Results], _T]) -> _T:
+        """What is read from the file now, one at a time; another file of its name is opened anew."""
+        with self._lock:
+            try:
+                there = os.stat(self.path)
+            except OSError as error:
+                self._drop()
+                raise FileError(f"'{self.path}' cannot be read: {advice(error)}") from None
+            if self._is != (there.st_dev, there.st_ino):
+                self._drop()
+            try:
+                if self._open is None:
+                    self._open = read_results(self.path, self._network)
+                    self._is = (there.st_dev, there.st_ino)
+                return read(self._open)
+            except SugenetError:
+                self._drop()
+                raise
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
+                self._drop()  # written by somebody else, as its digests fit
+                said = f"{type(error).__name__}: {str(error)[:200]}"
+                raise FileError(
+                    f"'{self.path}' is damaged: {said}. Make it again with sugenet sweep."
+                ) from error
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = self._is = None
+
+    def close(self) -> None:
+        """Let the file go."""
+        with self._lock:
+            self._drop()
