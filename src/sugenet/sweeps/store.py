@@ -140,8 +140,14 @@ class Store:
         found = next(self._rows("WHERE sample = ?", sample), None)
         if found is None:
             return None
-        data = strict_json(_unpacked(self._packed(sample, found[2]), self).decode())
-        assert isinstance(data, dict)
+        try:
+            data = strict_json(_unpacked(self._packed(sample, found[2]), self).decode())
+        except FileError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(f"the answer of sample {sample} is no JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise self.damaged(f"the answer of sample {sample} is no JSON object")
         return data
 
     def packed(self, sample: int) -> bytes:
