@@ -12,6 +12,7 @@ test: install check
 	$(BIN)/pytest -m "not slow" -n logical --dist worksteal
 
 test-all: install check
+	-$(BIN)/pip install --quiet ray  # where it installs: its test says that it skips where it does not
 	$(BIN)/pytest -n logical --dist worksteal
 
 check: install

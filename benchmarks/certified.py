@@ -25,19 +25,23 @@ def main() -> None:
     parser.add_argument("--radii", type=int, nargs="+", default=[8, 16, 25], metavar="R")
     parser.add_argument("--time-limit", type=float, default=6.0, metavar="SECONDS")
     parser.add_argument("--retry", action="store_true")
+    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes, one a core unless given")
     parser.add_argument("--folder", default="certified", metavar="FOLDER")
     options = parser.parse_args()
     zoo = _zoo.folder()
+    if zoo is None:
+        print("RESULT {}")
+        return
     if options.quick:
         with tempfile.TemporaryDirectory() as folder:
-            run(zoo, Path(folder), 40, options.radii, 1.0, False)
+            run(zoo, Path(folder), 40, options.radii, 1.0, False, options.jobs)
     else:
         folder = Path(options.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        run(zoo, folder, options.count, options.radii, options.time_limit, options.retry)
+        run(zoo, folder, options.count, options.radii, options.time_limit, options.retry, options.jobs)
 
 
-def run(zoo, folder, count, radii, limit, retry):
+def run(zoo, folder, count, radii, limit, retry, jobs):
     network = _zoo.lfc(zoo)
     X, y = (part[:count] for part in _zoo.mnist(zoo))
     print("radius  samples    right  certified  refuted  undecided  cpu s")
@@ -51,6 +55,7 @@ def run(zoo, folder, count, radii, limit, retry):
             store=folder / f"linf{radius}.db",
             time_limit=limit,
             retry=retry,
+            jobs=jobs,
         )
         rows = found.rows()
         right = [row for row in rows if row.label == row.truth]
