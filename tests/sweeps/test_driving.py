@@ -271,7 +271,10 @@ def test_every_sample_goes_out_until_it_is_answered(count, workers, limit, rng):
                 answered[sample] += 1
                 queue.answered(sample, rng.choice((0.001, 0.3, 5.0)), size[sample], learn=rng.random() < 0.9)
             for sample in samples[len(done) :]:
-                queue.give_back(sample, size[sample])
+                if rng.random() < 0.5:
+                    queue.give_back(sample, size[sample])
+                else:
+                    queue.set_apart(sample)
         likely, worst = queue.remaining()
         assert likely >= 0
         assert worst is None or worst >= likely
@@ -293,6 +296,23 @@ def test_cheap_samples_go_out_in_chunks_and_dear_ones_alone():
     taken, dear = slow.take()
     assert len(taken) == 1
     assert dear == 12
+
+
+def test_what_comes_back_late_goes_out_in_chunks_again():
+    queue = Queue(range(1000), 1, None)
+    for sample in queue.take()[0]:
+        queue.answered(sample, 0.002, None)
+    taken = queue.take()[0]
+    assert len(taken) > 100
+    for sample in taken[100:]:
+        queue.give_back(sample, None)
+    for sample in taken[:100]:
+        queue.answered(sample, 0.01, None)
+    sizes = []
+    while len(queue):
+        sizes.append(len(queue.take()[0]))
+    assert max(sizes) > 20
+    assert len(sizes) < 100
 
 
 def test_the_remaining_time_counts_dear_samples():

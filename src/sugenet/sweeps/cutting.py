@@ -9,6 +9,7 @@ is left.
 from __future__ import annotations
 
 import random
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable
 from threading import Lock
@@ -17,6 +18,8 @@ __all__ = ["Queue"]
 
 _TARGET = 0.5
 """Seconds that a chunk shall take."""
+_LEAST = 0.05
+"""And shall at least take, when few samples are left."""
 _LARGEST = 4096
 _DEAR = 0.25
 """Seconds from which a sample is dear."""
@@ -61,9 +64,9 @@ class Queue:
             return taken, self._dear()
 
     def _chunk(self) -> int:
-        mean = self._total / self._count if self._count else _TARGET / 4
-        most = max(1, len(self._fresh) // (4 * self._workers))  # the last ones go out in small chunks
-        return max(1, min(most, _LARGEST, int(_TARGET / max(mean, 1e-6))))
+        mean = max(1e-6, self._total / self._count) if self._count else _TARGET / 4
+        most = max(len(self._fresh) // (4 * self._workers), int(_LEAST / mean))  # the last chunks are small
+        return max(1, min(most, _LARGEST, int(_TARGET / mean)))
 
     def _dear(self) -> float | None:
         """The least size at which samples took long in the mean."""
@@ -85,12 +88,24 @@ class Queue:
         with self._lock:
             self._out.pop(sample, None)
 
-    def give_back(self, sample: int, size: float | None = None) -> None:
-        """Take a sample back that was not begun, or whose worker ended: it goes out alone."""
+    def give_back(self, sample: int, size: float | None) -> None:
+        """Take a sample back that was not begun: a dear one goes out alone."""
         with self._lock:
-            self._out.pop(sample, None)
-            self._alone.append((0.0 if size is None else size, sample))
-            self._alone.sort()
+            dear = self._dear()
+            if size is None or dear is None or size < dear:
+                self._out.pop(sample, None)
+                self._fresh.append(sample)
+            else:
+                self._set_apart(sample, size)
+
+    def set_apart(self, sample: int) -> None:
+        """Take a sample back whose worker ended: it goes out alone."""
+        with self._lock:
+            self._set_apart(sample, 0.0)
+
+    def _set_apart(self, sample: int, size: float) -> None:
+        self._out.pop(sample, None)
+        insort(self._alone, (size, sample))
 
     def again(self, samples: Iterable[int]) -> None:
         """Take samples back as they went out."""

@@ -94,7 +94,7 @@ class _Handout:
             alone = None
             if not len(self.queue):  # whoever ended its workers before: now each for itself
                 alone = suspects.pop()
-                self.queue.give_back(alone)
+                self.queue.set_apart(alone)
             before = self.answered
             try:
                 with _closing(parallel(self.tasks(ahead, once=alone is not None))) as found:
@@ -121,7 +121,7 @@ class _Handout:
                         self.queue.gone(sample)
                         suspects.add(sample)
                     else:
-                        self.queue.give_back(sample)
+                        self.queue.set_apart(sample)
 
     def tasks(self, ahead: int, *, once: bool) -> Iterator[Any]:
         """Chunks as long as there are any; the first ones carry the network, and so do the last, since what
