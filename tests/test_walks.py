@@ -16,6 +16,7 @@ import pytest
 
 import sugenet
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.sweeps import work
 
 SOURCE = Path(sugenet.__file__).parent
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -88,7 +89,21 @@ def one_file(folder: Path) -> Callable[[], object]:
     return lambda: sugenet.read_onnx(path, inputs=sugenet.BitInputs())
 
 
-@pytest.mark.parametrize("walk", [one_sample, one_question, one_file])
+def one_data_set(folder: Path) -> Callable[[], object]:
+    network, sample = small()
+    path = folder / "results.db"
+    path.unlink(missing_ok=True)
+    work._networks.clear()
+
+    def ask() -> None:
+        question = sugenet.Robust(sugenet.each, sugenet.Hamming(2))
+        with sugenet.sweep(network, [sample], question, store=path, jobs=1) as found:
+            assert str(found.check(jobs=1)).endswith("1 hold")
+
+    return ask
+
+
+@pytest.mark.parametrize("walk", [one_sample, one_question, one_file, one_data_set])
 def test_a_walk_is_the_way_of_a_call(walk, tmp_path):
     said = named(walk.__name__.replace("_", " ").capitalize(), PAGE.read_text())
     assert [file for file in said if not (SOURCE / file).is_file()] == []
