@@ -228,6 +228,18 @@ def test_empty_axes_that_say_nothing_is_reduced():
     )
 
 
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceMax", "ReduceMin"])
+def test_a_constant_that_holds_nothing_has_no_mean_and_no_end(op):
+    nodes = [
+        (op, ["none"], "r", {"keepdims": 0}),
+        ("Sub", ["x", "r"], "a"),
+        *sign("a", "s"),
+        ("MatMul", ["s", "w"], "y"),
+    ]
+    with pytest.raises(FileError, match=r"it reduces an array of shape \(0,\), which holds nothing"):
+        read_chain(model(nodes, {**SIGN, "none": np.zeros(0, F), "w": EYE}, ["n", 2]))
+
+
 def test_parts_of_the_shape_of_a_constant():
     nodes = [
         ("Shape", ["w"], "k", {"start": 1}),

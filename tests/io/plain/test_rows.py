@@ -56,4 +56,5 @@ def test_nothing_else_reads_csv():
     assert found == {
         "io/plain/rows.py",
         "io/arrays/judge.py",  # a judge shares nothing with the reader it judges
+        "sweeps/exports.py",  # writes
     }

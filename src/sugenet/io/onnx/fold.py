@@ -286,6 +286,8 @@ def _reduce(function: Callable[..., Any]) -> _Function:
         )
         if not axes and noop:
             return np.asarray(array)
+        if not array.size and function not in (np.sum, np.prod):
+            raise FileError(f"it reduces an array of shape {array.shape}, which holds nothing.")
         return np.asarray(function(array, axis=axes or None, keepdims=keep), array.dtype)
 
     return run
