@@ -1,13 +1,16 @@
 """The results file: what it refuses, and in which words; damage shows wherever it is."""
 
+import os
 import random
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError, QuestionError
+from sugenet.sweeps.store import Entry, reading, writing
 from tests.sweeps.content import ask, content
 
 FEW = 12
@@ -111,6 +114,35 @@ def test_strangers_are_refused(tmp_path):
     with pytest.raises(FileError, match="there is no folder"):
         again(tmp_path / "nowhere" / "a.db")
     assert not (tmp_path / "nothing.db").exists()
+
+
+def test_paths_that_are_no_files_are_refused_and_odd_names_are_files(tmp_path, whole):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        for call in (again, sg.read_results):
+            with pytest.raises(FileError, match="is no file that could keep results"):
+                call(path)
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match=r"is no path: embedded null"):
+            call("a\0b")
+    for name in ("a b?mode=rw#%41.db", os.fsdecode(b"\xfe\xff.db")):
+        again(tmp_path / name).close()
+        assert content(tmp_path / name) == content(whole)
+
+
+def test_the_file_alone_has_all_answers_also_where_somebody_reads_it(tmp_path, whole):
+    path = tmp_path / "read.db"
+    ask(path, samples=FEW, jobs=1, total_time=0.0).close()
+    store, _ = writing(path)
+    with closing(reading(whole)) as all_of_it:
+        rows, hashes = all_of_it.rows(), dict(all_of_it.hashes())
+        store.put(Entry(row, hashes[row.sample], all_of_it.packed(row.sample)) for row in rows)
+    with sg.read_results(path) as reader:
+        assert len(reader) == FEW
+        store.close()
+        (tmp_path / "alone.db").write_bytes(path.read_bytes())
+        assert len(reader) == FEW
+    assert content(tmp_path / "alone.db") == content(whole)
 
 
 def test_a_newer_file_is_refused_kindly(copy):

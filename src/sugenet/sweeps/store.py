@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -223,6 +224,8 @@ class Store:
         """Leave one file, without the log beside it where nobody else reads it."""
         if self._logged:
             with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA busy_timeout = 1000")  # a reader may take long, an end not
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone has all then
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         with suppress(sqlite3.Error):
             self._connection.close()
@@ -270,7 +273,7 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
     """Open a results file to write to it, alone; and whether it is still empty. None: one in memory."""
     if path is None:
         return Store(_connected(":memory:"), None), True
-    file = Path(os.path.realpath(path))
+    file = _resolved(path)
     if not file.parent.is_dir():
         raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder '{file.parent}'.")
     lock = Lock(file)
@@ -292,23 +295,39 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
 
 def reading(path: str | os.PathLike[str]) -> Store:
     """Open a results file to read it, also while it is written."""
-    file = Path(os.path.realpath(path))
+    file = _resolved(path)
     if _is_fresh(file):
         raise FileError(f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
-    where = f"file:{quote(str(file))}?mode=ro"
+    where = f"file:{quote(os.fsencode(file))}?mode=ro"
     store = Store(_connected(where), file)
     try:
         _tables(store)
-    except FileError as error:  # a log cannot be begun where nothing may be written, nor is there any then
-        if isinstance(error.__cause__, sqlite3.OperationalError):
-            store.close()
-            store = Store(_connected(f"{where}&immutable=1"), file)
+    except FileError as error:
+        store.close()
+        code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
+        if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+        log = file.with_name(file.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise FileError(
+                f"'{file}' cannot be read where nothing may be written: '{log.name}' beside it has answers, "
+                f"too. Copy both to another folder, and read them there."
+            ) from error
+        store = Store(_connected(f"{where}&immutable=1"), file)  # no log can be begun, nor is there any
     try:
         _refuse_strangers(store)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """Where a file is, links followed."""
+    try:
+        return Path(os.fsdecode(os.path.realpath(path)))
+    except ValueError as error:
+        raise FileError(f"{os.fspath(path)!r} is no path: {error}. Give the name of a file.") from error
 
 
 def _tables(store: Store) -> int:
@@ -324,6 +343,8 @@ def _connected(where: str) -> sqlite3.Connection:
 def _is_fresh(file: Path) -> bool:
     """Whether there is nothing yet; what is no database is refused."""
     try:
+        if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+            raise FileError(f"'{file}' is no file that could keep results. Give the name of one.")
         with file.open("rb") as stream:
             head = stream.read(len(_MAGIC))
     except FileNotFoundError:
