@@ -4,13 +4,16 @@ import os
 import random
 import sqlite3
 from contextlib import closing
+from dataclasses import fields
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError, QuestionError
-from sugenet.sweeps.store import Entry, reading, writing
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.store import Entry, _digest, reading, writing
 from tests.sweeps.content import ask, content
 
 FEW = 12
@@ -76,8 +79,70 @@ def test_other_samples_and_other_classes_are_refused(copy):
         sg.sweep(net, moved, question, y=Y[:FEW], store=copy, jobs=1)
     with pytest.raises(FileError, match="it is about other samples, or other true classes"):
         sg.sweep(net, X[:FEW], question, y=(Y[:FEW] + 1) % 10, store=copy, jobs=1)
-    with pytest.raises(FileError, match="it is about other samples, or other true classes"):
+    with pytest.raises(FileError, match="it was made with true classes"):
         sg.sweep(net, X[:FEW], question, store=copy, jobs=1)
+
+
+def test_equal_values_are_the_same_samples_whatever_their_type(copy):
+    net, rows, labels = sg.models.digits(), X[:FEW], Y[:FEW]
+    before = copy.read_bytes()
+    for same in (
+        rows.astype(float),
+        rows.astype(np.float32),
+        rows.astype(object),
+        np.where(rows == 0, -0.0, rows),
+        [[Fraction(int(value)) for value in row] for row in rows],
+    ):
+        sg.sweep(net, same, sg.Robust(sg.each, sg.Hamming(2)), y=labels, store=copy, jobs=1).close()
+    names = [str(label) for label in labels]
+    sg.sweep(net, rows, sg.Robust(sg.each, sg.Hamming(2)), y=np.array(names), store=copy, jobs=1).close()
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"label": 99},
+        {"label": "x"},
+        {"truth": 99},
+        {"outcome": b"proved"},
+        {"settled": 7},
+        {"seconds": float("inf")},
+        {"seconds": -1.0},
+        {"time_limit": "long"},
+        {"value": "1/0"},
+        {"value": "9" * 5000},
+        {"lower": "1e999999999"},
+        {"engine": b"\xff"},
+    ],
+    ids=str,
+)
+def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, forged):
+    connection = sqlite3.connect(copy)
+    names = [field.name for field in fields(Row)]
+    said = f"SELECT {', '.join(names)}, hash, packed FROM answers WHERE sample = 1"
+    *columns, known, packed = connection.execute(said).fetchone()
+    columns = [forged.get(name, column) for name, column in zip(names, columns, strict=True)]
+    told = ", ".join(f"{name} = ?" for name in (*names, "digest"))
+    digest = _digest(columns, known, packed)
+    connection.execute(f"UPDATE answers SET {told} WHERE sample = 1", (*columns, digest))
+    connection.commit()
+    connection.close()
+    for call in (again, lambda path: sg.read_results(path).tally(), lambda path: sg.read_results(path).X(1)):
+        with pytest.raises(FileError, match="damaged: the row of sample 1 "):
+            call(copy)
+
+
+@pytest.mark.parametrize(
+    "forged", [{"samples": "x"}, {"samples": 0}, {"settings": []}, {"settings": {"a": 1}}, {"seed": None}]
+)
+def test_a_file_that_says_nonsense_of_itself_is_damaged(copy, forged):
+    store, _ = writing(copy)
+    store.amend(store.about() | forged)
+    store.close()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="damaged: what it is about does not fit"):
+            call(copy)
 
 
 def test_another_network_is_refused(copy):
@@ -313,6 +378,9 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
         lambda: again(path, n=2): "n=2 is no setting of Robust",
         lambda: again(path, jobs=0): "jobs=0 must be a number of workers",
         lambda: again(path, total_time=-1): "total_time=-1 must be",
+        lambda: again(path, total_time="5"): "total_time='5' must be",
+        lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y=[[1], [2]], store=path): "y must be a list",
+        lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y="12", store=path): "y must be a list",
         lambda: again(path, time_limit="a"): "time_limit='a' must be",
         lambda: sg.sweep(net, X[:0], sg.Predict(sg.each), store=path): "there are no samples",
         lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y=[1], store=path): "y has 1 classes for 2 samples",

@@ -302,7 +302,7 @@ def _check_refusal(
     """See that the question makes no sense for the sample of a row."""
     try:
         values = list(raw_of(network, data["question"]["sample"]))
-    except (KeyError, TypeError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise CertificateError("the answer does not name its sample.") from error
     if hash_of(values) != known:
         raise CertificateError("the answer is about another sample than its row.")

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -253,7 +254,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 def _within(seconds: float | None, run: Callable[[], None]) -> bool:
     """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
-    if seconds is None or threading.current_thread() is not threading.main_thread():
+    if seconds is None or seconds == inf or threading.current_thread() is not threading.main_thread():
         run()  # of another thread, it ends when those are back that are out
         return True
     rung = threading.Event()

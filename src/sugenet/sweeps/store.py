@@ -18,11 +18,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sugenet.errors import FileError
+from sugenet.checker.form import exact
+from sugenet.errors import CertificateError, FileError
 from sugenet.files import advice
 from sugenet.io.native.container import canonical
 from sugenet.io.plain.strict import strict_json
@@ -126,8 +128,11 @@ class Store:
             )
             for *columns, known, packed, digest in cursor:
                 named = dict(zip(_NAMES, columns, strict=True))
+                which = f"the row of sample {str(columns[0])[:20]}"
                 if digest != _digest(columns, known, packed):
-                    raise self.damaged(f"the row of sample {str(columns[0])[:20]} is not as it was written")
+                    raise self.damaged(f"{which} is not as it was written")
+                if not _is_row(named):
+                    raise self.damaged(f"{which} is none that a sweep writes")
                 row = Row(**named | {name: bool(named[name]) for name in _FLAGS})
                 yield row, bytes(known), bytes(packed)
 
@@ -380,6 +385,31 @@ def _refuse_strangers(store: Store) -> None:
         tables = {row[0] for row in ask("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if tables != set(_SCHEMA):
             raise store.damaged("its tables are others")
+
+
+def _is_row(columns: Mapping[str, Any]) -> bool:
+    """Whether these are values that a row can have."""
+    texts, numbers = ("engine", "outcome", "version"), ("seconds", "time_limit")
+    return (
+        all(isinstance(columns[name], str) or (name == "engine" and columns[name] is None) for name in texts)
+        and all(type(columns[name]) is int for name in ("sample", "label", *_FLAGS))
+        and all(columns[name] in (0, 1) for name in _FLAGS)
+        and (columns["truth"] is None or type(columns["truth"]) is int)
+        and columns["seconds"] is not None
+        and all(columns[name] is None or _is_time(columns[name]) for name in numbers)
+        and all(columns[name] is None or _is_exact(columns[name]) for name in ("value", "lower"))
+    )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, float) and 0 <= value < inf
+
+
+def _is_exact(value: Any) -> bool:
+    with suppress(CertificateError):
+        exact(value, least=0)
+        return isinstance(value, str)
+    return False
 
 
 # -- bytes ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def sweep(
     """
     _check(network, question, jobs, total_time)
     clock = Clock(time_limit, None, seed)
-    limit = None if clock.time_limit is None else float(clock.time_limit)
+    limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
     samples = DataSet.of(network, X, y)
     _try_out(network, question, samples, asked)
@@ -104,7 +105,7 @@ def sweep(
         "network": network.fingerprint,
         "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
         "settings": asked,
-        "seed": seed,
+        "seed": int(seed),
         "samples": len(samples),
         "data": samples.digest,
         "truths": samples.truths is not None,
@@ -126,7 +127,7 @@ def sweep(
         known = {row.sample: row for row in kept.rows()}
         pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
         progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
-        job = Task(network.fingerprint, question, asked, limit, seed, here())
+        job = Task(network.fingerprint, question, asked, limit, int(seed), here())
 
         def better(entry: Entry) -> Entry:
             return _better(kept, known.get(entry.row.sample), entry, progress)
@@ -164,7 +165,9 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         )
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
         raise QuestionError(f"jobs={jobs!r} must be a number of workers, or -1 for one a core.")
-    if total_time is not None and (isinstance(total_time, bool) or not total_time >= 0):
+    if total_time is not None and (
+        isinstance(total_time, bool) or not isinstance(total_time, Real) or not total_time >= 0
+    ):
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
 
 
@@ -192,6 +195,7 @@ def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[s
 def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -> None:
     """Refuse a file about something else, with the difference; take over a longer time limit."""
     store.inspect()
+    Results(store).rows()
     before = store.about()
     wrong = _difference(store, before, about, samples)
     if wrong is not None:
@@ -228,6 +232,8 @@ def _difference(
         other = next((i for i, known in store.hashes() if samples.hashes[i] != known), None)
         if other is not None:
             return f"it is about other samples: sample {other} is another one."
+        if before["truths"] != about["truths"]:
+            return f"it was made with{'' if before['truths'] else 'out'} true classes."
         return "it is about other samples, or other true classes."
     return None
 
@@ -247,7 +253,8 @@ def _is_open(row: Row | None, about: Mapping[str, Any], retry: bool) -> bool:
         return True
     if not retry or row.settled:
         return False
-    return (inf if row.time_limit is None else row.time_limit) < (about["time_limit"] or inf)
+    had, has = (inf if limit is None else limit for limit in (row.time_limit, about["time_limit"]))
+    return had < has
 
 
 def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) -> Entry:
