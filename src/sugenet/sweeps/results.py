@@ -165,7 +165,8 @@ class Results(Drawn):
         """All rows in figures: outcomes, certified accuracy, times."""
         kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
         squares = getattr(self.question, "cost", None) is L2
-        known = {"squares": squares, "has_truth": self.has_truths}
+        aims = getattr(self.question, "target", None) is not None
+        known = {"squares": squares, "has_truth": self.has_truths, "has_target": aims}
         return tally_of(self.rows(), self.samples, kind, asked, **known)
 
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:
