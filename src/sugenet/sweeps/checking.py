@@ -31,7 +31,7 @@ from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Reasons
 from sugenet.sweeps.driving import workers
 from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
-from sugenet.sweeps.rows import REFUSED, Row
+from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import digest_of, hash_of
 from sugenet.sweeps.tally import listed
 
@@ -311,7 +311,7 @@ def _check_refusal(
         raise CertificateError("the row says something else than that the sample was not asked about.")
     try:
         ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
-    except SugenetError as error:
+    except REFUSALS as error:
         return "recomputed", f"refused again: {error}"
     raise CertificateError("the question makes sense for this sample, and was not asked.")
 

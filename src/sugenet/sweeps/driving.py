@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from math import inf
 from time import monotonic
+from types import FrameType
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
@@ -261,10 +262,21 @@ def _within(seconds: float | None, run: Callable[[], None]) -> bool:
 
     def ring() -> None:
         rung.set()
-        _thread.interrupt_main()
+        if hasattr(signal, "pthread_kill"):  # a real signal ends also what only waits
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:
+            _thread.interrupt_main()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        if rung.is_set() or before is signal.SIG_DFL:
+            raise KeyboardInterrupt
 
     timer = threading.Timer(seconds, ring)
     timer.daemon = True
+    before = signal.getsignal(signal.SIGINT)
+    deaf = before in (signal.SIG_IGN, signal.SIG_DFL)
+    if deaf:  # as in the background of a script, where only the time may interrupt
+        signal.signal(signal.SIGINT, stop)
     try:
         timer.start()
         try:
@@ -277,4 +289,7 @@ def _within(seconds: float | None, run: Callable[[], None]) -> bool:
         if not rung.is_set():
             raise
         return False
+    finally:
+        if deaf:
+            signal.signal(signal.SIGINT, before)
     return True
