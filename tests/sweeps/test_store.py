@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import fields
 from fractions import Fraction
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import sugenet as sg
 from sugenet.errors import FileError, QuestionError
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.store import Entry, _digest, reading, writing
+from sugenet.sweeps.sweeping import _says_less
 from tests.sweeps.content import ask, content
 
 FEW = 12
@@ -366,6 +368,25 @@ def test_undecided_are_asked_again_with_more_time_and_nothing_else(tmp_path):
         FileError, match=r"a retry needs more time: .* was made with a time limit of 60 s already"
     ):
         again(path, question=question, time_limit=1.0, retry=True)
+
+
+def test_of_two_answers_that_are_not_settled_the_worse_is_not_kept():
+    def row(outcome, value=None, lower=None):
+        return Row(0, 0, None, outcome, False, True, None, 1.0, 1.0, value, lower, "0")
+
+    rows = [
+        row("unknown", None, "1"),
+        row("unknown", None, "3/2"),
+        row("found", "5", "1"),
+        row("found", "9/2", "1"),
+        row("found", "4", "2"),
+    ]
+    for worse, better in combinations(rows, 2):
+        assert _says_less(worse, better)
+        assert not _says_less(better, worse)
+        assert not _says_less(better, better)
+    for one, other in permutations([row("found", "4", "1"), row("found", "5", "2")]):
+        assert not _says_less(one, other)
 
 
 def test_wrong_arguments_are_refused_before_any_work(tmp_path):

@@ -16,6 +16,7 @@ import numpy as np
 
 from sugenet import __version__
 from sugenet.bnn import Network
+from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
@@ -262,7 +263,18 @@ def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) 
     if before is None:
         return entry
     progress.replaced(before.outcome)
-    if entry.row.settled or _RANKS.get(entry.row.outcome, 2) >= _RANKS.get(before.outcome, 2):
+    if entry.row.settled or not _says_less(entry.row, before):
         return entry
     packed = store.packed(before.sample)
     return Entry(replace(before, time_limit=entry.row.time_limit), entry.hash, packed)
+
+
+def _says_less(new: Row, old: Row) -> bool:
+    """Whether of two rows that are not settled the new one is worse in something and better in nothing: of a
+    lesser outcome, or of the same with a larger cost or a smaller lower bound.
+    """
+    ranks = [_RANKS.get(row.outcome, 2) for row in (new, old)]
+    if ranks[0] != ranks[1]:
+        return ranks[0] < ranks[1]
+    ends = [(-exact(row.value or "0"), exact(row.lower or "0")) for row in (new, old)]
+    return ends[0] != ends[1] and all(mine <= its for mine, its in zip(*ends, strict=True))
