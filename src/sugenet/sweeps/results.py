@@ -56,6 +56,8 @@ class Results(Drawn):
             self.made: dict[str, str] = about["made"]
             """When, and with which versions."""
             settings_of(self.question, **self.settings)
+        except FileError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, QuestionError, CertificateError) as error:
             raise store.damaged(f"what it is about does not fit: {error}") from error
         kinds = {"samples": int, "data": str, "truths": bool, "seed": int, "made": dict, "settings": dict}

@@ -427,5 +427,6 @@ def _unpacked(raw: bytes, store: Store) -> bytes:
     except zlib.error as error:
         raise store.damaged(str(error)) from error
     if not unpacker.eof:
-        raise store.damaged("an answer is longer than any can be")
+        is_long = len(data) >= _LARGEST
+        raise store.damaged("a part is longer than any can be" if is_long else "a part ends too early")
     return data
