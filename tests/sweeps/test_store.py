@@ -152,7 +152,7 @@ def test_another_network_is_refused(copy):
     raw, y = sg.models.samples("breast_cancer")
     with pytest.raises(FileError, match=r"it is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
         sg.sweep(net, raw[:FEW], sg.Robust(sg.each, sg.Hamming(2)), y=y[:FEW], store=copy, jobs=1)
-    with pytest.raises(FileError, match=r"^'[^']*' is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
+    with pytest.raises(FileError, match=r"^'[^']*' is about the network [0-9a-f]{12}, not about"):
         sg.read_results(copy, net)
 
 
