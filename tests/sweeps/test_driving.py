@@ -15,6 +15,7 @@ from sugenet.errors import FileError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.driving import interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
@@ -223,6 +224,15 @@ def test_the_total_time_ends_it_where_interrupts_are_ignored(tmp_path):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_that_is_held_down_is_one():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupted_once():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -- in a worker ---------------------------------------------------------------------------------------------

@@ -28,12 +28,14 @@ from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store
 from sugenet.sweeps.work import Chunk, Done, Task, do
 
-__all__ = ["drive", "workers"]
+__all__ = ["drive", "interrupted_once", "workers"]
 
 _STRIKES = 3
 """Workers that may end with a sample before it is asked alone."""
 _BREAKS = 5
 """Times that all may break down one after another without an answer between."""
+_ENDING = 2.0
+"""Seconds in which an interrupt is one with the one before."""
 _HOPELESS = 10
 """Samples that may fail before the first answer."""
 
@@ -231,6 +233,30 @@ def workers(
                     yield from parallel(some)
 
         yield count, run
+
+
+@contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Take Ctrl-C that is held down as one: a second interrupt would end the cleaning up after the first, and
+    a solver in the middle of its work.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    last: list[float] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if last and monotonic() - last[0] < _ENDING:
+            return
+        last[:] = [monotonic()]
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.questions import Asked
-from sugenet.sweeps.driving import drive
+from sugenet.sweeps.driving import drive, interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
@@ -38,6 +38,7 @@ _RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
 
+@interrupted_once()
 def sweep(
     network: Network,
     X: Any,
