@@ -125,6 +125,8 @@ class CheckedResults:
         lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
         if self.same_data is False:
             lines.append("the samples or their true classes are not those that the sweep began with")
+        if self.same_data is None:
+            lines.append("answers are missing: whether it is the same data set was not checked")
         for found in (self.failures, self.left):
             lines += [str(one) for one in found[:_SHOWN]]
             if len(found) > _SHOWN:
