@@ -33,6 +33,16 @@ class Refusing(Deadly):
 
 
 @dataclass(frozen=True, eq=False)
+class Broken(Deadly):
+    """Has a mistake that shows with certain samples."""
+
+    error: type[Exception] = RuntimeError
+
+    def problem(self):
+        raise self.error("a mistake")
+
+
+@dataclass(frozen=True, eq=False)
 class Slow(Deadly):
     """Takes its time with certain samples."""
 

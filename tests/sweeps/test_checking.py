@@ -180,6 +180,17 @@ TO_ON = sg.Robust(sg.each, sg.Hamming(1), "on")
 """Makes no sense for samples that are on."""
 
 
+def test_what_cannot_be_told_of_a_part_of_the_data_set_is_said(tmp_path):
+    X, y = sg.models.samples("digits")
+    path = tmp_path / "a.db"
+    with sg.sweep(
+        sg.models.digits(), X[:3], sg.Predict(sg.each), y=y[:3], store=path, jobs=1, total_time=0
+    ) as found:
+        done = check_results(found, jobs=1)
+    assert done.same_data is None
+    assert "whether it is the same data set was not checked" in str(done)
+
+
 def test_refusals_are_seen_again(tmp_path):
     done = check_results(swept(tmp_path / "r.db", TO_ON), jobs=1)
     assert done.holds is True

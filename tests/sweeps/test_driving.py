@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.errors import SugenetError, SweepError
+from sugenet.errors import FileError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.driving import interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
-from tests.sweeps.questions import Deadly, Refusing, Slow
+from tests.sweeps.questions import Broken, Deadly, Refusing, Slow
 
 FEW = 40
 ROBBED = sg.HowMany(sg.each, sg.Hamming(3))
@@ -150,6 +151,17 @@ def test_a_sample_that_ends_its_worker_is_named_and_the_others_are_answered(tmp_
         assert found.missing() == [5]
 
 
+@pytest.mark.parametrize("error", [RuntimeError, AssertionError, OSError, RecursionError, FileError])
+def test_a_mistake_that_shows_with_a_sample_is_named_and_kept_as_nothing_else(tmp_path, error):
+    path = tmp_path / "a.db"
+    question = Broken(sg.each, sg.Hamming(1), deadly=rows_of(5), error=error)
+    words = "a mistake" if error is FileError else f"{error.__name__}: a mistake"
+    with pytest.raises(SweepError, match=rf"1 sample has no answer\. sample 5: {words}\. All other"):
+        ask(path, samples=FEW, question=question, jobs=1, time_limit=60)
+    with sg.read_results(path) as found:
+        assert found.missing() == [5]
+
+
 def test_samples_that_are_refused_are_kept_as_such_and_the_others_are_answered(tmp_path):
     question = Refusing(sg.each, sg.Hamming(1), deadly=rows_of(3, 7, 20, 21))
     with ask(tmp_path / "a.db", samples=FEW, question=question, jobs=1) as found:
@@ -200,6 +212,27 @@ def test_the_total_time_ends_it_and_it_goes_on(tmp_path):
     more = ask(path, samples=FEW, question=sg.Robust(sg.each, sg.Hamming(1)), jobs=1)
     assert more.missing() == []
     more.close()
+
+
+def test_the_total_time_ends_it_where_interrupts_are_ignored(tmp_path):
+    """As in the background of a script; an interrupt that is not the time's stays ignored."""
+    question = Slow(sg.each, sg.Hamming(1), deadly=rows_of(1), seconds=60)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with ask(tmp_path / "a.db", samples=2, question=question, jobs=1, total_time=2) as found:
+            assert 1 in found.missing()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_that_is_held_down_is_one():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupted_once():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -- in a worker ---------------------------------------------------------------------------------------------

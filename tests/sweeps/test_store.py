@@ -1,13 +1,21 @@
 """The results file: what it refuses, and in which words; damage shows wherever it is."""
 
+import os
 import random
 import sqlite3
+from contextlib import closing
+from dataclasses import fields
+from fractions import Fraction
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError, QuestionError
+from sugenet.sweeps.rows import Row
+from sugenet.sweeps.store import Entry, _digest, reading, writing
+from sugenet.sweeps.sweeping import _says_less
 from tests.sweeps.content import ask, content
 
 FEW = 12
@@ -73,8 +81,70 @@ def test_other_samples_and_other_classes_are_refused(copy):
         sg.sweep(net, moved, question, y=Y[:FEW], store=copy, jobs=1)
     with pytest.raises(FileError, match="it is about other samples, or other true classes"):
         sg.sweep(net, X[:FEW], question, y=(Y[:FEW] + 1) % 10, store=copy, jobs=1)
-    with pytest.raises(FileError, match="it is about other samples, or other true classes"):
+    with pytest.raises(FileError, match="it was made with true classes"):
         sg.sweep(net, X[:FEW], question, store=copy, jobs=1)
+
+
+def test_equal_values_are_the_same_samples_whatever_their_type(copy):
+    net, rows, labels = sg.models.digits(), X[:FEW], Y[:FEW]
+    before = copy.read_bytes()
+    for same in (
+        rows.astype(float),
+        rows.astype(np.float32),
+        rows.astype(object),
+        np.where(rows == 0, -0.0, rows),
+        [[Fraction(int(value)) for value in row] for row in rows],
+    ):
+        sg.sweep(net, same, sg.Robust(sg.each, sg.Hamming(2)), y=labels, store=copy, jobs=1).close()
+    names = [str(label) for label in labels]
+    sg.sweep(net, rows, sg.Robust(sg.each, sg.Hamming(2)), y=np.array(names), store=copy, jobs=1).close()
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"label": 99},
+        {"label": "x"},
+        {"truth": 99},
+        {"outcome": b"proved"},
+        {"settled": 7},
+        {"seconds": float("inf")},
+        {"seconds": -1.0},
+        {"time_limit": "long"},
+        {"value": "1/0"},
+        {"value": "9" * 5000},
+        {"lower": "1e999999999"},
+        {"engine": b"\xff"},
+    ],
+    ids=str,
+)
+def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, forged):
+    connection = sqlite3.connect(copy)
+    names = [field.name for field in fields(Row)]
+    said = f"SELECT {', '.join(names)}, hash, packed FROM answers WHERE sample = 1"
+    *columns, known, packed = connection.execute(said).fetchone()
+    columns = [forged.get(name, column) for name, column in zip(names, columns, strict=True)]
+    told = ", ".join(f"{name} = ?" for name in (*names, "digest"))
+    digest = _digest(columns, known, packed)
+    connection.execute(f"UPDATE answers SET {told} WHERE sample = 1", (*columns, digest))
+    connection.commit()
+    connection.close()
+    for call in (again, lambda path: sg.read_results(path).tally(), lambda path: sg.read_results(path).X(1)):
+        with pytest.raises(FileError, match="damaged: the row of sample 1 "):
+            call(copy)
+
+
+@pytest.mark.parametrize(
+    "forged", [{"samples": "x"}, {"samples": 0}, {"settings": []}, {"settings": {"a": 1}}, {"seed": None}]
+)
+def test_a_file_that_says_nonsense_of_itself_is_damaged(copy, forged):
+    store, _ = writing(copy)
+    store.amend(store.about() | forged)
+    store.close()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="damaged: what it is about does not fit"):
+            call(copy)
 
 
 def test_another_network_is_refused(copy):
@@ -82,7 +152,7 @@ def test_another_network_is_refused(copy):
     raw, y = sg.models.samples("breast_cancer")
     with pytest.raises(FileError, match=r"it is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
         sg.sweep(net, raw[:FEW], sg.Robust(sg.each, sg.Hamming(2)), y=y[:FEW], store=copy, jobs=1)
-    with pytest.raises(FileError, match=r"is about the network [0-9a-f]{12}, not about [0-9a-f]{12}"):
+    with pytest.raises(FileError, match=r"^'[^']*' is about the network [0-9a-f]{12}, not about"):
         sg.read_results(copy, net)
 
 
@@ -111,6 +181,35 @@ def test_strangers_are_refused(tmp_path):
     with pytest.raises(FileError, match="there is no folder"):
         again(tmp_path / "nowhere" / "a.db")
     assert not (tmp_path / "nothing.db").exists()
+
+
+def test_paths_that_are_no_files_are_refused_and_odd_names_are_files(tmp_path, whole):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        for call in (again, sg.read_results):
+            with pytest.raises(FileError, match="is no file that could keep results"):
+                call(path)
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match=r"is no path: embedded null"):
+            call("a\0b")
+    for name in ("a b?mode=rw#%41.db", os.fsdecode(b"\xfe\xff.db")):
+        again(tmp_path / name).close()
+        assert content(tmp_path / name) == content(whole)
+
+
+def test_the_file_alone_has_all_answers_also_where_somebody_reads_it(tmp_path, whole):
+    path = tmp_path / "read.db"
+    ask(path, samples=FEW, jobs=1, total_time=0.0).close()
+    store, _ = writing(path)
+    with closing(reading(whole)) as all_of_it:
+        rows, hashes = all_of_it.rows(), dict(all_of_it.hashes())
+        store.put(Entry(row, hashes[row.sample], all_of_it.packed(row.sample)) for row in rows)
+    with sg.read_results(path) as reader:
+        assert len(reader) == FEW
+        store.close()
+        (tmp_path / "alone.db").write_bytes(path.read_bytes())
+        assert len(reader) == FEW
+    assert content(tmp_path / "alone.db") == content(whole)
 
 
 def test_a_newer_file_is_refused_kindly(copy):
@@ -271,6 +370,25 @@ def test_undecided_are_asked_again_with_more_time_and_nothing_else(tmp_path):
         again(path, question=question, time_limit=1.0, retry=True)
 
 
+def test_of_two_answers_that_are_not_settled_the_worse_is_not_kept():
+    def row(outcome, value=None, lower=None):
+        return Row(0, 0, None, outcome, False, True, None, 1.0, 1.0, value, lower, "0")
+
+    rows = [
+        row("unknown", None, "1"),
+        row("unknown", None, "3/2"),
+        row("found", "5", "1"),
+        row("found", "9/2", "1"),
+        row("found", "4", "2"),
+    ]
+    for worse, better in combinations(rows, 2):
+        assert _says_less(worse, better)
+        assert not _says_less(better, worse)
+        assert not _says_less(better, better)
+    for one, other in permutations([row("found", "4", "1"), row("found", "5", "2")]):
+        assert not _says_less(one, other)
+
+
 def test_wrong_arguments_are_refused_before_any_work(tmp_path):
     path, net = tmp_path / "a.db", sg.models.digits()
     for call, words in {
@@ -281,6 +399,9 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
         lambda: again(path, n=2): "n=2 is no setting of Robust",
         lambda: again(path, jobs=0): "jobs=0 must be a number of workers",
         lambda: again(path, total_time=-1): "total_time=-1 must be",
+        lambda: again(path, total_time="5"): "total_time='5' must be",
+        lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y=[[1], [2]], store=path): "y must be a list",
+        lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y="12", store=path): "y must be a list",
         lambda: again(path, time_limit="a"): "time_limit='a' must be",
         lambda: sg.sweep(net, X[:0], sg.Predict(sg.each), store=path): "there are no samples",
         lambda: sg.sweep(net, X[:2], sg.Predict(sg.each), y=[1], store=path): "y has 1 classes for 2 samples",

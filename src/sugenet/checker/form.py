@@ -29,7 +29,10 @@ def exact(value: Any, *, least: int | None = None) -> Fraction:
         raise CertificateError(f"{value[:40]!r} is not a number such as 3 or -7/2.")
     if type(value) not in (str, int, float):
         raise CertificateError(f"a number is needed, not {type(value).__name__}.")
-    number = Fraction(value)
+    try:
+        number = Fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise CertificateError(f"{str(value)[:40]!r} is not a number such as 3 or -7/2.") from None
     if least is not None and number < least:
         raise CertificateError(f"{value!r} must not be below {least}.")
     return number

@@ -561,8 +561,7 @@ def _(value: AccuracyCurve) -> Drawing:
         BandPoint(float(radius), at.lower, at.upper, f"R = {radius_words(radius)}", str(at))
         for radius, at in ends
     )
-    what = "certified accuracy" if value.accuracy is not None else "share proved"
-    band = Band(f"{what} of {value.samples:,} samples", f"R: {value.asked}", what, points)
+    band = Band(f"{value.what} of {value.samples:,} samples", f"R: {value.asked}", value.what, points)
     return Drawing(str(value).splitlines()[0], (band,), Cells(*value.table))
 
 

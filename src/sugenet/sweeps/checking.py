@@ -31,7 +31,7 @@ from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Reasons
 from sugenet.sweeps.driving import workers
 from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
-from sugenet.sweeps.rows import REFUSED, Row
+from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import digest_of, hash_of
 from sugenet.sweeps.tally import listed
 
@@ -125,6 +125,8 @@ class CheckedResults:
         lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
         if self.same_data is False:
             lines.append("the samples or their true classes are not those that the sweep began with")
+        if self.same_data is None:
+            lines.append("answers are missing: whether it is the same data set was not checked")
         for found in (self.failures, self.left):
             lines += [str(one) for one in found[:_SHOWN]]
             if len(found) > _SHOWN:
@@ -302,7 +304,7 @@ def _check_refusal(
     """See that the question makes no sense for the sample of a row."""
     try:
         values = list(raw_of(network, data["question"]["sample"]))
-    except (KeyError, TypeError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise CertificateError("the answer does not name its sample.") from error
     if hash_of(values) != known:
         raise CertificateError("the answer is about another sample than its row.")
@@ -311,7 +313,7 @@ def _check_refusal(
         raise CertificateError("the row says something else than that the sample was not asked about.")
     try:
         ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
-    except SugenetError as error:
+    except REFUSALS as error:
         return "recomputed", f"refused again: {error}"
     raise CertificateError("the question makes sense for this sample, and was not asked.")
 

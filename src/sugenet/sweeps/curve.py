@@ -78,11 +78,21 @@ class AccuracyCurve(Drawn):
     """Accuracy without any change; None where the right classes are not known."""
     points: tuple[CurvePoint, ...]
     """By rising radius."""
+    has_target: bool = False
+    """Whether only changes to one class count, which makes it no certified accuracy."""
+
+    @property
+    def what(self) -> str:
+        """What is drawn over the radii."""
+        if self.accuracy is None:
+            return "share proved"
+        return "share right and proved" if self.has_target else "certified accuracy"
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; exact numbers are text."""
         ends = None if self.accuracy is None else {k: str(v) for k, v in self.accuracy._asdict().items()}
         return {
+            "shows": self.what,
             "region": self.asked,
             "cost": self.cost,
             "samples": self.samples,
@@ -93,7 +103,7 @@ class AccuracyCurve(Drawn):
     @cached_property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """The head of the table and its rows, in words."""
-        name = "certified" if self.accuracy is not None else "proved"
+        name = "proved" if self.accuracy is None or self.has_target else "certified"
         rows: list[tuple[str, ...]] = []
         if self.accuracy is not None and all(point.radius for point in self.points):
             rows.append(("0", *self.accuracy.words, *[""] * 5))
@@ -107,13 +117,12 @@ class AccuracyCurve(Drawn):
 
     def __str__(self) -> str:
         head, rows = self.table
-        what = "certified accuracy" if self.accuracy is not None else "share proved"
         wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         lines = [
             "  ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)).rstrip()
             for row in (head, *rows)
         ]
-        return "\n".join([f"{what} of {self.samples:,} samples, {self.asked}", *lines])
+        return "\n".join([f"{self.what} of {self.samples:,} samples, {self.asked}", *lines])
 
 
 def curve_points(
@@ -214,7 +223,8 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     known = any(one.has_truths for one in results)
     accuracy, points = curve_points(found, first.samples, sizes, squares=squares, has_truth=known)
     more = _also(network, question)
-    return AccuracyCurve(asked + more, cost, first.samples, accuracy, points)
+    aims = question.target is not None
+    return AccuracyCurve(asked + more, cost, first.samples, accuracy, points, aims)
 
 
 def _also(network: Network, question: Robust | WhatIf) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import inf
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.problem.regions import L2
-from sugenet.reason import answer_of, question_of
+from sugenet.reason import answer_of, each, question_of, settings_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.exports import write_csv, write_parquet
@@ -54,8 +55,17 @@ class Results(Drawn):
             self.has_truths: bool = about["truths"]
             self.made: dict[str, str] = about["made"]
             """When, and with which versions."""
-        except (KeyError, QuestionError) as error:
+            settings_of(self.question, **self.settings)
+        except FileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, QuestionError, CertificateError) as error:
             raise store.damaged(f"what it is about does not fit: {error}") from error
+        kinds = {"samples": int, "data": str, "truths": bool, "seed": int, "made": dict, "settings": dict}
+        wrong = [name for name, kind in kinds.items() if type(about[name]) is not kind]
+        limit = self.time_limit
+        wrong += ["time_limit"] * (limit is not None and (type(limit) is not float or not 0 <= limit < inf))
+        if wrong or self.samples < 1 or getattr(self.question, "sample", None) is not each:
+            raise store.damaged(f"what it is about does not fit: {', '.join(wrong) or 'no samples'}")
 
     @property
     def path(self) -> str | None:
@@ -68,7 +78,14 @@ class Results(Drawn):
 
     def rows(self) -> list[Row]:
         """Samples that have an answer, by number, without the answers themselves."""
-        return self._store.rows()
+        return [self._fitting(row) for row in self._store.rows()]
+
+    def _fitting(self, row: Row) -> Row:
+        """A row, which must be of a sample and of classes that there are."""
+        numbers = (row.label, row.label if row.truth is None else row.truth)
+        if not 0 <= row.sample < self.samples or not all(0 <= n < len(self.network.classes) for n in numbers):
+            raise self._store.damaged(f"the row of sample {row.sample} has a number that is none here")
+        return row
 
     def row(self, sample: int) -> Row:
         """The row of one sample."""
@@ -93,7 +110,7 @@ class Results(Drawn):
         """
         data, (row, known) = self.data(sample), self._found(sample)
         if row.outcome == REFUSED:
-            raise QuestionError(f"sample {sample} was not asked about: {data['reason']}")
+            raise QuestionError(f"sample {sample} was not asked about: {self.refusal(sample)}")
         try:
             answer = answer_of(data, self.network)
         except CertificateError as error:
@@ -103,6 +120,13 @@ class Results(Drawn):
             raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
         return answer
 
+    def refusal(self, sample: int) -> str:
+        """Why a sample was not asked about, whose outcome is ``refused``."""
+        reason = self.data(sample).get("reason")
+        if not isinstance(reason, str):
+            raise self._store.damaged(f"it does not say why sample {sample} was not asked about")
+        return reason
+
     def answers(self) -> Iterator[Any]:
         """All answers, by number of the sample; those that the question makes no sense for have none."""
         return (self.answer(row.sample) for row in self.rows() if row.outcome != REFUSED)
@@ -111,10 +135,14 @@ class Results(Drawn):
         """The raw values of a sample that has an answer."""
         row, known = self._found(sample)
         data = self.data(sample)
-        asked = data.get("question") or data["certificate"]["question"]
-        if hash_of(asked["sample"]) != known:
+        try:
+            asked = data.get("question") or data["certificate"]["question"]
+            values = raw_of(self.network, asked["sample"])
+        except (LookupError, TypeError, ValueError, SugenetError) as error:
+            raise self._store.damaged(f"the answer of sample {row.sample} does not name it") from error
+        if hash_of(list(values)) != known:
             raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
-        return raw_of(self.network, asked["sample"])
+        return values
 
     def _found(self, sample: int) -> tuple[Row, bytes]:
         if isinstance(sample, bool) or not 0 <= sample < self.samples:
@@ -124,6 +152,7 @@ class Results(Drawn):
         found = self._store.row(int(sample))
         if found is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
+        self._fitting(found[0])
         return found
 
     def hash(self, sample: int) -> bytes:
@@ -138,7 +167,8 @@ class Results(Drawn):
         """All rows in figures: outcomes, certified accuracy, times."""
         kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
         squares = getattr(self.question, "cost", None) is L2
-        known = {"squares": squares, "has_truth": self.has_truths}
+        aims = getattr(self.question, "target", None) is not None
+        known = {"squares": squares, "has_truth": self.has_truths, "has_target": aims}
         return tally_of(self.rows(), self.samples, kind, asked, **known)
 
     def check(self, share: Any = 1, **how: Any) -> CheckedResults:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["REFUSED", "Row"]
+from sugenet.errors import CapacityError, EncodingError, NetworkError, QuestionError
+
+__all__ = ["REFUSALS", "REFUSED", "Row"]
 
 REFUSED = "refused"
 """The outcome of a sample that the question makes no sense for, as of the class that it has already."""
+
+REFUSALS = (CapacityError, EncodingError, NetworkError, QuestionError)
+"""Errors that say so: wherever and whenever it is asked, the same comes out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ class DataSet:
         """Read them all, so that a value which the network cannot take is told before any work."""
         rows = network.encoder.rows(X)
         labels = network.predict(rows)
-        truths = None if y is None else tuple(class_of(network, _item(label)) for label in y)
+        truths = None if y is None else _truths(network, y)
         if truths is not None and len(truths) != len(rows):
             raise QuestionError(f"y has {len(truths)} classes for {len(rows)} samples. Give one for each.")
         if not len(rows):
@@ -63,19 +65,40 @@ def digest_of(hashes: Iterable[bytes], truths: Sequence[int | None] | None) -> s
 
 
 def hash_of(values: list[Any]) -> bytes:
-    """What a raw sample is known by: a digest of its values as JSON has them.
+    """What a raw sample is known by: a digest of its values as JSON has them. Equal numbers are the same,
+    whatever their type: an array of floats and one of integers may be the same data.
 
     Examples
     --------
     >>> hash_of([1, 2.5]).hex()[:12]
-    '59241083b9b5'
+    '18d0ae1f8ab1'
+    >>> hash_of([1, 2.5]) == hash_of([1.0, Fraction(5, 2)])
+    True
     """
-    text = json.dumps([plain(value) for value in values], separators=(",", ":"))
+    text = json.dumps([_one(value) for value in values], separators=(",", ":"))
     return hashlib.sha256(text.encode()).digest()
+
+
+def _one(value: Any) -> Any:
+    """A value as JSON has it; numbers that are not whole as fractions."""
+    if type(value) is int:
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and isfinite(value):
+        value = Fraction(value)
+    is_whole = isinstance(value, bool | Fraction) and value == int(value)
+    return int(value) if is_whole else plain(value)
 
 
 def _values(row: npt.NDArray[Any]) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in row.tolist()]
+
+
+def _truths(network: Network, y: Any) -> tuple[int, ...]:
+    if isinstance(y, str) or np.ndim(y) != 1:
+        raise QuestionError("y must be a list or array with the class of each sample, by name or number.")
+    return tuple(class_of(network, _item(label)) for label in y)
 
 
 def _item(label: Any) -> Any:

@@ -13,15 +13,18 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sugenet.errors import FileError
+from sugenet.checker.form import exact
+from sugenet.errors import CertificateError, FileError
 from sugenet.files import advice
 from sugenet.io.native.container import canonical
 from sugenet.io.plain.strict import strict_json
@@ -125,8 +128,11 @@ class Store:
             )
             for *columns, known, packed, digest in cursor:
                 named = dict(zip(_NAMES, columns, strict=True))
+                which = f"the row of sample {str(columns[0])[:20]}"
                 if digest != _digest(columns, known, packed):
-                    raise self.damaged(f"the row of sample {str(columns[0])[:20]} is not as it was written")
+                    raise self.damaged(f"{which} is not as it was written")
+                if not _is_row(named):
+                    raise self.damaged(f"{which} is none that a sweep writes")
                 row = Row(**named | {name: bool(named[name]) for name in _FLAGS})
                 yield row, bytes(known), bytes(packed)
 
@@ -223,6 +229,8 @@ class Store:
         """Leave one file, without the log beside it where nobody else reads it."""
         if self._logged:
             with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA busy_timeout = 1000")  # a reader may take long, an end not
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone has all then
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         with suppress(sqlite3.Error):
             self._connection.close()
@@ -270,7 +278,7 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
     """Open a results file to write to it, alone; and whether it is still empty. None: one in memory."""
     if path is None:
         return Store(_connected(":memory:"), None), True
-    file = Path(os.path.realpath(path))
+    file = _resolved(path)
     if not file.parent.is_dir():
         raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder '{file.parent}'.")
     lock = Lock(file)
@@ -292,23 +300,39 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
 
 def reading(path: str | os.PathLike[str]) -> Store:
     """Open a results file to read it, also while it is written."""
-    file = Path(os.path.realpath(path))
+    file = _resolved(path)
     if _is_fresh(file):
         raise FileError(f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
-    where = f"file:{quote(str(file))}?mode=ro"
+    where = f"file:{quote(os.fsencode(file))}?mode=ro"
     store = Store(_connected(where), file)
     try:
         _tables(store)
-    except FileError as error:  # a log cannot be begun where nothing may be written, nor is there any then
-        if isinstance(error.__cause__, sqlite3.OperationalError):
-            store.close()
-            store = Store(_connected(f"{where}&immutable=1"), file)
+    except FileError as error:
+        store.close()
+        code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
+        if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise
+        log = file.with_name(file.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise FileError(
+                f"'{file}' cannot be read where nothing may be written: '{log.name}' beside it has answers, "
+                f"too. Copy both to another folder, and read them there."
+            ) from error
+        store = Store(_connected(f"{where}&immutable=1"), file)  # no log can be begun, nor is there any
     try:
         _refuse_strangers(store)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """Where a file is, links followed."""
+    try:
+        return Path(os.fsdecode(os.path.realpath(path)))
+    except ValueError as error:
+        raise FileError(f"{os.fspath(path)!r} is no path: {error}. Give the name of a file.") from error
 
 
 def _tables(store: Store) -> int:
@@ -324,6 +348,8 @@ def _connected(where: str) -> sqlite3.Connection:
 def _is_fresh(file: Path) -> bool:
     """Whether there is nothing yet; what is no database is refused."""
     try:
+        if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+            raise FileError(f"'{file}' is no file that could keep results. Give the name of one.")
         with file.open("rb") as stream:
             head = stream.read(len(_MAGIC))
     except FileNotFoundError:
@@ -361,6 +387,31 @@ def _refuse_strangers(store: Store) -> None:
             raise store.damaged("its tables are others")
 
 
+def _is_row(columns: Mapping[str, Any]) -> bool:
+    """Whether these are values that a row can have."""
+    texts, numbers = ("engine", "outcome", "version"), ("seconds", "time_limit")
+    return (
+        all(isinstance(columns[name], str) or (name == "engine" and columns[name] is None) for name in texts)
+        and all(type(columns[name]) is int for name in ("sample", "label", *_FLAGS))
+        and all(columns[name] in (0, 1) for name in _FLAGS)
+        and (columns["truth"] is None or type(columns["truth"]) is int)
+        and columns["seconds"] is not None
+        and all(columns[name] is None or _is_time(columns[name]) for name in numbers)
+        and all(columns[name] is None or _is_exact(columns[name]) for name in ("value", "lower"))
+    )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, float) and 0 <= value < inf
+
+
+def _is_exact(value: Any) -> bool:
+    with suppress(CertificateError):
+        exact(value, least=0)
+        return isinstance(value, str)
+    return False
+
+
 # -- bytes ---------------------------------------------------------------------------------------------------
 
 
@@ -376,5 +427,6 @@ def _unpacked(raw: bytes, store: Store) -> bytes:
     except zlib.error as error:
         raise store.damaged(str(error)) from error
     if not unpacker.eof:
-        raise store.damaged("an answer is longer than any can be")
+        is_long = len(data) >= _LARGEST
+        raise store.damaged("a part is longer than any can be" if is_long else "a part ends too early")
     return data

@@ -9,18 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sugenet import __version__
 from sugenet.bnn import Network
+from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.questions import Asked
-from sugenet.sweeps.driving import drive
+from sugenet.sweeps.driving import drive, interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
@@ -36,6 +38,7 @@ _RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
 
+@interrupted_once()
 def sweep(
     network: Network,
     X: Any,
@@ -96,7 +99,7 @@ def sweep(
     """
     _check(network, question, jobs, total_time)
     clock = Clock(time_limit, None, seed)
-    limit = None if clock.time_limit is None else float(clock.time_limit)
+    limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
     samples = DataSet.of(network, X, y)
     _try_out(network, question, samples, asked)
@@ -104,7 +107,7 @@ def sweep(
         "network": network.fingerprint,
         "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
         "settings": asked,
-        "seed": seed,
+        "seed": int(seed),
         "samples": len(samples),
         "data": samples.digest,
         "truths": samples.truths is not None,
@@ -126,7 +129,7 @@ def sweep(
         known = {row.sample: row for row in kept.rows()}
         pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
         progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
-        job = Task(network.fingerprint, question, asked, limit, seed, here())
+        job = Task(network.fingerprint, question, asked, limit, int(seed), here())
 
         def better(entry: Entry) -> Entry:
             return _better(kept, known.get(entry.row.sample), entry, progress)
@@ -164,7 +167,9 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
         )
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
         raise QuestionError(f"jobs={jobs!r} must be a number of workers, or -1 for one a core.")
-    if total_time is not None and (isinstance(total_time, bool) or not total_time >= 0):
+    if total_time is not None and (
+        isinstance(total_time, bool) or not isinstance(total_time, Real) or not total_time >= 0
+    ):
         raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
 
 
@@ -192,6 +197,7 @@ def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[s
 def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -> None:
     """Refuse a file about something else, with the difference; take over a longer time limit."""
     store.inspect()
+    Results(store).rows()
     before = store.about()
     wrong = _difference(store, before, about, samples)
     if wrong is not None:
@@ -228,6 +234,8 @@ def _difference(
         other = next((i for i, known in store.hashes() if samples.hashes[i] != known), None)
         if other is not None:
             return f"it is about other samples: sample {other} is another one."
+        if before["truths"] != about["truths"]:
+            return f"it was made with{'' if before['truths'] else 'out'} true classes."
         return "it is about other samples, or other true classes."
     return None
 
@@ -247,7 +255,8 @@ def _is_open(row: Row | None, about: Mapping[str, Any], retry: bool) -> bool:
         return True
     if not retry or row.settled:
         return False
-    return (inf if row.time_limit is None else row.time_limit) < (about["time_limit"] or inf)
+    had, has = (inf if limit is None else limit for limit in (row.time_limit, about["time_limit"]))
+    return had < has
 
 
 def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) -> Entry:
@@ -255,7 +264,18 @@ def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) 
     if before is None:
         return entry
     progress.replaced(before.outcome)
-    if entry.row.settled or _RANKS.get(entry.row.outcome, 2) >= _RANKS.get(before.outcome, 2):
+    if entry.row.settled or not _says_less(entry.row, before):
         return entry
     packed = store.packed(before.sample)
     return Entry(replace(before, time_limit=entry.row.time_limit), entry.hash, packed)
+
+
+def _says_less(new: Row, old: Row) -> bool:
+    """Whether of two rows that are not settled the new one is worse in something and better in nothing: of a
+    lesser outcome, or of the same with a larger cost or a smaller lower bound.
+    """
+    ranks = [_RANKS.get(row.outcome, 2) for row in (new, old)]
+    if ranks[0] != ranks[1]:
+        return ranks[0] < ranks[1]
+    ends = [(-exact(row.value or "0"), exact(row.lower or "0")) for row in (new, old)]
+    return ends[0] != ends[1] and all(mine <= its for mine, its in zip(*ends, strict=True))

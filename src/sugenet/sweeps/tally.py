@@ -98,6 +98,8 @@ class SweepTally(Drawn):
     """Whether costs are sums of squares, as under L2."""
     has_truth: bool = False
     """Whether the right classes are known."""
+    has_target: bool = False
+    """Whether only changes to one class count, so that what is proved may still have another."""
 
     # -- how many --------------------------------------------------------------------------------------------
 
@@ -153,10 +155,11 @@ class SweepTally(Drawn):
     def certified(self) -> Between | None:
         """Certified accuracy: right and proved, and right and not refuted.
 
-        Only for `Robust`; None elsewhere. Where the right classes are not known, the share of samples that
-        are proved, and not refuted. What rests on the word of a solver counts as not refuted.
+        Only for `Robust` where all changes count; None elsewhere. Where the right classes are not known, the
+        share of samples that are proved, and not refuted. What rests on the word of a solver counts as not
+        refuted.
         """
-        if self.kind != "robust":
+        if self.kind != "robust" or self.has_target:
             return None
         good = sum(row.outcome == "proved" and row.certified and self._is_right(row) for row in self.rows)
         bad = sum(row.outcome == "refuted" or _is_wrong(row) for row in self.rows)
@@ -295,6 +298,7 @@ def tally_of(
     *,
     squares: bool = False,
     has_truth: bool | None = None,
+    has_target: bool = False,
 ) -> SweepTally:
     """Count rows of a data set of so many samples.
 
@@ -310,6 +314,8 @@ def tally_of(
         Whether costs are sums of squares, as under L2.
     has_truth
         Whether the right classes are known; unless given, whether some row has one.
+    has_target
+        Whether only changes to one class count.
 
     Examples
     --------
@@ -332,7 +338,7 @@ def tally_of(
         wrong = numbers[0] if numbers[0] < 0 else numbers[-1]
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
     known = any(row.truth is not None for row in ordered) if has_truth is None else has_truth
-    return SweepTally(kind, asked, samples, ordered, squares, known)
+    return SweepTally(kind, asked, samples, ordered, squares, known, has_target)
 
 
 def percent_words(share: Fraction, towards: int = 0) -> str:

@@ -23,13 +23,13 @@ from typing import Any
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import SoundnessError, SugenetError
+from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
 from sugenet.sweeps.proofs import is_checkable
-from sugenet.sweeps.rows import REFUSED, Row
+from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry
 
@@ -129,7 +129,7 @@ def _known(fingerprint: str, raw: bytes | None) -> Network | None:
 def _warm_up(job: Task, chunk: Chunk, network: Network) -> None:
     """Load or compile what a first question needs, so that no sample pays for it with its time."""
     _, values, _, _ = chunk.samples[0]
-    with suppress(SugenetError):
+    with suppress(Exception):  # what is wrong with it is told when it is asked
         limit = min(job.time_limit or 0.0, _WARM_UP)
         ask(network, job.question.about(values), time_limit=limit, threads=1, seed=job.seed, **job.settings)
 
@@ -151,14 +151,12 @@ def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> D
             return Done(tuple(entries), sizes, back, tuple(failed))
         try:
             entry = _entry(job, network, sample, values, label, truth)
-        except SoundnessError as error:
-            failed.append((sample, str(error)))
-            continue
-        except SugenetError as error:
+        except REFUSALS as error:
             entries.append(_refused(job, sample, values, label, truth, str(error)))
             continue
-        except (MemoryError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            failed.append((sample, f"{type(error).__name__}: {error}"))
+        except Exception as error:  # of this worker, or a mistake of ours: the other samples go on
+            is_told = isinstance(error, SugenetError)
+            failed.append((sample, str(error) if is_told else f"{type(error).__name__}: {error}"))
             continue
         if stopped:
             raise KeyboardInterrupt
@@ -175,7 +173,7 @@ def _size(network: Network, question: Any, values: list[Any]) -> float | None:
         return None
     try:
         return log2(sets_within(question.about(values).near(network)))
-    except (SugenetError, OverflowError):  # what is wrong with it is told when it is asked
+    except Exception:  # what is wrong with it is told when it is asked
         return None
 
 

@@ -5,6 +5,8 @@ What it says of no solution comes with a proof that `check_drup` re-checks.
 
 from __future__ import annotations
 
+import signal
+import threading
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -57,13 +59,23 @@ PYSAT = Engine("pysat", _pysat, "pysat", "pip install python-sat")
 
 @contextmanager
 def hearing_ctrl_c() -> Iterator[None]:
-    """Turn the error by which python-sat tells of Ctrl-C, which it takes itself, into what Python says."""
+    """Turn the error by which python-sat tells of Ctrl-C, which it takes itself, into what Python does.
+
+    It leaves its own handler behind, which would jump into a call that has ended: Python's takes its place
+    again, and hears of the interrupt.
+    """
     try:
         yield
     except Exception as error:
-        if "keyboard interrupt" in str(error).lower():
-            raise KeyboardInterrupt from None
-        raise
+        if "keyboard interrupt" not in str(error).lower():
+            raise
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if handler is not None:
+                signal.signal(signal.SIGINT, handler)
+            if callable(handler):
+                handler(signal.SIGINT, None)
+        raise KeyboardInterrupt from None
 
 
 def _proof(cnf: Cnf, lines: Iterable[str]) -> dict[str, Any]:
