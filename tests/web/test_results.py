@@ -244,6 +244,21 @@ def test_every_column_sorts_both_ways_by_keys(page, folder, name, column):
     assert page.url.endswith(f"&o=-{column}" + ("&p=2" if name == "verify" else ""))
 
 
+def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
+    cases, path = sg.models.samples("breast_cancer")[0], tmp_path / "r.db"
+    network, question = sg.models.breast_cancer(), WhatIf(each, sg.L2)
+    with sweep(network, cases[9:11], question, store=path, jobs=1) as results:
+        values = [row.value for row in results.rows()]
+        data = with_results(results, title="cells", server=False)
+    (tmp_path / "r.html").write_text(page_html(data, server=False), encoding="utf-8")
+    page.goto((tmp_path / "r.html").as_uri() + "#results")
+    by(page, "row").first.wait_for()
+    assert [len(value) > 30 for value in values] == [True, True]
+    assert cells(page, "cost") == [f"{float(Fraction(value)):.6g}" for value in values]
+    titles = [one.get_attribute("title") for one in page.locator("tbody .c-cost span").all()]
+    assert titles == values
+
+
 def test_filters_count_and_stay_in_the_address(page, folder):
     rows = open_page(page, folder, "bounds")
     open_ = [row.sample for row in rows if row.outcome == "undecided"]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any
 
-__all__ = ["advice", "changes_listed", "engine_in", "engine_words", "show_cost"]
+__all__ = ["advice", "changes_listed", "engine_in", "engine_words", "short_number", "show_cost"]
 
 _ENGINES = {
     "evaluation": "evaluating one input",
@@ -40,9 +40,20 @@ def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
     return _NAMES.get(words, words)
 
 
+def short_number(value: Fraction) -> str:
+    """An exact number for people: whole, or six digits of it.
+
+    Examples
+    --------
+    >>> short_number(Fraction(2_000_000)), short_number(Fraction(1, 3))
+    ('2000000', '0.333333')
+    """
+    return str(value) if value.denominator == 1 else f"{float(value):.6g}"
+
+
 def show_cost(cost: str, value: Fraction) -> str:
     """A cost in words."""
-    number = str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
+    number = short_number(value)
     many = "" if value == 1 else "s"
     match cost:
         case "L0":

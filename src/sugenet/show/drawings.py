@@ -102,8 +102,8 @@ def html(value: Any) -> str:
 
 def table_html(table: Cells) -> Html:
     """A table as HTML; columns of numbers are marked as such."""
-    numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
-    marks = ["number" if number and table.rows else None for number in numeric]
+    columns = [[row[column] for row in table.rows] for column in range(len(table.head))]
+    marks = ["number" if any(cells) and all(map(_is_number, cells)) else None for cells in columns]
     head = (
         element("th", word, scope="col", class_=mark) for word, mark in zip(table.head, marks, strict=True)
     )
@@ -115,7 +115,8 @@ def table_html(table: Cells) -> Html:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(cell) and all(c in "0123456789.,-" for c in cell)
+    """Whether it is one, with what belongs to it; an empty cell may be."""
+    return all(c in "0123456789.,-" for c in cell.removesuffix(" %"))
 
 
 def plot(value: Any, ax: Any = None) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.questions import WhatIf
+from sugenet.reason.words import short_number
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
 from sugenet.show.markup import Html, element, short
@@ -53,7 +54,7 @@ _GLOSSARY = (
     ("missing", "A sample of the data set that has no answer yet."),
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
-_SORT = """
+_SORT = Html("""
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -79,7 +80,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-"""
+""")
 """Sorts by the column whose head is clicked: numbers before words, what is not known at the end."""
 
 
@@ -221,8 +222,8 @@ class _SweepPage:
         many, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
         head = ["sample", "class", *["true class"] * has_truth]
         for name in self.names:
-            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "seconds"]
-        numbers = () if many else (cost, "at least", "seconds")
+            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "time"]
+        numbers = () if many else (cost, "at least", "time")
         marks = ("number" if word in numbers else None for word in head)
         heads = element(
             "tr",
@@ -259,8 +260,10 @@ class _SweepPage:
             )
             if len(self.results) == 1:
                 costs = [None, None] if row is None else [row.value, row.lower]
-                cells += [_number(cost) for cost in costs] if has_cost else []
-                cells.append(_number(None if row is None else f"{row.seconds:.3f}"))
+                cells += [_cost(cost) for cost in costs] if has_cost else []
+                cells.append(
+                    _number("", "") if row is None else _number(time_words(row.seconds), row.seconds)
+                )
         return element("tr", *cells)
 
     # -- one sample ------------------------------------------------------------------------------------------
@@ -364,11 +367,18 @@ def _word(row: Row | None) -> str:
     return f"{row.outcome} on trust" if on_trust else row.outcome
 
 
-def _number(text: str | None) -> Html:
-    """A cell with a number; a fraction is sorted by its value."""
+def _cost(text: str | None) -> Html:
+    """A cell with a cost in few digits; all of them are its title."""
     if text is None:
-        return element("td", "")
-    return element("td", text, class_="number", data_key=f"{float(Fraction(text)):.12g}")
+        return _number("", "")
+    value = Fraction(text)
+    short = short_number(value)
+    return _number(short, float(value), title=None if short == text else text)
+
+
+def _number(words: str, key: float | str, **more: object) -> Html:
+    """A cell with a number, which is sorted by its key."""
+    return element("td", words, class_="number", data_key=str(key), **more)
 
 
 def _muted(text: str) -> Html:

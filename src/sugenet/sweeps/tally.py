@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from sugenet.checker.form import exact
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
+from sugenet.reason.words import short_number
 from sugenet.sweeps.rows import REFUSED, Row
 
 __all__ = [
@@ -267,7 +268,7 @@ class SweepTally(Drawn):
         if not self.costs:
             return []
         what = "sums of squares" if self.squares else "costs"
-        words = [f"{float(cost):.6g}" for cost in (self.costs[0], median(self.costs), self.costs[-1])]
+        words = [short_number(Fraction(cost)) for cost in (self.costs[0], median(self.costs), self.costs[-1])]
         many = f"{len(self.costs):,} proved to be least"
         return [f"{what}: from {words[0]} to {words[2]}, median {words[1]} ({many})"]
 

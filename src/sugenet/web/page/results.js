@@ -3,7 +3,7 @@ import { call } from "./ask.js";
 import { announce, button, byId, choices, fill, h, say } from "./dom.js";
 import { Fraction } from "./engine/exact.js";
 import { share } from "./features.js";
-import { duration, stateOf, upper } from "./words.js";
+import { duration, showValue, stateOf, upper } from "./words.js";
 
 const PAGE = 50; // rows that are drawn at a time
 
@@ -22,7 +22,6 @@ export function makeResults(app) {
 
   const named = (k) => (k === null ? "" : classes[k]);
   const isWrong = (i) => rows.truth[i] !== null && rows.truth[i] !== rows.label[i];
-  const cost = (i) => rows.value[i] ?? (rows.lower[i] === null ? null : `≥ ${rows.lower[i]}`);
   const unit = () => (found.cost === "L2" ? "squared cost" : "cost");
   const exact = (i) => {
     const text = rows.value[i] ?? rows.lower[i];
@@ -160,6 +159,15 @@ export function makeResults(app) {
   function outcome(i) {
     const kind = rows.settled[i] ? stateOf(rows.outcome[i]) : "undecided";
     return h("span", { class: "chip", "data-state": kind === "undecided" && rows.settled[i] ? null : kind }, rows.outcome[i]);
+  }
+
+  // In few digits; the exact number is the title.
+  function cost(i) {
+    const number = exact(i);
+    if (!number) return null;
+    const words = showValue(number.toNumber());
+    const whole = String(number);
+    return h("span", { title: words === whole ? null : whole }, rows.value[i] === null ? `≥ ${words}` : words);
   }
 
   function picture(i) {
