@@ -312,7 +312,7 @@ class _SweepPage:
         try:
             if row.outcome == REFUSED:
                 drawn = figure_html(sample_drawn(self.network, found.X(row.sample)))
-                return paragraph(_mark(row), f" {found.data(row.sample)['reason']}") + figures_html([drawn])
+                return paragraph(_mark(row), f" {found.refusal(row.sample)}") + figures_html([drawn])
             answer = found.answer(row.sample)
         except SugenetError as error:
             return paragraph(status_html("damaged"), f" {error}")

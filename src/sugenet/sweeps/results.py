@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Any, Self
 
 from sugenet.bnn import Network
@@ -16,12 +16,23 @@ from sugenet.reason import answer_of, question_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.exports import write_csv, write_parquet
-from sugenet.sweeps.rows import REFUSED, Row
+from sugenet.sweeps.rows import REFUSED, Row, check_row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
 
 __all__ = ["Results", "read_results"]
+
+_ABOUT: dict[str, tuple[tuple[type, ...], int | None]] = {
+    "settings": ((dict,), None),
+    "seed": ((int,), None),
+    "time_limit": ((int, float, NoneType), None),
+    "samples": ((int,), 1),
+    "data": ((str,), None),
+    "truths": ((bool,), None),
+    "made": ((dict,), None),
+}
+"""What a file says that it is about: of which types, and the least that makes sense."""
 
 
 class Results(Drawn):
@@ -56,6 +67,9 @@ class Results(Drawn):
             """When, and with which versions."""
         except (KeyError, QuestionError) as error:
             raise store.damaged(f"what it is about does not fit: {error}") from error
+        for name, (kinds, least) in _ABOUT.items():
+            if type(about[name]) not in kinds or (least is not None and about[name] < least):
+                raise store.damaged(f"what it is about does not fit: {name}")
 
     @property
     def path(self) -> str | None:
@@ -68,7 +82,7 @@ class Results(Drawn):
 
     def rows(self) -> list[Row]:
         """Samples that have an answer, by number, without the answers themselves."""
-        return self._store.rows()
+        return [self._fitting(row) for row in self._store.rows()]
 
     def row(self, sample: int) -> Row:
         """The row of one sample."""
@@ -93,7 +107,7 @@ class Results(Drawn):
         """
         data, (row, known) = self.data(sample), self._found(sample)
         if row.outcome == REFUSED:
-            raise QuestionError(f"sample {sample} was not asked about: {data['reason']}")
+            raise QuestionError(f"sample {sample} was not asked about: {self.refusal(sample)}")
         try:
             answer = answer_of(data, self.network)
         except CertificateError as error:
@@ -102,6 +116,13 @@ class Results(Drawn):
         if hash_of(question.values(self.network)) != known:
             raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
         return answer
+
+    def refusal(self, sample: int) -> str:
+        """Why a sample was not asked about, where the question makes no sense for it."""
+        reason = self.data(sample).get("reason")
+        if not isinstance(reason, str):
+            raise self._store.damaged(f"it does not say why sample {sample} was not asked about")
+        return reason
 
     def answers(self) -> Iterator[Any]:
         """All answers, by number of the sample; those that the question makes no sense for have none."""
@@ -124,7 +145,15 @@ class Results(Drawn):
         found = self._store.row(int(sample))
         if found is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
-        return found
+        return self._fitting(found[0]), found[1]
+
+    def _fitting(self, row: Row) -> Row:
+        """A row as it must be, whoever wrote it."""
+        try:
+            check_row(row, self.samples, len(self.network.classes))
+        except CertificateError as error:
+            raise self._store.damaged(f"the row of sample {str(row.sample)[:20]}: {error}") from error
+        return row
 
     def hash(self, sample: int) -> bytes:
         """The hash of the raw values of a sample that has an answer, as its row has it."""

@@ -119,7 +119,7 @@ def _answer(results: Results, row: Row) -> dict[str, Any]:
     kind = data_of(results.network, results.question)["kind"]
     about = {"kind": _VERBS.get(kind, kind), "outcome": row.outcome}
     if row.outcome == REFUSED:
-        return about | {"sentence": f"not asked about: {results.data(row.sample)['reason']}"}
+        return about | {"sentence": f"not asked about: {results.refusal(row.sample)}"}
     answer = results.answer(row.sample)
     found: dict[str, Any] = cleaned(answer.data() | about | {"sentence": str(answer)})
     return found
