@@ -259,6 +259,18 @@ def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
     assert titles == values
 
 
+def test_outcomes_are_walked_by_arrows(page, folder):
+    rows = open_page(page, folder, "bounds")
+    words = ["", *sorted({row.outcome for row in rows})]
+    assert len(words) == 3
+    by(page, "outcome-all").locator("input").focus()
+    for word in (*words[1:], words[0]):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("input[name=outcome]:focus")).to_have_value(word)
+        expect(page.locator("input[name=outcome]:checked")).to_have_value(word)
+        assert page.url.endswith(f"&f={word}" if word else "#results")
+
+
 def test_filters_count_and_stay_in_the_address(page, folder):
     rows = open_page(page, folder, "bounds")
     open_ = [row.sample for row in rows if row.outcome == "undecided"]

@@ -78,7 +78,7 @@ export function makeResults(app) {
   });
   body.addEventListener("keydown", walk);
 
-  // The headings are made once for all rows that are read, so that the one with the focus keeps it while the order changes.
+  // Headings and filters are made once for all rows that are read, so that what has the focus keeps it while the order changes.
   function drawHead() {
     here = columns.filter(({ there }) => !there || there());
     fill(head, here.map((column) => {
@@ -94,12 +94,10 @@ export function makeResults(app) {
     for (const one of rows.outcome) counts.set(one, (counts.get(one) || 0) + 1);
     const options = [["", `all ${rows.sample.length.toLocaleString("en")}`, { test: "outcome-all" }]];
     for (const [one, count] of [...counts].sort()) options.push([one, `${one} ${count.toLocaleString("en")}`, { test: `outcome-${one}` }]);
-    if (!counts.has(view.outcome)) view.outcome = "";
     choices(outcomes, "outcome", options, view.outcome, (one) => change({ outcome: one, page: 0 }));
     const count = rows.sample.filter((_, i) => isWrong(i)).length;
     wrong.hidden = rows.truth.every((k) => k === null);
     say(wrongWords, `wrongly classified ${count.toLocaleString("en")}`);
-    wrongBox.checked = view.wrong;
   }
 
   function order() {
@@ -113,7 +111,9 @@ export function makeResults(app) {
 
   function draw() {
     if (!found) return;
-    drawFilters();
+    if (!rows.outcome.includes(view.outcome)) view.outcome = "";
+    for (const radio of outcomes.querySelectorAll("input")) radio.checked = radio.value === view.outcome;
+    wrongBox.checked = view.wrong;
     order();
     for (const { key, head: cell, arrow } of here.filter(({ value }) => value)) {
       const sorted = key === view.by;
@@ -243,6 +243,7 @@ export function makeResults(app) {
     say(notes, found.notes.join(" "));
     filters.hidden = table.hidden = false;
     drawHead();
+    drawFilters();
     draw();
   }
 
