@@ -149,7 +149,7 @@ def test_too_little_time_ends_with_3(desk):
         ("1.db 2.db --csv t.csv", "--csv is about one file, and 2 are named"),
         ("1.db --parquet -", "Parquet is none"),
         ("1.db --csv nowhere/t.csv", "there is no folder 'nowhere'"),
-        ("1.db --model breast_cancer", "Give the model that was asked, or none"),
+        ("1.db --model breast_cancer", "Give the model that was asked; sugenet results takes the one inside"),
         ("1.db --model nowhere.sugenet", "nowhere.sugenet cannot be read"),
         ("costs.db 1.db --curve", "costs.db asks whatif, which has the whole curve"),
         ("costs.db --curve --radii -1", "a radius is not negative"),

@@ -25,7 +25,7 @@ from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import show_cost
+from sugenet.reason.words import percent_words, show_cost
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -60,7 +60,7 @@ from sugenet.show.svg_writer import draw
 from sugenet.sweeps import Results
 from sugenet.sweeps.curve import AccuracyCurve
 from sugenet.sweeps.safety import radius_words
-from sugenet.sweeps.tally import SweepTally, percent_words, time_words
+from sugenet.sweeps.tally import SweepTally, time_words
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
