@@ -83,6 +83,11 @@ def test_several_sweeps_have_a_curve_and_a_column_each():
     assert checked(reader, network) == 10
 
 
+def test_commands_can_be_copied_and_check_every_file():
+    page = report_results([swept(bits(), near(r)) for r in (1, 2)], ["my one.db", "two.db"])
+    assert "sugenet results 'my one.db' two.db --check" in unescape(page)
+
+
 def test_only_its_own_script_may_run():
     page = report_results([swept(bits(), near(1))])
     policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])

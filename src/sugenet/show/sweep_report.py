@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from shlex import quote
 from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
@@ -235,7 +236,9 @@ class _SweepPage:
         )
         left = self.samples - len(listed)
         more = (
-            paragraph(f"... and {left:,} more samples: sugenet results {self.names[0]} --csv FILE lists all.")
+            paragraph(
+                f"... and {left:,} more samples: sugenet results {quote(self.names[0])} --csv FILE lists all."
+            )
             if left
             else ""
         )
@@ -274,9 +277,9 @@ class _SweepPage:
         words = ""
         if len(self.shown) < answered:
             words = (
-                f"{len(self.shown):,} of {answered:,} samples have a place here: those that are undecided or "
-                f"wrong, then those that took longest. sugenet results {self.names[0]} --sample I shows any "
-                f"other."
+                f"{len(self.shown):,} of {answered:,} samples have a place here, first those that are undecided, "
+                f"then those that are wrong, then those that took longest. "
+                f"sugenet results {quote(self.names[0])} --sample I shows any other."
             )
         body = []
         for place, sample in enumerate(self.shown):
@@ -287,7 +290,7 @@ class _SweepPage:
             "<p>To check a certificate again, by the definition alone: copy its text to "
             "<code>certificate.json</code>, then run <code>sugenet check certificate.json MODEL</code>; all "
             "of them: <code>sugenet results {} --check</code>. The digest is the SHA-256 of that text.</p>"
-        ).format(self.names[0])
+        ).format(" ".join(map(quote, self.names)))
         return section(
             "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)
         )
@@ -332,7 +335,7 @@ class _SweepPage:
             kept = min(WHOLE, self.left)
             self.left -= len(text) if len(text) <= kept else 0
             which = "it" if number == 1 else "the first"
-            command = f"sugenet results {name} --sample {row.sample} -o certificate.json"
+            command = f"sugenet results {quote(name)} --sample {row.sample} -o certificate.json"
             too_long = f"Too long to keep here: {command} writes {which}."
             title = f"certificate {number}" if number > 1 else "certificate"
             parts.append(certificate_html(text, title, too_long, most=kept))
