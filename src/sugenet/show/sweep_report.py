@@ -232,7 +232,12 @@ class _SweepPage:
         )
         body = [self._row(sample, has_truth=has_truth, has_cost=has_cost) for sample in listed]
         table = element(
-            "table", element("thead", heads), element("tbody", "", *body), class_="sortable", id="samples"
+            "table",
+            element("thead", heads),
+            element("tbody", "", *body),
+            class_="sortable",
+            id="samples",
+            aria_label="All samples",
         )
         left = self.samples - len(listed)
         more = (
@@ -277,8 +282,8 @@ class _SweepPage:
         words = ""
         if len(self.shown) < answered:
             words = (
-                f"{len(self.shown):,} of {answered:,} samples have a place here, first those that are undecided, "
-                f"then those that are wrong, then those that took longest. "
+                f"{len(self.shown):,} of {answered:,} samples have a place here, first those that are "
+                f"undecided, then those that are wrong, then those that took longest. "
                 f"sugenet results {quote(self.names[0])} --sample I shows any other."
             )
         body = []
