@@ -70,6 +70,8 @@ def test_every_sample_leads_to_its_answer(question):
     assert certificates >= (0 if isinstance(question, sg.Predict) else len(X))
     for word in found.tally().accuracy_lines():
         assert word in words
+    for word in found.tally().outcomes:
+        assert f"<dt>{word}</dt>" in page
 
 
 def test_several_sweeps_have_a_curve_and_a_column_each():

@@ -55,6 +55,17 @@ _GLOSSARY = (
     ("missing", "A sample of the data set that has no answer yet."),
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
+_OUTCOMES = {
+    "minimum": "Proved to be the least: no change is cheaper, or no reason is smaller.",
+    "found": "A change that does it. Nothing that costs less than what stands under at least does.",
+    "none": "Nothing that may change alters the class: proved.",
+    "minimal": "A reason of which nothing can be left out: proved.",
+    "sufficient": "A reason that suffices; some of it may not be needed.",
+    "counted": "All inputs in question were counted, exactly.",
+    "estimated": "Inputs were drawn at random: a share lies in its interval with the stated confidence.",
+    "predicted": "The class that the network gives. Nothing is claimed about other inputs.",
+}
+"""What outcomes mean that the glossary of all reports does not have."""
 _SORT = Html("""
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -351,7 +362,9 @@ class _SweepPage:
     def words(self) -> Html:
         """What the words mean."""
         known = [(word, text) for word, text in GLOSSARY if word in _WORDS]
-        items = (element("dt", word) + element("dd", text) for word, text in (*_GLOSSARY, *known))
+        seen = set().union(*(tally.outcomes for tally in self.tallies))
+        own = [(word, text) for word, text in _OUTCOMES.items() if word in seen]
+        items = (element("dt", word) + element("dd", text) for word, text in (*own, *_GLOSSARY, *known))
         return section("words", "What the words mean", element("dl", *items))
 
     def foot(self) -> Html:
