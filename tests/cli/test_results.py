@@ -152,7 +152,10 @@ def test_too_little_time_ends_with_3(desk):
         ("1.db 2.db --html 2.db", "2.db has the results, and would be written over"),
         ("1.db --sample 1 -o 1.db", "1.db has the results, and would be written over"),
         ("1.db --csv nowhere/t.csv", "there is no folder 'nowhere'"),
-        ("1.db --model breast_cancer", "Give the model that was asked, or none"),
+        ("1.db --csv ./1.db", "./1.db holds the results, which would be lost"),
+        ("1.db 2.db --curve --svg 2.db", "2.db holds the results, which would be lost"),
+        ("1.db --sample 1 -o 1.db", "1.db holds the results, which would be lost"),
+        ("1.db --model breast_cancer", "Give the model that was asked; sugenet results takes the one inside"),
         ("1.db --model nowhere.sugenet", "nowhere.sugenet cannot be read"),
         ("costs.db 1.db --curve", "costs.db asks whatif, which has the whole curve"),
         ("costs.db --curve --radii -1", "a radius is not negative"),
@@ -160,11 +163,19 @@ def test_too_little_time_ends_with_3(desk):
     ],
 )
 def test_what_means_nothing_is_refused_and_nothing_is_written(desk, line, words):
-    before = sorted(os.listdir())
+    before = {name: (desk / name).read_bytes() for name in os.listdir()}
     code, out, err = run_line(f"sugenet results {line}")
     assert (code, out) == (2, "")
     assert words in err
-    assert sorted(os.listdir()) == before
+    assert {name: (desk / name).read_bytes() for name in os.listdir()} == before
+
+
+def test_a_page_does_not_overwrite_the_results_that_it_shows(desk):
+    before = (desk / "1.db").read_bytes()
+    code, _, err = run_line("sugenet report digits --results 1.db --interactive -o 1.db")
+    assert code == 2
+    assert "1.db holds the results, which would be lost. Give another file to write." in err
+    assert (desk / "1.db").read_bytes() == before
 
 
 def test_a_file_that_is_none_is_refused(desk):

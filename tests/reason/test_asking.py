@@ -257,6 +257,18 @@ def test_what_is_not_as_good_as_asked_is_not_settled():
     assert (outcome_of(none), is_settled(none), is_settled(none, minimal=None)) == ("undecided", False, False)
 
 
+def test_a_least_cost_that_only_rounding_hides_is_settled():
+    from dataclasses import replace
+
+    X, _ = sg.models.samples("breast_cancer")
+    found = ask(
+        sg.models.breast_cancer(), sg.WhatIf(X[10], sg.L2)
+    )  # a sum of squares of floats: docs/limits.md
+    assert (outcome_of(found), found.lower < found.value, is_settled(found)) == ("found", True, True)
+    assert not is_settled(replace(found, lower=found.lower * Fraction(999, 1000)))
+    assert not is_settled(replace(found, all_listed=False), n=2)
+
+
 # -- predictions ---------------------------------------------------------------------------------------------
 
 

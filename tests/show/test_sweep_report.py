@@ -70,6 +70,8 @@ def test_every_sample_leads_to_its_answer(question):
     assert certificates >= (0 if isinstance(question, sg.Predict) else len(X))
     for word in found.tally().accuracy_lines():
         assert word in words
+    for word in found.tally().outcomes:
+        assert f"<dt>{word}</dt>" in page
 
 
 def test_several_sweeps_have_a_curve_and_a_column_each():
@@ -81,6 +83,11 @@ def test_several_sweeps_have_a_curve_and_a_column_each():
     assert "R: up to R bits flipped" in words
     assert "sample class true class one.db two.db" in words
     assert checked(reader, network) == 10
+
+
+def test_commands_can_be_copied_and_check_every_file():
+    page = report_results([swept(bits(), near(r)) for r in (1, 2)], ["my one.db", "two.db"])
+    assert "sugenet results 'my one.db' two.db --check" in unescape(page)
 
 
 def test_only_its_own_script_may_run():

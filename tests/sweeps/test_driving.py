@@ -360,4 +360,4 @@ def test_the_remaining_time_counts_dear_samples():
     assert queue.remaining() == (8.0 + 60.0, 120.0)
     progress = Progress(10, Counter(proved=6, refuted=2), None)
     progress.queue = queue
-    assert str(progress) == "8 of 10, 75.0 % proved, 25.0 % refuted, 68 s to 2 min left"
+    assert str(progress) == "8 of 10, 75.00 % proved, 25.00 % refuted, 68 s to 2 min left"

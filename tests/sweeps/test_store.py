@@ -4,7 +4,7 @@ import os
 import random
 import sqlite3
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
@@ -411,3 +411,46 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
         with pytest.raises(sg.errors.SugenetError, match=words):
             call()
     assert not path.exists()
+
+
+# -- written by others, with fitting digests ----------------------------------------------------------------
+
+ROWS = {
+    "class": ({"label": 99}, "there is no class 99"),
+    "negative": ({"label": -1}, "there is no class -1"),
+    "truth": ({"truth": 10}, "there is no true class 10"),
+    "sample": ({"sample": FEW}, "there is no sample 12"),
+    "endless": ({"seconds": float("inf")}, "its time is inf"),
+    "time": ({"seconds": "soon"}, "its time is soon"),
+    "word": ({"outcome": b"proved"}, "a word in it is none"),
+    "cost": ({"value": "<b>"}, "'<b>' is no cost"),
+    "division": ({"lower": "1/0"}, "'1/0' is no cost"),
+    "long": ({"value": "9" * 5000}, "'9{20}' is no cost"),
+    "large": ({"value": "9" * 400}, "'9{20}' is no cost"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_that_cannot_be_is_told_as_damage(copy, name):
+    changes, words = ROWS[name]
+    store, _ = writing(copy)
+    row, known = store.row(3)
+    store.put([Entry(replace(row, **changes), known, store.packed(3))])
+    store.close()
+    with (
+        sg.read_results(copy) as found,
+        pytest.raises(FileError, match=f"is damaged: the row of .*: {words}"),
+    ):
+        found.rows()
+
+
+ABOUT = {"samples": 0, "seed": "1", "time_limit": "<b>", "settings": [], "truths": 1, "made": ["<b>"]}
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_what_a_file_cannot_be_about_is_told_as_damage(copy, name):
+    store, _ = writing(copy)
+    store.amend(store.about() | {name: ABOUT[name]})
+    store.close()
+    with pytest.raises(FileError, match=f"is damaged: what it is about does not fit: {name}"):
+        sg.read_results(copy)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.errors import QuestionError
-from sugenet.sweeps.tally import listed, percent_words, tally_of
+from sugenet.reason.words import percent_words
+from sugenet.sweeps.tally import listed, tally_of
 from tests.sweeps.drawing import SECONDS, row, rows
 
 VERDICTS = ["proved", "refuted", "undecided"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.bnn import Encoder, Head, Network, threshold
 from sugenet.errors import FileError
 from sugenet.reason import HowMany, Predict, Robust, WhatIf, Why, each
 from sugenet.sweeps import read_results, sweep
@@ -242,6 +243,53 @@ def test_every_column_sorts_both_ways_by_keys(page, folder, name, column):
     backwards = sorted(sorted(rows, key=lambda row: row.sample), key=key, reverse=True)
     assert numbers(page) == [row.sample for row in backwards]
     assert page.url.endswith(f"&o=-{column}" + ("&p=2" if name == "verify" else ""))
+
+
+def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
+    cases, path = sg.models.samples("breast_cancer")[0], tmp_path / "r.db"
+    network, question = sg.models.breast_cancer(), WhatIf(each, sg.L2)
+    with sweep(network, cases[9:11], question, store=path, jobs=1) as results:
+        values, nearest = [row.value for row in results.rows()], results.answer(0)
+        data = with_results(results, title="cells", server=False)
+    (tmp_path / "r.html").write_text(page_html(data, server=False), encoding="utf-8")
+    page.goto((tmp_path / "r.html").as_uri() + "#results")
+    by(page, "row").first.wait_for()
+    assert [len(value) > 30 for value in values] == [True, True]
+    assert cells(page, "cost") == [f"{float(Fraction(value)):.6g}" for value in values]
+    titles = [one.get_attribute("title") for one in page.locator("tbody .c-cost span").all()]
+    assert titles == values
+    page.locator("tbody a").first.click()
+    notes = page.locator(".feature .note:visible")
+    notes.first.wait_for()
+    codings = dict(zip(network.encoder.names, network.encoder.codings, strict=True))
+    for name, (_, after) in nearest.changes().items():
+        note = page.get_by_role("group", name=name, exact=True).locator(".note")
+        shown = float(note.inner_text().partition(" becomes ")[2])  # typed in, it does what is said
+        assert codings[name].state(shown) == codings[name].state(after)
+
+
+def test_a_cost_whose_parts_no_float_holds_is_shown(page, tmp_path):
+    network = Network(Encoder([threshold(0.0)]), [], Head([[1], [-1]]))
+    path = tmp_path / "r.db"
+    with sweep(network, [[1.5]], WhatIf(each, sg.L1), store=path, jobs=1) as results:
+        assert results.answer(0).changed == (-5e-324,)
+        data = with_results(results, title="one", server=False)
+    (tmp_path / "r.html").write_text(page_html(data, server=False), encoding="utf-8")
+    page.goto((tmp_path / "r.html").as_uri() + "#results")
+    by(page, "row").first.wait_for()
+    assert cells(page, "cost") == ["1.5"]
+
+
+def test_outcomes_are_walked_by_arrows(page, folder):
+    rows = open_page(page, folder, "bounds")
+    words = ["", *sorted({row.outcome for row in rows})]
+    assert len(words) == 3
+    by(page, "outcome-all").locator("input").focus()
+    for word in (*words[1:], words[0]):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("input[name=outcome]:focus")).to_have_value(word)
+        expect(page.locator("input[name=outcome]:checked")).to_have_value(word)
+        assert page.url.endswith(f"&f={word}" if word else "#results")
 
 
 def test_filters_count_and_stay_in_the_address(page, folder):

@@ -2,10 +2,13 @@
 it is whole.
 """
 
+from fractions import Fraction
+
 import pytest
 
 import sugenet as sg
 from sugenet.show import report_results
+from sugenet.sweeps.tally import time_words
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +29,13 @@ def test_a_click_on_the_head_of_a_column_sorts(page, report_file):
     path, rows = report_file
     page.goto(path.as_uri())
     heads = page.locator("#samples th").all_inner_texts()
-    assert heads == ["sample", "class", "true class", "outcome", "cost", "at least", "seconds"]
+    assert heads == ["sample", "class", "true class", "outcome", "cost", "at least", "time"]
     assert column(page, 1) == [str(k) for k in range(12)]
     page.click("#samples th:nth-child(7) button")
-    assert column(page, 7) == [f"{one:.3f}" for one in sorted(row.seconds for row in rows)]
+    times = [time_words(one) for one in sorted(row.seconds for row in rows)]
+    assert column(page, 7) == times  # by all digits: 90 ms before 0.1 s
     page.click("#samples th:nth-child(7) button")
-    assert [float(text) for text in column(page, 7)] == sorted(
-        (round(row.seconds, 3) for row in rows), reverse=True
-    )
+    assert column(page, 7) == times[::-1]
     assert page.get_attribute("#samples th:nth-child(7)", "aria-sort") == "descending"
     page.click("#samples th:nth-child(1) button")
     assert column(page, 1) == [str(k) for k in range(12)]  # by value: 2 before 10
@@ -51,6 +53,19 @@ def test_the_keyboard_sorts_and_a_sample_leads_to_its_answer(page, report_file):
     assert page.url.endswith("#s7")
     assert page.locator("#s7 svg").count() >= 1
     assert page.locator("#s7 h3").inner_text().startswith("Sample 7: 3")
+
+
+def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
+    X, _ = sg.models.samples("breast_cancer")
+    found = sg.sweep(sg.models.breast_cancer(), X[9:11], sg.WhatIf(sg.each, sg.L2), jobs=1)
+    path = tmp_path / "report.html"
+    path.write_text(report_results([found], ["r.db"]), encoding="utf-8")
+    page.goto(path.as_uri())
+    values = [row.value for row in found.rows()]
+    assert [len(value) > 30 for value in values] == [True, True]
+    assert column(page, 4) == [f"{float(Fraction(value)):.6g}" for value in values]
+    cells = page.locator("#samples tbody td:nth-child(4)").all()
+    assert [cell.get_attribute("title") for cell in cells] == values
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -169,6 +169,11 @@ def check_paths(options: argparse.Namespace) -> None:
     files = [path for path in outputs.values() if path not in (None, "-")]
     if len(files) > len({os.path.realpath(path) for path in files}):
         raise UsageError("two of the files to write are one. Give each its own name.")
+    given = (*getattr(options, "files", ()), getattr(options, "results", None))
+    results = {os.path.realpath(path) for path in given if path is not None}
+    for path in files:
+        if os.path.realpath(path) in results:
+            raise UsageError(f"{path} holds the results, which would be lost. Give another file to write.")
     if files:
         from sugenet.files import check_writable
 

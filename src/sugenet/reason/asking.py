@@ -11,6 +11,7 @@ from sugenet.bnn import Network
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
+from sugenet.reason.counterfactuals.levels import is_least_but_for_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import Asked, HowMany, Predict, Question, WhatIf, Why
@@ -139,7 +140,7 @@ def is_settled(answer: Found, **settings: Any) -> bool:
         case Undecided() | OpenCounterfactual() | CountOpen():
             return False
         case Counterfactual():
-            return answer.is_minimum and answer.all_listed
+            return answer.all_listed and is_least_but_for_rounding(answer)
         case Reasons():
             enough = answer.all_reasons or (asked["n"] != "all" and len(answer.reasons) >= asked["n"])
             status = [reason.status for reason in answer.reasons]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import sqrt
+from math import ceil, floor, sqrt
 from typing import Any
 
-__all__ = ["advice", "changes_listed", "engine_in", "engine_words", "show_cost"]
+__all__ = [
+    "advice",
+    "changes_listed",
+    "engine_in",
+    "engine_words",
+    "percent_words",
+    "short_number",
+    "show_cost",
+]
 
 _ENGINES = {
     "evaluation": "evaluating one input",
@@ -40,9 +48,42 @@ def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
     return _NAMES.get(words, words)
 
 
+def percent_words(share: Fraction, towards: int = 0) -> str:
+    """A share in percent with two decimals: the nearest, or rounded down (-1) or up (+1), so that a bound
+    stays one; 0 and 100 are written only where they are exact.
+
+    Examples
+    --------
+    >>> [percent_words(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
+    ['66.66 %', '66.67 %', '66.67 %']
+    >>> [percent_words(share) for share in (Fraction(0), Fraction(1), Fraction(99_999, 100_000))]
+    ['0 %', '100 %', 'over 99.99 %']
+    """
+    if share in (0, 1):
+        return "100 %" if share else "0 %"
+    exact = 10_000 * share
+    parts = floor(exact) if towards < 0 else ceil(exact) if towards > 0 else round(exact)
+    if towards <= 0 and parts == 0:
+        return "under 0.01 %" if towards == 0 else "over 0 %"
+    if towards >= 0 and parts == 10_000:
+        return "over 99.99 %" if towards == 0 else "under 100 %"
+    return f"{parts // 100}.{parts % 100:02d} %"
+
+
+def short_number(value: Fraction) -> str:
+    """An exact number for people: whole, or six digits of it.
+
+    Examples
+    --------
+    >>> short_number(Fraction(2_000_000)), short_number(Fraction(1, 3))
+    ('2000000', '0.333333')
+    """
+    return str(value) if value.denominator == 1 else f"{float(value):.6g}"
+
+
 def show_cost(cost: str, value: Fraction) -> str:
     """A cost in words."""
-    number = str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
+    number = short_number(value)
     many = "" if value == 1 else "s"
     match cost:
         case "L0":

@@ -25,7 +25,7 @@ from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import show_cost
+from sugenet.reason.words import percent_words, show_cost
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -60,7 +60,7 @@ from sugenet.show.svg_writer import draw
 from sugenet.sweeps import Results
 from sugenet.sweeps.curve import AccuracyCurve
 from sugenet.sweeps.safety import radius_words
-from sugenet.sweeps.tally import SweepTally, percent_words, time_words
+from sugenet.sweeps.tally import SweepTally, time_words
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
@@ -102,8 +102,8 @@ def html(value: Any) -> str:
 
 def table_html(table: Cells) -> Html:
     """A table as HTML; columns of numbers are marked as such."""
-    numeric = [all(_is_number(row[column]) for row in table.rows) for column in range(len(table.head))]
-    marks = ["number" if number and table.rows else None for number in numeric]
+    columns = [[row[column] for row in table.rows] for column in range(len(table.head))]
+    marks = ["number" if any(cells) and all(map(_is_number, cells)) else None for cells in columns]
     head = (
         element("th", word, scope="col", class_=mark) for word, mark in zip(table.head, marks, strict=True)
     )
@@ -115,7 +115,8 @@ def table_html(table: Cells) -> Html:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(cell) and all(c in "0123456789.,-" for c in cell)
+    """Whether it is one, with what belongs to it; an empty cell may be."""
+    return all(c in "0123456789.,-" for c in cell.removesuffix(" %"))
 
 
 def plot(value: Any, ax: Any = None) -> Any:

@@ -20,7 +20,7 @@ from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import show_cost
+from sugenet.reason.words import short_number, show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural
 from sugenet.show.findings import Findings
@@ -63,10 +63,6 @@ _TOO_LONG = "Too long to keep here; the same question gives it again."
 
 
 # -- words ---------------------------------------------------------------------------------------------------
-
-
-def _whole(value: Fraction) -> str:
-    return str(int(value)) if value.denominator == 1 else f"{float(value):.6g}"
 
 
 def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
@@ -169,7 +165,7 @@ class Page:
         return f"{self.label}. Whether a small change alters it is undecided."
 
     def _up_to(self, value: Fraction) -> str:
-        return f"1 {self.noun}" if value == 1 else f"up to {self.many(_whole(value))}"
+        return f"1 {self.noun}" if value == 1 else f"up to {self.many(short_number(value))}"
 
     def lead_words(self) -> str:
         """By how much the class wins, in votes and in score."""
@@ -364,15 +360,15 @@ class Page:
             case Counterfactual() if at_most is not None:
                 cost = (
                     f"at most {self.plain(show_cost(at_most.cost, at_most.value))}; "
-                    f"the least needs at least {_whole(answer.lower)}"
+                    f"the least needs at least {short_number(answer.lower)}"
                 )
                 what, status = f"as for {self.network.classes[at_most.label]}", "undecided"
-                claim = f"to {goal}: the least needs at least {_whole(answer.lower)}"
+                claim = f"to {goal}: the least needs at least {short_number(answer.lower)}"
             case Counterfactual():
                 least = answer.is_minimum and answer.is_certified
                 cost = self.plain(show_cost(answer.cost, answer.value))
                 if not answer.is_minimum:
-                    cost += f"; the least needs at least {_whole(answer.lower)}"
+                    cost += f"; the least needs at least {short_number(answer.lower)}"
                 parts = []
                 for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
                     coding = self.network.encoder.codings[feature]

@@ -92,7 +92,7 @@ def certificate_html(text: str, title: object, too_long: str, *, most: int = WHO
     return element("details", element("summary", line), kept, class_="certificate", **marks)
 
 
-def document(title: str, body: Html, script: str = "") -> Html:
+def document(title: str, body: Html, script: Html | None = None) -> Html:
     """A file of its own, which loads nothing, and runs nothing but the script that it has."""
     policy = f"default-src 'none'; style-src '{_digest(STYLE)}'"
     policy += f"; script-src '{_digest(script)}'" if script else ""
@@ -106,7 +106,7 @@ def document(title: str, body: Html, script: str = "") -> Html:
         title=title,
         style=STYLE,
         body=body,
-        script=element("script", Html(script)) + "\n" if script else "",
+        script=element("script", script) + "\n" if script else "",
     )
 
 

@@ -43,7 +43,7 @@ th { font-weight: 600; color: var(--muted); }
 td:first-child { min-width: 4.5rem; }
 .short { display: none; }
 .whole { white-space: nowrap; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 th.number { text-align: right; }
 .wrong { font-weight: 650; color: #8a3a00; }
 .status { white-space: nowrap; font-weight: 650; border: 1.5px solid; border-radius: 4px; padding: 0 .4em; }

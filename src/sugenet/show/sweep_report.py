@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from shlex import quote
 from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.questions import WhatIf
+from sugenet.reason.words import short_number
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
 from sugenet.show.markup import Html, element, short
@@ -53,7 +55,18 @@ _GLOSSARY = (
     ("missing", "A sample of the data set that has no answer yet."),
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
-_SORT = """
+_OUTCOMES = {
+    "minimum": "Proved to be the least: no change is cheaper, or no reason is smaller.",
+    "found": "A change that does it. Nothing that costs less than what stands under at least does.",
+    "none": "Nothing that may change alters the class: proved.",
+    "minimal": "A reason of which nothing can be left out: proved.",
+    "sufficient": "A reason that suffices; some of it may not be needed.",
+    "counted": "All inputs in question were counted, exactly.",
+    "estimated": "Inputs were drawn at random: a share lies in its interval with the stated confidence.",
+    "predicted": "The class that the network gives. Nothing is claimed about other inputs.",
+}
+"""What outcomes mean that the glossary of all reports does not have."""
+_SORT = Html("""
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -79,7 +92,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-"""
+""")
 """Sorts by the column whose head is clicked: numbers before words, what is not known at the end."""
 
 
@@ -221,8 +234,8 @@ class _SweepPage:
         many, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
         head = ["sample", "class", *["true class"] * has_truth]
         for name in self.names:
-            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "seconds"]
-        numbers = () if many else (cost, "at least", "seconds")
+            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "time"]
+        numbers = () if many else (cost, "at least", "time")
         marks = ("number" if word in numbers else None for word in head)
         heads = element(
             "tr",
@@ -230,11 +243,18 @@ class _SweepPage:
         )
         body = [self._row(sample, has_truth=has_truth, has_cost=has_cost) for sample in listed]
         table = element(
-            "table", element("thead", heads), element("tbody", "", *body), class_="sortable", id="samples"
+            "table",
+            element("thead", heads),
+            element("tbody", "", *body),
+            class_="sortable",
+            id="samples",
+            aria_label="All samples",
         )
         left = self.samples - len(listed)
         more = (
-            paragraph(f"... and {left:,} more samples: sugenet results {self.names[0]} --csv FILE lists all.")
+            paragraph(
+                f"... and {left:,} more samples: sugenet results {quote(self.names[0])} --csv FILE lists all."
+            )
             if left
             else ""
         )
@@ -259,8 +279,10 @@ class _SweepPage:
             )
             if len(self.results) == 1:
                 costs = [None, None] if row is None else [row.value, row.lower]
-                cells += [_number(cost) for cost in costs] if has_cost else []
-                cells.append(_number(None if row is None else f"{row.seconds:.3f}"))
+                cells += [_cost(cost) for cost in costs] if has_cost else []
+                cells.append(
+                    _number("", "") if row is None else _number(time_words(row.seconds), row.seconds)
+                )
         return element("tr", *cells)
 
     # -- one sample ------------------------------------------------------------------------------------------
@@ -271,9 +293,9 @@ class _SweepPage:
         words = ""
         if len(self.shown) < answered:
             words = (
-                f"{len(self.shown):,} of {answered:,} samples have a place here: those that are undecided or "
-                f"wrong, then those that took longest. sugenet results {self.names[0]} --sample I shows any "
-                f"other."
+                f"{len(self.shown):,} of {answered:,} samples have a place here, first those that are "
+                f"undecided, then those that are wrong, then those that took longest. "
+                f"sugenet results {quote(self.names[0])} --sample I shows any other."
             )
         body = []
         for place, sample in enumerate(self.shown):
@@ -284,7 +306,7 @@ class _SweepPage:
             "<p>To check a certificate again, by the definition alone: copy its text to "
             "<code>certificate.json</code>, then run <code>sugenet check certificate.json MODEL</code>; all "
             "of them: <code>sugenet results {} --check</code>. The digest is the SHA-256 of that text.</p>"
-        ).format(self.names[0])
+        ).format(" ".join(map(quote, self.names)))
         return section(
             "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)
         )
@@ -329,7 +351,7 @@ class _SweepPage:
             kept = min(WHOLE, self.left)
             self.left -= len(text) if len(text) <= kept else 0
             which = "it" if number == 1 else "the first"
-            command = f"sugenet results {name} --sample {row.sample} -o certificate.json"
+            command = f"sugenet results {quote(name)} --sample {row.sample} -o certificate.json"
             too_long = f"Too long to keep here: {command} writes {which}."
             title = f"certificate {number}" if number > 1 else "certificate"
             parts.append(certificate_html(text, title, too_long, most=kept))
@@ -340,7 +362,9 @@ class _SweepPage:
     def words(self) -> Html:
         """What the words mean."""
         known = [(word, text) for word, text in GLOSSARY if word in _WORDS]
-        items = (element("dt", word) + element("dd", text) for word, text in (*_GLOSSARY, *known))
+        seen = set().union(*(tally.outcomes for tally in self.tallies))
+        own = [(word, text) for word, text in _OUTCOMES.items() if word in seen]
+        items = (element("dt", word) + element("dd", text) for word, text in (*own, *_GLOSSARY, *known))
         return section("words", "What the words mean", element("dl", *items))
 
     def foot(self) -> Html:
@@ -364,11 +388,18 @@ def _word(row: Row | None) -> str:
     return f"{row.outcome} on trust" if on_trust else row.outcome
 
 
-def _number(text: str | None) -> Html:
-    """A cell with a number; a fraction is sorted by its value."""
+def _cost(text: str | None) -> Html:
+    """A cell with a cost in few digits; all of them are its title."""
     if text is None:
-        return element("td", "")
-    return element("td", text, class_="number", data_key=f"{float(Fraction(text)):.12g}")
+        return _number("", "")
+    value = Fraction(text)
+    short = short_number(value)
+    return _number(short, float(value), title=None if short == text else text)
+
+
+def _number(words: str, key: float | str, **more: object) -> Html:
+    """A cell with a number, which is sorted by its key."""
+    return element("td", words, class_="number", data_key=str(key), **more)
 
 
 def _muted(text: str) -> Html:

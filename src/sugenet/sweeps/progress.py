@@ -7,8 +7,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from time import monotonic
 
+from sugenet.reason.words import percent_words
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.tally import time_words
@@ -64,7 +66,7 @@ class Progress:
             parts = [f"{done} of {self.total}"]
             for word, many in self.outcomes.most_common():
                 if many:
-                    parts.append(f"{100 * many / done:.1f} % {word}")
+                    parts.append(f"{percent_words(Fraction(many, done))} {word}")
             speed = self._new / max(monotonic() - self._start, 1e-9)
         if self._new:
             parts.append(f"{speed:.3g} a second")

@@ -231,6 +231,6 @@ def _network(store: Store, about: dict[str, Any], given: Network | None) -> Netw
     elif given.fingerprint != about["network"]:
         raise FileError(
             f"{store.name} is about the network {about['network'][:12]}, not about {given.fingerprint[:12]}. "
-            f"Give the model that was asked, or none: the file has its own."
+            f"Give the model that was asked; sugenet results takes the one inside unless one is given."
         )
     return given

@@ -131,13 +131,12 @@ def _without_contradiction(found: dict[int, Safety]) -> dict[int, Safety]:
 
 
 def chosen_radii(found: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
-    """Radii at which something changes, evenly chosen where they are many; under L2, where they may be no
-    fractions, rounded up to three decimals.
+    """Radii at which something changes, evenly chosen where they are many; those that are too long to read
+    are rounded up to four digits, under L2, where they may be no fractions, to three decimals.
     """
     sizes = {Fraction(end) for safe in found.values() for end, _ in safe.proved if 0 < end < math.inf}
     sizes |= {safe.broken for safe in found.values() if safe.broken is not None}
-    if squares:
-        sizes = {_root_above(size) for size in sizes}
+    sizes = {_root_above(size) if squares else _short_above(size) for size in sizes}
     ordered = sorted(sizes)
     if len(ordered) <= most:
         return ordered
@@ -151,7 +150,27 @@ def _root_above(square: Fraction) -> Fraction:
     return Fraction(root if root * root >= scaled else root + 1, 1000)
 
 
+def _short_above(size: Fraction) -> Fraction:
+    """A size that is short, or else the least one with four digits that is as large."""
+    if _short_words(size) is not None:
+        return size
+    unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
+    return math.ceil(size / unit) * unit
+
+
 def radius_words(radius: Fraction) -> str:
-    """A radius for people: as a decimal where it is one, else as a fraction."""
+    """A radius for people: as a decimal where it is one, else as a fraction; a long one in four digits.
+
+    Examples
+    --------
+    >>> [radius_words(Fraction(text)) for text in ("0.25", "1/3", "0.00003735", "0.1234567891")]
+    ['0.25', '1/3', '3.735e-05', '0.1235']
+    """
+    return _short_words(radius) or f"{float(radius):.4g}"
+
+
+def _short_words(radius: Fraction) -> str | None:
     places = next((n for n in range(7) if (radius * 10**n).denominator == 1), None)
-    return str(radius) if places is None else f"{float(radius):.{places}f}"
+    if places is not None:
+        return f"{float(radius):.{places}f}"
+    return str(radius) if len(str(radius)) <= 8 else None

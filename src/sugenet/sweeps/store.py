@@ -406,8 +406,8 @@ def _is_time(value: Any) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    with suppress(CertificateError):
-        exact(value, least=0)
+    with suppress(CertificateError, OverflowError):
+        float(exact(value, least=0))  # what is said of it is rounded
         return isinstance(value, str)
     return False
 

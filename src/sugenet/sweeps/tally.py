@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from sugenet.checker.form import exact
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
+from sugenet.reason.words import percent_words, short_number
 from sugenet.sweeps.rows import REFUSED, Row
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "SweepTally",
     "TimeBin",
     "listed",
-    "percent_words",
     "tally_of",
     "time_words",
 ]
@@ -270,7 +270,7 @@ class SweepTally(Drawn):
         if not self.costs:
             return []
         what = "sums of squares" if self.squares else "costs"
-        words = [f"{float(cost):.6g}" for cost in (self.costs[0], median(self.costs), self.costs[-1])]
+        words = [short_number(Fraction(cost)) for cost in (self.costs[0], median(self.costs), self.costs[-1])]
         many = f"{len(self.costs):,} proved to be least"
         return [f"{what}: from {words[0]} to {words[2]}, median {words[1]} ({many})"]
 
@@ -339,28 +339,6 @@ def tally_of(
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
     known = any(row.truth is not None for row in ordered) if has_truth is None else has_truth
     return SweepTally(kind, asked, samples, ordered, squares, known, has_target)
-
-
-def percent_words(share: Fraction, towards: int = 0) -> str:
-    """A share in percent with two decimals: the nearest, or rounded down (-1) or up (+1), so that a bound
-    stays one; 0 and 100 are written only where they are exact.
-
-    Examples
-    --------
-    >>> [percent_words(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
-    ['66.66 %', '66.67 %', '66.67 %']
-    >>> [percent_words(share) for share in (Fraction(0), Fraction(1), Fraction(99_999, 100_000))]
-    ['0 %', '100 %', 'over 99.99 %']
-    """
-    if share in (0, 1):
-        return "100 %" if share else "0 %"
-    exact = 10_000 * share
-    parts = math.floor(exact) if towards < 0 else math.ceil(exact) if towards > 0 else round(exact)
-    if towards <= 0 and parts == 0:
-        return "under 0.01 %" if towards == 0 else "over 0 %"
-    if towards >= 0 and parts == 10_000:
-        return "over 99.99 %" if towards == 0 else "under 100 %"
-    return f"{parts // 100}.{parts % 100:02d} %"
 
 
 def time_words(seconds: float) -> str:

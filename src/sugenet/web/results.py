@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from shlex import quote
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -192,7 +193,7 @@ def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
     if bare:
         found["notes"].append(
             f"To keep this file small, {bare:,} answers are here without their certificates: "
-            f"sugenet serve MODEL --results {_name(results)} shows all."
+            f"sugenet serve MODEL --results {quote(_name(results))} shows all."
         )
     return found | {"answers": answers}
 

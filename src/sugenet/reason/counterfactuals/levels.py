@@ -13,13 +13,16 @@ from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, walk_record
 from sugenet.problem.problem import Problem
+from sugenet.problem.regions import Linf
 from sugenet.problem.sizes import heaviest, sets_within
+from sugenet.reason.counterfactuals.answers import Counterfactual
 from sugenet.reason.counterfactuals.hunt import Hunt
 
-__all__ = ["ByLevels"]
+__all__ = ["ByLevels", "is_least_but_for_rounding"]
 
 _EXACT_LEVELS = 400
 _WALK = 3e8
@@ -157,6 +160,16 @@ class ByLevels:
     ) -> list[tuple[FeatureMove, ...]]:
         """Sets of moves, cheapest first, as they are listed; `only` those of one cost."""
         return [moves for moves in found if only is None or self.value(moves) == only]
+
+
+def is_least_but_for_rounding(found: Counterfactual) -> bool:
+    """Whether nothing cheaper is left but what the rounding of costs to whole weights hides, as it may where
+    they are sums of floats: then more time could not prove more.
+    """
+    if found.is_minimum or found.question.cost is Linf:
+        return found.is_minimum
+    near = Hunt(found.network, found.question, "auto", Clock()).whole
+    return found.lower >= _weight(near.moves_to(found.changed)) * near.unit
 
 
 def _weight(moves: tuple[FeatureMove, ...]) -> int:

@@ -16,6 +16,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.questions import HowMany, class_of
+from sugenet.reason.words import percent_words
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
 
@@ -31,17 +32,6 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
     return "\n".join(
         f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True)
     )
-
-
-def _percent(part: int, total: int) -> str:
-    """A share in percent, cut to four digits; never 0 or 100 unless it is."""
-    if part in (0, total):
-        return "100 %" if part else "0 %"
-    share = Fraction(100 * part, total)
-    text = f"{float(share):.2f}"
-    if text in ("0.00", "100.00"):
-        return "under 0.01 %" if share < 1 else "over 99.99 %"
-    return f"{text} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +111,19 @@ class Counted(_Count):
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
         shown = [f"{-many:,}" for many, _ in some]
         rows = [
-            (k, f"{text:>{len(shown[0])}}  {_percent(-many, self.total)}")
+            (k, f"{text:>{len(shown[0])}}  {self._percent(-many)}")
             for (many, k), text in zip(some, shown, strict=True)
         ]
         own, names = self.label, self.network.classes
-        stays = "" if own is None else f"; {_percent(self.counts[own], self.total)} keep class {names[own]}"
+        stays = "" if own is None else f"; {self._percent(self.counts[own])} keep class {names[own]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
             f"by {METHODS[self.method]}"
         )
         return f"{first}\n{_table(self.network, rows)}"
+
+    def _percent(self, many: int) -> str:
+        return percent_words(Fraction(many, max(self.total, 1)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,7 +226,7 @@ export function makeAnswers(app) {
     if (!card || !card.features.length) return app.point("answer", null);
     const marks = new Map();
     if (card.kind !== "change") for (const f of card.features) marks.set(f, { glyph: "=", holds: "keep", words: "must stay as it is" });
-    for (const { feature, before, after } of card.changes) marks.set(feature, app.changeMark(before, after));
+    for (const { feature, before, after } of card.changes) marks.set(feature, app.changeMark(feature, before, after));
     const legend = card.kind === "change" ? "The number is the value it takes." : "= stays as it is.";
     return app.point("answer", { title: card.name, legend, marks });
   }

@@ -5,6 +5,7 @@ import { makeAnswers } from "./answers.js";
 import { call, makeAsk } from "./ask.js";
 import { byId, isTyping, say, toast } from "./dom.js";
 import { makeDrawer } from "./drawer.js";
+import { valueWords } from "./features.js";
 import { makeFrame } from "./frame.js";
 import { makeGrid } from "./grid.js";
 import { makeLesson } from "./lesson.js";
@@ -15,7 +16,6 @@ import { State } from "./state.js";
 import { makeTable } from "./table.js";
 import { makeTools } from "./tools.js";
 import { makeVerdict } from "./verdict.js";
-import { showValue } from "./words.js";
 
 const MOST = 2000; // samples that are kept once they came from the server
 
@@ -43,13 +43,13 @@ app.remark = () => {
   say(byId("marks"), first ? `Marked: ${first.title}. ${payload.grid ? first.legend : ""}` : "");
 };
 
-app.changeMark = (before, after) => {
+app.changeMark = (feature, before, after) => {
   const glyph = typeof after === "number" && String(after).length < 4 ? String(after) : "→";
-  return { glyph, holds: "set", words: `${showValue(before)} becomes ${showValue(after)}` };
+  return { glyph, holds: "set", words: `${valueWords(model, feature, before)} becomes ${valueWords(model, feature, after)}` };
 };
 
 app.changeMarks = (changes) =>
-  new Map(changes.map(([f, to]) => [f, app.changeMark(state.values[f], model.valueOf(f, to, state.values[f]))]));
+  new Map(changes.map(([f, to]) => [f, app.changeMark(f, state.values[f], model.valueOf(f, to, state.values[f]))]));
 
 // -- address: the page is its link. Small steps replace the entry, a jump to another input or sample makes one of its own. -------
 

@@ -1,7 +1,7 @@
 // Asking a question: the server where there is one, else an answer computed beforehand, else the engine in the browser,
 // else an honest "undecided" that names the command to run.
 import { many } from "./dom.js";
-import { listed, showValue } from "./words.js";
+import { listed } from "./words.js";
 
 const BUDGET = 2e7; // changes tried in the browser for one question
 const BOXES = 2e4; // boxes of inputs bounded in the browser for one rule
@@ -247,7 +247,7 @@ function quoted(text) {
 }
 
 function changeWords(changes) {
-  return listed(Object.entries(changes).map(([name, [before, after]]) => `${name} from ${showValue(before)} to ${showValue(after)}`), 6);
+  return listed(Object.entries(changes).map(([name, [before, after]]) => `${name} from ${before} to ${after}`), 6);
 }
 
 // One request to our own server. What it says against a request becomes the error's sentence.

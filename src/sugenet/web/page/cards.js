@@ -1,9 +1,9 @@
 // Answers as cards: what is said, which features it is about, how they change; and two of them side by side.
 import { h, many, put } from "./dom.js";
-import { shade } from "./features.js";
-import { aClass, listed, showValue, stateOf, unit, upper, withHeld } from "./words.js";
+import { shade, valueWords } from "./features.js";
+import { aClass, listed, stateOf, unit, upper, withHeld } from "./words.js";
 
-export function makeCards({ payload }) {
+export function makeCards({ payload, model }) {
   const word = unit(payload);
   const names = payload.features.map(([name]) => name);
   const place = new Map(names.map((name, f) => [name, f]));
@@ -13,7 +13,7 @@ export function makeCards({ payload }) {
   }
 
   function changeWords(changes) {
-    return listed(changes.map(({ feature, before, after }) => `${names[feature]}: ${showValue(before)} → ${showValue(after)}`), 12);
+    return listed(changes.map(({ feature, before, after }) => `${names[feature]}: ${valueWords(model, feature, before)} → ${valueWords(model, feature, after)}`), 12);
   }
 
   function these(count) {

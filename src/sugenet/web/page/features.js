@@ -1,4 +1,5 @@
 // What the payload says of one feature: its coding, its states, the ends of its slider, its shade as a pixel.
+import { showValue } from "./words.js";
 
 export function codingOf(payload, feature) {
   return payload.codings[payload.features[feature][1]];
@@ -15,6 +16,12 @@ export function isNumber(payload, feature) {
 // A state in words without the feature's name: ">= 14.8", or "12.23 <= x < 14.8".
 export function shortWords(model, feature, state) {
   return model.describe(feature, state).replace(model.features[feature].name, "x").replace(/^x /, "");
+}
+
+// A raw value in few digits, but never so few that it would fall on the other side of a cut.
+export function valueWords(model, feature, value) {
+  const short = showValue(value);
+  return typeof value === "number" && model.stateOf(feature, Number(short)) !== model.stateOf(feature, value) ? String(value) : short;
 }
 
 // The reachable state nearest to a wanted one.

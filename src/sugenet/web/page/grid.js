@@ -1,7 +1,6 @@
 // The input as a picture: one cell for each pixel, one tab stop, arrows to move, a click, a key or a brush to change.
 import { byId, fill, h, put, say } from "./dom.js";
-import { nameOf, nearestState, shade } from "./features.js";
-import { showValue } from "./words.js";
+import { nameOf, nearestState, shade, valueWords } from "./features.js";
 
 export function makeGrid(app) {
   const { payload, model, state } = app;
@@ -39,17 +38,17 @@ export function makeGrid(app) {
       cell.classList.toggle("changed", changed);
       cell.classList.toggle("held", held);
       const marks = `${changed ? ", changed" : ""}${held ? ", held" : ""}`;
-      const label = `${model.describe(f, state.states[f])}, value ${showValue(state.values[f])}${marks}`;
+      const label = `${model.describe(f, state.states[f])}, value ${valueWords(model, f, state.values[f])}${marks}`;
       cell.ariaLabel = label;
     });
     tell(at);
   }
 
   function tell(feature) {
-    const was = state.values[feature] !== state.base[feature] ? `, was ${showValue(state.base[feature])}` : "";
+    const was = state.values[feature] !== state.base[feature] ? `, was ${valueWords(model, feature, state.base[feature])}` : "";
     const held = state.locks.has(feature) ? "; held" : "";
     const mark = app.marked.get(feature);
-    say(byId("cell"), `${nameOf(payload, feature)} = ${showValue(state.values[feature])}${was}${held}${mark ? `. ${mark.words}` : ""}`);
+    say(byId("cell"), `${nameOf(payload, feature)} = ${valueWords(model, feature, state.values[feature])}${was}${held}${mark ? `. ${mark.words}` : ""}`);
   }
 
   function focus(feature) {

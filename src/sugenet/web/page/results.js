@@ -3,7 +3,7 @@ import { call } from "./ask.js";
 import { announce, button, byId, choices, fill, h, say } from "./dom.js";
 import { Fraction } from "./engine/exact.js";
 import { share } from "./features.js";
-import { duration, stateOf, upper } from "./words.js";
+import { duration, showValue, stateOf, upper } from "./words.js";
 
 const PAGE = 50; // rows that are drawn at a time
 
@@ -22,7 +22,6 @@ export function makeResults(app) {
 
   const named = (k) => (k === null ? "" : classes[k]);
   const isWrong = (i) => rows.truth[i] !== null && rows.truth[i] !== rows.label[i];
-  const cost = (i) => rows.value[i] ?? (rows.lower[i] === null ? null : `≥ ${rows.lower[i]}`);
   const unit = () => (found.cost === "L2" ? "squared cost" : "cost");
   const exact = (i) => {
     const text = rows.value[i] ?? rows.lower[i];
@@ -79,7 +78,7 @@ export function makeResults(app) {
   });
   body.addEventListener("keydown", walk);
 
-  // The headings are made once for all rows that are read, so that the one with the focus keeps it while the order changes.
+  // Headings and filters are made once for all rows that are read, so that what has the focus keeps it while the order changes.
   function drawHead() {
     here = columns.filter(({ there }) => !there || there());
     fill(head, here.map((column) => {
@@ -95,12 +94,10 @@ export function makeResults(app) {
     for (const one of rows.outcome) counts.set(one, (counts.get(one) || 0) + 1);
     const options = [["", `all ${rows.sample.length.toLocaleString("en")}`, { test: "outcome-all" }]];
     for (const [one, count] of [...counts].sort()) options.push([one, `${one} ${count.toLocaleString("en")}`, { test: `outcome-${one}` }]);
-    if (!counts.has(view.outcome)) view.outcome = "";
     choices(outcomes, "outcome", options, view.outcome, (one) => change({ outcome: one, page: 0 }));
     const count = rows.sample.filter((_, i) => isWrong(i)).length;
     wrong.hidden = rows.truth.every((k) => k === null);
     say(wrongWords, `wrongly classified ${count.toLocaleString("en")}`);
-    wrongBox.checked = view.wrong;
   }
 
   function order() {
@@ -114,7 +111,9 @@ export function makeResults(app) {
 
   function draw() {
     if (!found) return;
-    drawFilters();
+    if (!rows.outcome.includes(view.outcome)) view.outcome = "";
+    for (const radio of outcomes.querySelectorAll("input")) radio.checked = radio.value === view.outcome;
+    wrongBox.checked = view.wrong;
     order();
     for (const { key, head: cell, arrow } of here.filter(({ value }) => value)) {
       const sorted = key === view.by;
@@ -160,6 +159,15 @@ export function makeResults(app) {
   function outcome(i) {
     const kind = rows.settled[i] ? stateOf(rows.outcome[i]) : "undecided";
     return h("span", { class: "chip", "data-state": kind === "undecided" && rows.settled[i] ? null : kind }, rows.outcome[i]);
+  }
+
+  // In few digits; the exact number is the title.
+  function cost(i) {
+    const number = exact(i);
+    if (!number) return null;
+    const words = showValue(number.toNumber());
+    const whole = String(number);
+    return h("span", { title: words === whole ? null : whole }, rows.value[i] === null ? `≥ ${words}` : words);
   }
 
   function picture(i) {
@@ -235,6 +243,7 @@ export function makeResults(app) {
     say(notes, found.notes.join(" "));
     filters.hidden = table.hidden = false;
     drawHead();
+    drawFilters();
     draw();
   }
 

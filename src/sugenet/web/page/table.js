@@ -1,7 +1,6 @@
 // The input as a form: a slider with its cuts marked for a number, choices for a category; a group moves as one.
 import { byId, button, fill, h, put, say } from "./dom.js";
-import { codingOf, ends, nameOf, nearestState, shortWords } from "./features.js";
-import { showValue } from "./words.js";
+import { codingOf, ends, nameOf, nearestState, shortWords, valueWords } from "./features.js";
 
 const FEW = 6;
 
@@ -51,7 +50,7 @@ export function makeTable(app) {
     return { element: h("div", { class: "slide" }, ticks, input), refresh: () => {
       const text = String(state.values[feature]);
       if (!sliding && input.value !== text) input.value = text;
-      input.setAttribute("aria-valuetext", `${showValue(state.values[feature])}, ${model.describe(feature, state.states[feature])}`);
+      input.setAttribute("aria-valuetext", `${valueWords(model, feature, state.values[feature])}, ${model.describe(feature, state.states[feature])}`);
     } };
   }
 
@@ -99,8 +98,8 @@ export function makeTable(app) {
       row.hold.ariaPressed = String(held);
       say(row.hold, held ? "held" : "hold");
       say(row.words, shortWords(model, f, state.states[f]));
-      say(row.value, row.control.shows ? "" : showValue(state.values[f]));
-      row.value.title = changed ? `was ${showValue(state.base[f])}` : "";
+      say(row.value, row.control.shows ? "" : valueWords(model, f, state.values[f]));
+      row.value.title = changed ? `was ${valueWords(model, f, state.base[f])}` : "";
     });
   }
 

@@ -66,8 +66,11 @@ export class Fraction {
     return this.bottom === 1n;
   }
 
+  // The nearest float, or a neighbour of it; parts that no float holds are made smaller together first.
   toNumber() {
-    return Number(this.top) / Number(this.bottom);
+    const digits = Math.max(String(this.top).length, String(this.bottom).length);
+    const less = digits > 300 ? 10n ** BigInt(digits - 300) : 1n;
+    return Number(this.top / less) / Number(this.bottom / less);
   }
 
   toString() {
