@@ -1,10 +1,14 @@
 """Whoever does the work, the file says the same; samples that go wrong are named, and hold up nobody."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +19,7 @@ from sugenet.errors import FileError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import read_results, work
 from sugenet.sweeps.cutting import Queue
-from sugenet.sweeps.driving import interrupted_once
+from sugenet.sweeps.interrupts import interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
@@ -114,6 +118,43 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same(tmp_path, cluster):
     robber.join()
     ask(other := tmp_path / "b.db", samples=FEW, jobs=1, question=ROBBED).close()
     assert content(path) == content(other)
+
+
+def script_of(name):
+    """The example of docs/scale.md that uses a package."""
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    (found,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if name in block)
+    return found
+
+
+def told_by(name, tmp_path):
+    """What that example prints."""
+    script = tmp_path / "example.py"
+    script.write_text(script_of(name))
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+SAID = """\
+the class stays what it is, with up to 2 bits flipped
+  proved   15  75.00 %
+  refuted   5  25.00 %
+  samples  20    100 %
+accuracy: 90.00 % (18 of 20 answers right)
+certified accuracy: 75.00 %
+"""
+
+
+def test_the_example_of_dask_in_the_docs(tmp_path):
+    pytest.importorskip("distributed")
+    assert told_by("LocalCluster", tmp_path) == SAID
+
+
+@pytest.mark.slow
+def test_the_example_of_ray_in_the_docs(tmp_path):
+    pytest.importorskip("ray")
+    assert told_by("register_ray", tmp_path).endswith(SAID)
 
 
 @pytest.mark.slow

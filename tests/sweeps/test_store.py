@@ -415,18 +415,19 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
 
 # -- written by others, with fitting digests ----------------------------------------------------------------
 
+NONE, OTHER = "is none that a sweep writes", "has a number that is none here"
 ROWS = {
-    "class": ({"label": 99}, "there is no class 99"),
-    "negative": ({"label": -1}, "there is no class -1"),
-    "truth": ({"truth": 10}, "there is no true class 10"),
-    "sample": ({"sample": FEW}, "there is no sample 12"),
-    "endless": ({"seconds": float("inf")}, "its time is inf"),
-    "time": ({"seconds": "soon"}, "its time is soon"),
-    "word": ({"outcome": b"proved"}, "a word in it is none"),
-    "cost": ({"value": "<b>"}, "'<b>' is no cost"),
-    "division": ({"lower": "1/0"}, "'1/0' is no cost"),
-    "long": ({"value": "9" * 5000}, "'9{20}' is no cost"),
-    "large": ({"value": "9" * 400}, "'9{20}' is no cost"),
+    "class": ({"label": 99}, OTHER),
+    "negative": ({"label": -1}, OTHER),
+    "truth": ({"truth": 10}, OTHER),
+    "sample": ({"sample": FEW}, OTHER),
+    "endless": ({"seconds": float("inf")}, NONE),
+    "time": ({"seconds": "soon"}, NONE),
+    "word": ({"outcome": b"proved"}, NONE),
+    "cost": ({"value": "<b>"}, NONE),
+    "division": ({"lower": "1/0"}, NONE),
+    "long": ({"value": "9" * 5000}, NONE),
+    "large": ({"value": "9" * 400}, NONE),
 }
 
 
@@ -439,7 +440,7 @@ def test_a_row_that_cannot_be_is_told_as_damage(copy, name):
     store.close()
     with (
         sg.read_results(copy) as found,
-        pytest.raises(FileError, match=f"is damaged: the row of .*: {words}"),
+        pytest.raises(FileError, match=f"is damaged: the row of sample .* {words}"),
     ):
         found.rows()
 

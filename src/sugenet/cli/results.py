@@ -88,10 +88,6 @@ def _check_usage(options: Namespace) -> None:
             raise UsageError(f"--{alone[0]} is about one file, and {len(options.files)} are named.")
         if options.svg is not None and not options.curve:
             raise UsageError("--svg draws the times of one file. Give one, or --curve for all of them.")
-    read = {os.path.realpath(file) for file in options.files}
-    for path in (options.csv, options.parquet, options.svg, options.html, options.output):
-        if path is not None and os.path.realpath(path) in read:
-            raise UsageError(f"{path} has the results, and would be written over. Give another file.")
 
 
 def _show_results(options: Namespace, screen: Screen) -> int:

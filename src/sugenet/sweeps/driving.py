@@ -7,35 +7,28 @@ is asked alone at last, and then given up by name.
 
 from __future__ import annotations
 
-import _thread
-import multiprocessing.resource_tracker
-import signal
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from itertools import islice
-from math import inf
 from time import monotonic
-from types import FrameType
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
 from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.interrupts import interrupts_wait, within
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.store import Entry, Store
 from sugenet.sweeps.work import Chunk, Done, Task, do
 
-__all__ = ["drive", "interrupted_once", "workers"]
+__all__ = ["drive", "workers"]
 
 _STRIKES = 3
 """Workers that may end with a sample before it is asked alone."""
 _BREAKS = 5
 """Times that all may break down one after another without an answer between."""
-_ENDING = 2.0
-"""Seconds in which an interrupt is one with the one before."""
 _HOPELESS = 10
 """Samples that may fail before the first answer."""
 
@@ -58,7 +51,7 @@ def drive(
     with workers(backend, options, jobs) as (count, parallel):
         run = _Handout(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
         run.end = None if total_time is None else monotonic() + total_time
-        in_time = _within(total_time, lambda: run.all(parallel, 2 * count))
+        in_time = within(total_time, lambda: run.all(parallel, 2 * count))
         if in_time:
             run.complain()
     return in_time
@@ -223,7 +216,7 @@ def workers(
 
         def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
-                with _interrupts_wait():
+                with interrupts_wait():
                     found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
                 yield from found
                 return
@@ -233,89 +226,3 @@ def workers(
                     yield from parallel(some)
 
         yield count, run
-
-
-@contextmanager
-def interrupted_once() -> Iterator[None]:
-    """Take Ctrl-C that is held down as one: a second interrupt would end the cleaning up after the first, and
-    a solver in the middle of its work.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    last: list[float] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if last and monotonic() - last[0] < _ENDING:
-            return
-        last[:] = [monotonic()]
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Hold an interrupt back until workers are started; they inherit that, so that Ctrl-C is for the driver
-    alone, and does not end them in the middle of their imports, with a traceback each.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    with suppress(ImportError, AttributeError):  # whoever starts it later, lets interrupts through again
-        from joblib.externals.loky.backend import resource_tracker
-
-        resource_tracker.ensure_running()
-    multiprocessing.resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _within(seconds: float | None, run: Callable[[], None]) -> bool:
-    """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
-    if seconds is None or seconds == inf or threading.current_thread() is not threading.main_thread():
-        run()  # of another thread, it ends when those are back that are out
-        return True
-    rung = threading.Event()
-
-    def ring() -> None:
-        rung.set()
-        if hasattr(signal, "pthread_kill"):  # a real signal ends also what only waits
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        else:
-            _thread.interrupt_main()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        if rung.is_set() or before is signal.SIG_DFL:
-            raise KeyboardInterrupt
-
-    timer = threading.Timer(seconds, ring)
-    timer.daemon = True
-    before = signal.getsignal(signal.SIGINT)
-    deaf = before in (signal.SIG_IGN, signal.SIG_DFL)
-    if deaf:  # as in the background of a script, where only the time may interrupt
-        signal.signal(signal.SIGINT, stop)
-    try:
-        timer.start()
-        try:
-            run()
-        finally:
-            timer.cancel()
-            timer.join()  # it rings here, or never
-    except KeyboardInterrupt:
-        timer.cancel()
-        if not rung.is_set():
-            raise
-        return False
-    finally:
-        if deaf:
-            signal.signal(signal.SIGINT, before)
-    return True

@@ -44,6 +44,7 @@ class Results(Drawn):
     def __init__(self, store: Store, network: Network | None = None) -> None:
         self._store = store
         about = store.about()
+        _check_about(store, about)
         try:
             self.network = _network(store, about, network)
             self.question = question_of(about["question"], self.network)
@@ -56,16 +57,12 @@ class Results(Drawn):
             self.made: dict[str, str] = about["made"]
             """When, and with which versions."""
             settings_of(self.question, **self.settings)
+            if getattr(self.question, "sample", None) is not each:
+                raise QuestionError("its question is not about each sample")
         except FileError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, QuestionError, CertificateError) as error:
             raise store.damaged(f"what it is about does not fit: {error}") from error
-        kinds = {"samples": int, "data": str, "truths": bool, "seed": int, "made": dict, "settings": dict}
-        wrong = [name for name, kind in kinds.items() if type(about[name]) is not kind]
-        limit = self.time_limit
-        wrong += ["time_limit"] * (limit is not None and (type(limit) is not float or not 0 <= limit < inf))
-        if wrong or self.samples < 1 or getattr(self.question, "sample", None) is not each:
-            raise store.damaged(f"what it is about does not fit: {', '.join(wrong) or 'no samples'}")
 
     @property
     def path(self) -> str | None:
@@ -218,6 +215,19 @@ def read_results(path: str | os.PathLike[str], network: Network | None = None) -
     except BaseException:
         store.close()
         raise
+
+
+def _check_about(store: Store, about: dict[str, Any]) -> None:
+    """Refuse what no sweep is about."""
+    kinds = {"samples": int, "data": str, "truths": bool, "seed": int, "made": dict, "settings": dict}
+    wrong = [name for name, kind in kinds.items() if type(about.get(name)) is not kind]
+    limit = about.get("time_limit", "")
+    if limit is not None and (type(limit) is not float or not 0 <= limit < inf):
+        wrong.append("time_limit")
+    if "samples" not in wrong and about["samples"] < 1:
+        wrong.append("samples")
+    if wrong:
+        raise store.damaged(f"what it is about does not fit: {', '.join(wrong)}")
 
 
 def _network(store: Store, about: dict[str, Any], given: Network | None) -> Network:

@@ -22,7 +22,8 @@ from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.questions import Asked
-from sugenet.sweeps.driving import drive, interrupted_once
+from sugenet.sweeps.driving import drive
+from sugenet.sweeps.interrupts import interrupted_once
 from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row

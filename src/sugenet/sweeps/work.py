@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import log2
 from time import monotonic, sleep
-from types import FrameType
 from typing import Any
 
 from sugenet import __version__
@@ -28,6 +26,7 @@ from sugenet.io.native.file import network_from
 from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.sweeps.interrupts import deaf, loud
 from sugenet.sweeps.proofs import is_checkable
 from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import hash_of
@@ -108,7 +107,7 @@ def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
         _end_with(job.driver)
     cold = job.fingerprint not in _warm
     _warm.add(job.fingerprint)
-    with _deaf() if away else _loud() as stopped:
+    with deaf() if away else loud() as stopped:
         if cold and job.time_limit is not None:
             _warm_up(job, chunk, known)
             cold = False
@@ -229,44 +228,6 @@ def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int |
     data = {"outcome": REFUSED, "reason": words, "question": {"sample": [plain(value) for value in values]}}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
-
-
-# -- signals -------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _deaf() -> Iterator[list[int]]:
-    """In a process of its own: Ctrl-C is for the driver, who ends the workers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield []
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield []
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _loud() -> Iterator[list[int]]:
-    """In the driver itself: a question that Ctrl-C cuts short gives what it knows, which is no answer here,
-    so the signals that came are told.
-    """
-    stopped: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield stopped
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopped.append(number)
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @cache
