@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import sugenet as sg
-from benchmarks._measure import Watch, machine
+from benchmarks._measure import machine
 
 QUESTION = sg.Robust(sg.each, sg.Hamming(3))
 KILLED = """
@@ -39,36 +39,33 @@ def ask(times, count=None, **how):
     return times * len(X)
 
 
-def timed(run):
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 def speeds(times, rounds):
+    """The shortest times of one and two processes, and then of two processes and Dask: an idle cluster takes
+    some of the machine, so it is started only for the second comparison.
+    """
     from distributed import Client, LocalCluster
 
+    alone = take_turns({"1 process": {"jobs": 1}, "2 processes": {"jobs": 2}}, times, rounds)
     with (
-        tempfile.TemporaryDirectory() as folder,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp") as cluster,
         Client(cluster),
     ):
-        number = iter(range(1_000_000))
+        beside = take_turns({"2 processes": {"jobs": 2}, "Dask": {"backend": "dask"}}, times, rounds)
+    return alone, beside
 
-        def system(**how):
-            return lambda: [ask(1, store=Path(folder) / f"{next(number)}.db", **how) for _ in range(times)]
 
-        systems = {
-            "1 process": system(jobs=1),
-            "2 processes": system(jobs=2),
-            "Dask, 2 workers": system(backend="dask"),
-        }
-        for how in ({"jobs": 1}, {"jobs": 2}, {"backend": "dask"}):
+def take_turns(systems, times, rounds):
+    best = dict.fromkeys(systems, float("inf"))
+    with tempfile.TemporaryDirectory() as folder:
+        for how in systems.values():
             ask(2, 40, **how)  # everything is loaded and compiled
-        best = dict.fromkeys(systems, float("inf"))
-        for _ in range(rounds):
-            for name, run in systems.items():
-                best[name] = min(best[name], timed(run))
+        for turn in range(rounds):
+            for name, how in systems.items():
+                stores = [Path(folder) / f"{name} {turn} {k}.db" for k in range(times)]
+                start = time.perf_counter()
+                for store in stores:
+                    ask(1, store=store, **how)
+                best[name] = min(best[name], time.perf_counter() - start)
     return best
 
 
@@ -110,21 +107,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="end within 50 s")
     quick = parser.parse_args().quick
     print(machine())
-    watch = Watch()
     times, rounds = (1, 2) if quick else (3, 5)
-    best = speeds(times, rounds)
-    others = watch.others()
+    alone, beside = speeds(times, rounds)
     count = times * 359
-    for name, seconds in best.items():
-        print(f"{name:16}  {seconds:7.2f} s  {count / seconds:7.1f} samples a second")
+    for title, best in (("", alone), (", beside an idle Dask cluster", beside)):
+        for name, seconds in best.items():
+            where = title if name != "Dask" else ", 2 workers"
+            print(f"{name + where:42}  {seconds:7.2f} s  {count / seconds:7.1f} samples a second")
     lost, repeated, checked = killed([100, 250] if quick else range(20, 350, 20))
     print(f"killed and gone on with: {lost} lost, {repeated} done twice; {str(checked).splitlines()[0]}")
-    print(f"other programs took {others:.0%} of the machine meanwhile")
-    one, two, dask = best.values()
     figures = {
-        "speedup_2_processes": round(one / two, 2),
-        "dask_overhead": round(dask / two - 1, 3),
-        "samples_per_s": round(count / two, 1),
+        "speedup_2_processes": round(alone["1 process"] / alone["2 processes"], 2),
+        "dask_overhead": round(beside["Dask"] / beside["2 processes"] - 1, 3),
+        "samples_per_s": round(count / alone["2 processes"], 1),
         "resume_lost": lost,
         "resume_repeated": repeated,
     }

@@ -18,7 +18,7 @@ __all__ = ["Queue"]
 
 _TARGET = 0.5
 """Seconds that a chunk shall take."""
-_LEAST = 0.05
+_LEAST = 0.1
 """And shall at least take, when few samples are left."""
 _LARGEST = 4096
 _DEAR = 0.25
@@ -65,7 +65,7 @@ class Queue:
 
     def _chunk(self) -> int:
         mean = max(1e-6, self._total / self._count) if self._count else _TARGET / 4
-        most = max(len(self._fresh) // (4 * self._workers), int(_LEAST / mean))  # the last chunks are small
+        most = max(len(self._fresh) // (2 * self._workers), int(_LEAST / mean))  # the last chunks are small
         return max(1, min(most, _LARGEST, int(_TARGET / mean)))
 
     def _dear(self) -> float | None:
