@@ -13,6 +13,9 @@ import json
 import tempfile
 from collections import Counter
 from pathlib import Path
+from statistics import median
+
+import numpy as np
 
 import sugenet as sg
 from benchmarks import _zoo
@@ -43,8 +46,8 @@ def main() -> None:
 
 def run(zoo, folder, count, radii, limit, retry, jobs):
     network = _zoo.lfc(zoo)
-    X, y = (part[:count] for part in _zoo.mnist(zoo))
-    print("radius  samples    right  certified  refuted  undecided  cpu s")
+    X, y = (part[:count].astype(int) for part in _zoo.mnist(zoo))
+    print("radius  pixels  samples    right  certified  refuted  undecided  cpu s  bytes a sample")
     figures = {}
     for radius in radii:
         found = sg.sweep(
@@ -61,9 +64,13 @@ def run(zoo, folder, count, radii, limit, retry, jobs):
         right = [row for row in rows if row.label == row.truth]
         kinds = Counter(row.outcome for row in right if row.certified or row.outcome != "proved")
         seconds = sum(row.seconds for row in rows)
+        size = (folder / f"linf{radius}.db").stat().st_size / count
+        # pixels that the radius lets cross the threshold
+        near = (np.minimum(X + radius, 255) > 127).sum(axis=1) - (np.maximum(X - radius, 0) > 127).sum(axis=1)
         print(
-            f"{radius:6}  {len(rows):7}  {len(right) / count:7.2%}  {kinds['proved'] / count:9.2%}  "
-            f"{kinds['refuted'] / count:7.2%}  {kinds['undecided'] / count:9.2%}  {seconds:.0f}",
+            f"{radius:6}  {median(near):6.0f}  {len(rows):7}  {len(right) / count:7.2%}  "
+            f"{kinds['proved'] / count:9.2%}  "
+            f"{kinds['refuted'] / count:7.2%}  {kinds['undecided'] / count:9.2%}  {seconds:5.0f}  {size:.0f}",
             flush=True,
         )
         figures[str(radius)] = {

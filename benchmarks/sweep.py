@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 import sugenet as sg
 from benchmarks._measure import machine
 
@@ -69,6 +71,20 @@ def take_turns(systems, times, rounds):
     return best
 
 
+def kept(count):
+    """How much a sweep can keep: predictions of random images on two processes, and going on with the file;
+    samples a second, bytes a sample, seconds.
+    """
+    X = np.random.default_rng(0).integers(0, 17, (count, 64)).astype(np.uint8)
+    with tempfile.TemporaryDirectory() as folder:
+        path, seconds = Path(folder) / "kept.db", []
+        for _ in range(2):
+            start = time.perf_counter()
+            sg.sweep(sg.models.digits(), X, sg.Predict(sg.each), store=path, jobs=2).close()
+            seconds.append(time.perf_counter() - start)
+        return count / seconds[0], path.stat().st_size / count, seconds[1]
+
+
 def killed(points):
     """Kill a sweep when so many answers are there, and go on; answers that were lost, and done twice."""
     lost = repeated = 0
@@ -91,7 +107,8 @@ def killed(points):
         lost += 359 - len(kept)
         with sg.read_results(path) as found:
             checked = found.check(jobs=2)
-    return lost, repeated, checked
+        width = path.stat().st_size / 359
+    return lost, repeated, checked, width
 
 
 def seen(path):
@@ -114,8 +131,12 @@ def main() -> None:
         for name, seconds in best.items():
             where = title if name != "Dask" else ", 2 workers"
             print(f"{name + where:42}  {seconds:7.2f} s  {count / seconds:7.1f} samples a second")
-    lost, repeated, checked = killed([100, 250] if quick else range(20, 350, 20))
-    print(f"killed and gone on with: {lost} lost, {repeated} done twice; {str(checked).splitlines()[0]}")
+    size = 5_000 if quick else 20_000
+    speed, width, again = kept(size)
+    print(f"{size:,} predictions: {speed:.0f} samples a second, {width:.0f} bytes each; again: {again:.2f} s")
+    lost, repeated, checked, width = killed([100, 250] if quick else range(20, 350, 20))
+    print(f"killed and gone on with: {lost} lost, {repeated} done twice; {width:.0f} bytes a sample")
+    print(checked)
     figures = {
         "speedup_2_processes": round(alone["1 process"] / alone["2 processes"], 2),
         "dask_overhead": round(beside["Dask"] / beside["2 processes"] - 1, 3),

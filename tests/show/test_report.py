@@ -58,12 +58,12 @@ class Reader(HTMLParser):
             self.words.append(data)
 
 
-def read(page):
+def read(page, sections=SECTIONS):
     reader = Reader()
     reader.feed(page)
     reader.close()
     assert reader.open == []
-    assert [name for name in reader.ids if name in SECTIONS] == SECTIONS
+    assert [name for name in reader.ids if name in sections] == sections
     assert len(set(reader.ids)) == len(reader.ids)
     assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
     return reader

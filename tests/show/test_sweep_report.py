@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from html import unescape
 
@@ -13,7 +12,8 @@ from sugenet.errors import QuestionError
 from sugenet.show import report_results
 from sugenet.sweeps.store import writing
 from tests.show.conftest import HOSTILE, bits
-from tests.show.test_report import Reader
+from tests.show.test_report import checked
+from tests.show.test_report import read as read_page
 
 X = [[1, 1, -1, 1], [-1, -1, 1, -1], [1, -1, 1, 1], [-1, 1, 1, 1], [1, 1, 1, 1]]
 Y = [1, 0, 1, 1, 0]
@@ -29,21 +29,7 @@ def near(radius):
 
 
 def read(page):
-    reader = Reader()
-    reader.feed(page)
-    reader.close()
-    assert reader.open == []
-    assert [name for name in reader.ids if name in SECTIONS] == SECTIONS
-    assert len(set(reader.ids)) == len(reader.ids)
-    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
-    return reader
-
-
-def checked(reader, network):
-    for digest, text in reader.certificates:
-        assert hashlib.sha256(text.encode()).hexdigest() == digest
-        assert sg.check(json.loads(text), network)
-    return len(reader.certificates)
+    return read_page(page, SECTIONS)
 
 
 QUESTIONS = [

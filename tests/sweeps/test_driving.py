@@ -154,7 +154,7 @@ def test_the_example_of_dask_in_the_docs(tmp_path):
 @pytest.mark.slow
 def test_the_example_of_ray_in_the_docs(tmp_path):
     pytest.importorskip("ray")
-    assert told_by("register_ray", tmp_path).endswith(SAID)
+    assert SAID in told_by("register_ray", tmp_path)  # Ray has words of its own, before and behind
 
 
 @pytest.mark.slow

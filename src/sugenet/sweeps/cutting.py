@@ -33,7 +33,7 @@ class Queue:
         # in mixed order, so that what is done is like what is to come, and the remaining time is honest
         random.Random(0).shuffle(self._fresh)
         self._alone: list[tuple[float, int]] = []
-        self._out: dict[int, float | None] = {}
+        self._out: set[int] = set()
         self._workers, self._time_limit = max(1, workers), time_limit
         self._seconds: dict[int, list[float]] = defaultdict(list)
         self._total, self._count = 0.0, 0
@@ -54,13 +54,13 @@ class Queue:
         with self._lock:
             if self._fresh:
                 size = self._chunk()
-                taken, self._fresh = self._fresh[-size:], self._fresh[:-size]
+                taken = self._fresh[-size:]
+                del self._fresh[-size:]
             elif self._alone:
                 taken = [self._alone.pop()[1]]
             else:
                 taken = []
-            for sample in taken:
-                self._out[sample] = None
+            self._out.update(taken)
             return taken, self._dear()
 
     def _chunk(self) -> int:
@@ -76,7 +76,7 @@ class Queue:
     def answered(self, sample: int, seconds: float, size: float | None, *, learn: bool = True) -> None:
         """Learn what an answer cost, unless it was not like those to come."""
         with self._lock:
-            self._out.pop(sample, None)
+            self._out.discard(sample)
             if not learn:
                 return
             self._total, self._count = self._total + seconds, self._count + 1
@@ -86,14 +86,14 @@ class Queue:
     def gone(self, sample: int) -> None:
         """It has no answer, and is not asked again."""
         with self._lock:
-            self._out.pop(sample, None)
+            self._out.discard(sample)
 
     def give_back(self, sample: int, size: float | None) -> None:
         """Take a sample back that was not begun: a dear one goes out alone."""
         with self._lock:
             dear = self._dear()
             if size is None or dear is None or size < dear:
-                self._out.pop(sample, None)
+                self._out.discard(sample)
                 self._fresh.append(sample)
             else:
                 self._set_apart(sample, size)
@@ -104,15 +104,15 @@ class Queue:
             self._set_apart(sample, 0.0)
 
     def _set_apart(self, sample: int, size: float) -> None:
-        self._out.pop(sample, None)
+        self._out.discard(sample)
         insort(self._alone, (size, sample))
 
     def again(self, samples: Iterable[int]) -> None:
         """Take samples back as they went out."""
         with self._lock:
-            for sample in samples:
-                self._out.pop(sample, None)
-                self._fresh.append(sample)
+            taken = list(samples)
+            self._out.difference_update(taken)
+            self._fresh += taken
 
     # -- remaining time --------------------------------------------------------------------------------------
 
