@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["LayerTrace", "Trace", "many", "trace"]
 
 DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
+LEVELS_LIMIT = 4  # thermometer bits up to which the same is done for a capacity of several levels
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
 
 
@@ -137,7 +138,7 @@ class Trace(Drawn):
         values = self.inputs[0]
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             tops = np.asarray(tops_of(layer) or np.ones(layer.inputs, int))
-            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= DEFINITION_LIMIT:
+            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= LEVELS_LIMIT:
                 assert seen.levels is not None
                 bits = np.concatenate([np.arange(top) < int(v) for v, top in zip(values, tops, strict=True)])
                 for j in range(layer.outputs):
