@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["LayerTrace", "Trace", "many", "trace"]
 
 DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
-LEVELS_LIMIT = 4  # thermometer bits up to which the same is done for a capacity of several levels
+LEVELS_LIMIT = (
+    4  # the same where literals have weights, or the capacity several levels: each set takes longer
+)
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
 
 
@@ -81,7 +83,7 @@ class Trace(Drawn):
         """Recompute every neuron and every class score as a Sugeno integral over the polarized
         encoding; say how.
 
-        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, and for
+        Few inputs by the definition, going through all sets of literals; more by sorting, and for
         thousands by order statistics.
 
         Raises
@@ -98,7 +100,8 @@ class Trace(Drawn):
             sample = _polarized(bits)
             method: Method = (
                 "definition"
-                if len(bits) <= DEFINITION_LIMIT
+                if len(bits)
+                <= (DEFINITION_LIMIT if np.abs(dense.weights).max(initial=0) <= 1 else LEVELS_LIMIT)
                 else "sorting"
                 if len(bits) <= SORTING_LIMIT
                 else "auto"
