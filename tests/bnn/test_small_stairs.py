@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from sugenet.bnn import Encoder, Head, Network, Stair, StairLayer, integer
+from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, Stair, StairLayer, integer
 
 WEIGHTS = range(-2, 3)
 
@@ -108,3 +108,32 @@ def test_a_cascade_of_two_is_that_of_its_steps():
         assert network.cut.match_counts(rows, engine="definition")[:, 0].tolist() == last
         bits = network.cut.hidden(rows)[1]
         assert bits.tolist() == [[y >= m for m in (1, 2)] for y in last]
+
+
+@pytest.mark.parametrize("inputs", [0, 1, 7, 8, 9, 65])
+def test_equal_neighbours_are_multiplied_once_and_give_the_same(inputs):
+    """Rows that repeat, rows that come again later, and rows that differ in one weight only, the last."""
+    rng = np.random.default_rng(inputs)
+    rows = np.repeat(rng.integers(-3, 4, (3, inputs)), [2, 1, 3], axis=0)
+    rows = np.concatenate([rows, rows[:1], rows[:1]])
+    if inputs:
+        rows[-1, -1] += 1
+    tops = np.full(inputs, 2)
+    layer = LevelLayer(rows, np.zeros(len(rows), int), tops)
+    levels = rng.integers(0, 3, (5, inputs))
+    expected = [
+        [
+            sum(abs(w) * (a if w > 0 else 2 - a) for w, a in zip(row, own, strict=True))
+            for row in rows.tolist()
+        ]
+        for own in levels.tolist()
+    ]
+    assert layer.match_counts(levels).tolist() == expected
+    bits = DenseLayer(rows, np.zeros(len(rows), int)).match_counts(levels > 0)
+    held = [
+        [sum(abs(w) for w, a in zip(row, own, strict=True) if (w > 0) == (a > 0)) for row in rows.tolist()]
+        for own in levels.tolist()
+    ]
+    assert bits.tolist() == held
+    if inputs > 1:
+        assert layer.runs[1].tolist() == [0, 0, 1, 2, 2, 2, 3, 4]

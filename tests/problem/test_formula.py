@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, StairConv, StairLayer, Window, threshold
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.errors import TooLargeError
 from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
@@ -213,3 +213,18 @@ def test_fine_costs_make_clauses_explode_and_are_given_up_on():
     problem = Problem(L1(20).around(network, [0.0] * 30), loses(network.head, 1))
     with pytest.raises(TooLargeError, match="more than"):
         Cnf.of(problem, limit=10_000)
+
+
+def test_the_variables_of_levels_say_which_level():
+    first = StairLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
+    middle = StairConv(np.ones((1, 1, 1, 2), int), [[1, 3]], Window((1, 1, 2), (1, 2)), top=2)
+    network = Network.of_bits([first, middle], Head([[1], [-1]], tops=[2]))
+    names = Formula.of(Problem(Hamming(1).around(network, [1, 1]), loses(network.head, 0))).names
+    assert names[2:-1] == (
+        "layer 1, neuron 1 reaches level 1",  # the map behind it reads level by level
+        "layer 1, neuron 2 reaches level 1",
+        "layer 1, neuron 1 reaches level 2",
+        "layer 1, neuron 2 reaches level 2",
+        "layer 2, neuron 1 reaches level 1",
+        "layer 2, neuron 1 reaches level 2",
+    )
