@@ -77,12 +77,12 @@ def test_batch_norms_that_nearly_vanish_at_a_sum_are_folded_exactly(seed, levels
     # beta is the rounded value that cancels the batch norm at a sum that occurs: where a threshold computed
     # in floats goes wrong
     from sugenet.fit.folding import network_of
-    from sugenet.fit.module import BinaryModule
+    from sugenet.fit.module import LevelModule
 
     generator = torch.Generator().manual_seed(seed)
     encoder = Encoder.of_integers(5, 0, 3) if levels else Encoder.of_bits(10)
     inputs, top = (5, 3) if levels else (10, 1)
-    module = BinaryModule.start((inputs, 40, 3), generator, top=top)
+    module = LevelModule.start((inputs, 40, 3), generator, top=top)
     module.mean[0].copy_(torch.randn(40, generator=generator) * 3)
     module.var[0].copy_(torch.rand(40, generator=generator) * 9)
     sums = torch.randint(-4, 5, (40,), generator=generator) * (1 if levels else 2)
@@ -114,7 +114,7 @@ def test_a_difference_is_found_and_named():
     found = compare(wrong, trained.module, X)
     assert found.differing
     with pytest.raises(
-        SoundnessError, match="layer 1, neuron 4: the network has True, the module False on sample"
+        SoundnessError, match="layer 1, neuron 4: the network has 1, the module 0 on sample"
     ):
         found.check()
 

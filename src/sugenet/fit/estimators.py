@@ -43,6 +43,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         From raw features to bits, in place of `cuts` and `coding`.
     epochs, batch, rate, validation_share, patience, smoothing, noise, sparsity, tau_decay, tau_goal
         As in `Settings`; `sparsity` is the share of weights that are 0.
+    levels, weight_bits
+        As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
+        one, as exact.
     random_state
         A whole number gives the same network every time; None another one each time.
 
@@ -95,6 +98,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparsity: float = 0.0,
         tau_decay: float = 0.0,
         tau_goal: int = 4,
+        levels: int = 2,
+        weight_bits: int = 1,
         random_state: Any = None,
     ) -> None:
         self.hidden = hidden
@@ -111,6 +116,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.sparsity = sparsity
         self.tau_decay = tau_decay
         self.tau_goal = tau_goal
+        self.levels = levels
+        self.weight_bits = weight_bits
         self.random_state = random_state
 
     @classmethod
@@ -220,6 +227,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "sparsity",
             "tau_decay",
             "tau_goal",
+            "levels",
+            "weight_bits",
         )
         values = {name: getattr(self, name) for name in names}
         plain = {
