@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.errors import SoundnessError
+from sugenet.fit.encoding import reads_levels
 from sugenet.fit.module import LevelModule
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
     array = network.encoder.rows(X)
     values, differing, first = 0, 0, None
     for start in range(0, len(array), _CHUNK):
-        for place, (ours, theirs) in _pairs(
-            network, module, network.inputs(array[start : start + _CHUNK])
-        ).items():
+        for place, (ours, theirs) in _pairs(network, module, array[start : start + _CHUNK]).items():
             wrong = ours != theirs
             values += wrong.size
             differing += int(wrong.sum())
@@ -87,11 +86,14 @@ def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
 
 
 def _pairs(
-    network: Network, module: LevelModule, inputs: npt.NDArray[Any]
+    network: Network, module: LevelModule, rows: npt.NDArray[Any]
 ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    theirs = module.evaluate(tensor_of(inputs))
+    encoder = network.encoder
+    # a staircase may read single bits as levels 0 and 1, which the module reads as -1 and +1
+    levels = bool(network.layers) and reads_levels(encoder)
+    theirs = module.evaluate(tensor_of(encoder.levels(rows) if levels else encoder.encode(rows)))
     pairs: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
-    given = inputs
+    given = network.inputs(rows)
     for number, layer in enumerate(network.layers):
         given = layer.activity(given)
         pairs[f"layer {number + 1}"] = given.astype(np.int64), theirs.active[number].numpy()

@@ -183,7 +183,7 @@ class LevelModule:
         """The level: how many cuts each value reaches."""
         import torch
 
-        return torch.bucketize(normed, self.cuts.to(normed.dtype), right=True)
+        return torch.bucketize(normed.contiguous(), self.cuts.to(normed.dtype), right=True)
 
     def evaluate(self, inputs: Tensor) -> Evaluation:
         """Levels, sums and logits for inputs -1/+1 or levels."""
