@@ -146,7 +146,7 @@ def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
     assert "mean radius" not in data["changes"]
 
 
-@pytest.mark.parametrize("more", [(), ("--levels", 4, "--weight-bits", 2)], ids=["bits", "levels"])
+@pytest.mark.parametrize("more", [(), ("--levels", 4, "--weight-bits", 8)], ids=["bits", "levels"])
 def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
@@ -175,7 +175,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
     assert isinstance(layer, sg.bnn.StairLayer if more else sg.DenseLayer)
-    assert (np.unique(layer.weights) == ([-1, 0, 1] if more else [-1, 1])).all()
+    assert (np.abs(layer.weights).max() > 1) == bool(more)
     code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
     assert code == 0
     assert float(re.search(r"([\d.]+) %", out)[1]) > 80

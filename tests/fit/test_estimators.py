@@ -143,10 +143,10 @@ def test_the_seed_decides():
 
 def test_more_levels():
     X, y = numbers()
-    network = small(levels=4, weight_bits=3).fit(X, y).network_
+    network = small(levels=4, weight_bits=4).fit(X, y).network_
     assert isinstance(network.layers[0], StairLayer)
     assert network.layers[0].height == 3
-    assert 1 < np.abs(network.layers[0].weights).max() <= 3
+    assert 1 < np.abs(network.layers[0].weights).max() <= 7
 
 
 def test_sparse_weights():

@@ -99,20 +99,22 @@ class LevelModule:
         import torch
 
         largest = _largest(weight_bits)
-        reach = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
-        if reach > _LARGEST_SUM:
+        most = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
+        if most > _LARGEST_SUM:
             raise SugenetError(
                 f"layers of {tuple(sizes)} inputs up to {top} with levels={levels} and "
-                f"weight_bits={weight_bits} can give sums of {reach}, but sums must stay below 2^31. "
+                f"weight_bits={weight_bits} can give sums of {most}, but sums must stay below 2^31. "
                 "Give less of one of them."
             )
         shapes = list(pairwise(sizes))
         hidden = sizes[1:-1]
-        spread = 1.0 if weight_bits == 1 else 2.0  # rounded weights shall use their whole range
-        typical = largest * (levels - 1) * sqrt(sizes[-2])  # of the sums of classes
+        # rounded weights start small, where learning moves them most, but not all at 0
+        reach = 0.5 if weight_bits == 1 else max(0.25, 0.6 / largest)
+        typical = (1 if weight_bits == 1 else largest * reach) * (levels - 1) * sqrt(sizes[-2])
         return cls(
             latent=[
-                ((torch.rand(n, m, generator=generator) - 0.5) * spread).requires_grad_() for m, n in shapes
+                ((torch.rand(n, m, generator=generator) - 0.5) * (2 * reach)).requires_grad_()
+                for m, n in shapes
             ],
             kept=[torch.ones(n, m) for m, n in shapes],
             beta=[torch.zeros(n).requires_grad_() for n in hidden],
