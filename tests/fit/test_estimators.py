@@ -146,6 +146,7 @@ def test_more_levels():
     network = small(levels=4, weight_bits=4).fit(X, y).network_
     assert isinstance(network.layers[0], StairLayer)
     assert network.layers[0].height == 3
+    assert BNNClassifier.from_network(network).levels == 4
     assert 1 < np.abs(network.layers[0].weights).max() <= 7
 
 

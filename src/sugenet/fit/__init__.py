@@ -1,4 +1,5 @@
-"""Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly.
+"""Learning: binarized networks, and those with more levels, from arrays and CSV files, with PyTorch, folded
+exactly.
 
 Importing this room does not import PyTorch.
 """

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.layer import gives
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice
 from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
@@ -31,7 +32,7 @@ __all__ = ["BNNClassifier", "FeatureBinarizer"]
 
 
 class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A binarized network as a classifier.
+    """A binarized network as a classifier, or one with more levels.
 
     Parameters
     ----------
@@ -147,7 +148,11 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kinds = _named(network.classes) if classes is None else np.asarray(list(classes))
         if len(kinds) != len(network.classes):
             raise SugenetError(f"{len(kinds)} classes are given, but the network has {len(network.classes)}.")
-        classifier = cls(hidden=tuple(layer.outputs for layer in network.layers), encoder=network.encoder)
+        classifier = cls(
+            hidden=tuple(layer.outputs for layer in network.layers),
+            encoder=network.encoder,
+            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+        )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:
             classifier.feature_names_in_ = np.array(network.encoder.names, dtype=object)

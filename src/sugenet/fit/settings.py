@@ -37,8 +37,8 @@ class Settings:
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
-        Share of the weights of every hidden neuron that are 0. Balanced:
-        all neurons of a layer keep the same number of inputs.
+        Share of the weights of every hidden neuron that are 0. Balanced: all neurons of a layer keep the
+        same number of inputs; with `weight_bits`, weights that are kept may be rounded to 0, too.
     tau_decay
         Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to
         be decided the rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
