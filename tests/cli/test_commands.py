@@ -146,7 +146,8 @@ def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
     assert "mean radius" not in data["changes"]
 
 
-def test_train_writes_a_model_that_predicts(capsys, tmp_path):
+@pytest.mark.parametrize("more", [(), ("--levels", 4, "--weight-bits", 8)], ids=["bits", "levels"])
+def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     rows = [["size", "colour", "kind"]]
@@ -167,10 +168,14 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         "8",
         "--epochs",
         15,
+        *more,
     )
     assert code == 0
     assert "120 samples of 2 features" in err
     assert "written to" in out
+    layer = sg.load(tmp_path / "m.sugenet").layers[0]
+    assert isinstance(layer, sg.bnn.StairLayer if more else sg.DenseLayer)
+    assert (np.abs(layer.weights).max() > 1) == bool(more)
     code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
     assert code == 0
     assert float(re.search(r"([\d.]+) %", out)[1]) > 80
@@ -217,6 +222,18 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path):
         (
             ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--threads", "99999999999"],
             "--threads 99999999999 must be from 1 to 1024",
+        ),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--levels", "1"],
+            "--levels 1 must be from 2 to 256",
+        ),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--levels", "2.5"],
+            "--levels 2.5 is not a whole number",
+        ),
+        (
+            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--weight-bits", "9"],
+            "--weight-bits 9 must be from 1 to 8",
         ),
         (
             ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"],

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps, bit, thermometer
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    StairLayer,
+    Steps,
+    bit,
+    thermometer,
+)
 from sugenet.errors import EncodingError, SugenetError
 
 pytest.importorskip("sklearn")
@@ -44,7 +55,7 @@ def numbers(n=120, features=4, seed=0):
 @parametrize_with_checks(
     [
         BNNClassifier(hidden=(16,), epochs=10, batch=16),
-        BNNClassifier(hidden=(12, 8), epochs=12, batch=16, sparsity=0.3, coding="cuts"),
+        BNNClassifier(hidden=(12, 8), epochs=12, batch=16, sparsity=0.3, coding="cuts", levels=4),
         FeatureBinarizer(),
         FeatureBinarizer(cuts=[0.0, 0.5]),
     ]
@@ -80,7 +91,15 @@ def test_what_scikit_learn_asks_of_its_own_estimators(name):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"hidden": ()}, {"sparsity": 0.5}, {"hidden": (9, 5), "cuts": 1}, {"noise": 0.1, "patience": 2}],
+    [
+        {},
+        {"hidden": ()},
+        {"sparsity": 0.5},
+        {"hidden": (9, 5), "cuts": 1},
+        {"noise": 0.1, "patience": 2},
+        {"hidden": (9, 5), "levels": 4},
+        {"levels": np.int64(16), "weight_bits": 3, "coding": "cuts"},
+    ],
     ids=str,
 )
 def test_answers_are_those_of_the_exact_network(classes, options):
@@ -120,6 +139,15 @@ def test_the_seed_decides():
     assert one != other
     again = [small(random_state=np.random.RandomState(7)).fit(X, y).network_ for _ in range(2)]
     assert again[0] == again[1]
+
+
+def test_more_levels():
+    X, y = numbers()
+    network = small(levels=4, weight_bits=4).fit(X, y).network_
+    assert isinstance(network.layers[0], StairLayer)
+    assert network.layers[0].height == 3
+    assert BNNClassifier.from_network(network).levels == 4
+    assert 1 < np.abs(network.layers[0].weights).max() <= 7
 
 
 def test_sparse_weights():
@@ -373,6 +401,10 @@ def test_bits_that_belong_to_nothing():
         ({"hidden": (0,)}, "layer without neurons"),
         ({"epochs": 0}, "epochs=0 must be a whole number"),
         ({"sparsity": 1}, "sparsity=1 must be at least 0 and below 1"),
+        ({"levels": 1}, "levels=1 must be a whole number of at least 2"),
+        ({"levels": 2.5}, "levels=2.5 must be a whole number"),
+        ({"levels": 4, "hidden": ()}, "levels=4 is for hidden neurons"),
+        ({"levels": 4, "tau_decay": 1.0}, "which levels=4 has not"),
         ({"encoder": Encoder.of_bits(3)}, "samples have 3 features"),
     ],
     ids=str,

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, thermometer
+from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, StairLayer, thermometer
 from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
 from sugenet.fit import Epoch, Settings, compare, learn_encoder, print_progress, train
 from sugenet.fit import loop as loop_module
@@ -38,6 +38,9 @@ OPTIONS = {
     "low bounds": {"tau_decay": 3.0, "tau_goal": 1},
     "noisy": {"noise": 0.2, "smoothing": 0.0, "validation_share": 0.0},
     "all": {"sparsity": 0.4, "tau_decay": 1.0, "noise": 0.1, "patience": 2},
+    "4 levels": {"levels": 4},
+    "sums of 8 bits": {"levels": 256, "weight_bits": 8, "sparsity": 0.3, "noise": 0.1},
+    "weights of 3 bits": {"weight_bits": 3},
 }
 CODINGS = {
     "threshold": {"coding": "cuts", "cuts": 1},
@@ -57,43 +60,98 @@ def test_network_and_module_agree_in_every_bit(coding, options, hidden):
     assert trained.comparison.differing == 0
     assert trained.comparison.samples == len(raw)
     kind = LevelLayer if coding["coding"] == "integers" else DenseLayer
-    assert isinstance(trained.network.layers[0], kind)
+    assert isinstance(trained.network.layers[0], StairLayer if "levels" in options else kind)
     other = np.random.default_rng(5).integers(raw.min(axis=0), raw.max(axis=0) + 1, (300, raw.shape[1]))
     assert compare(trained.network, trained.module, other).differing == 0
 
 
-@pytest.mark.parametrize("hidden", [(), (6,), (6, 5, 4)], ids=str)
-def test_they_agree_on_every_input_there_is(hidden):
+@pytest.mark.parametrize(
+    ("hidden", "options"),
+    [
+        ((), {}),
+        ((6,), {}),
+        ((6, 5, 4), {}),
+        ((), {"weight_bits": 4}),
+        ((6,), {"levels": 3}),
+        ((6, 5, 4), {"levels": 8, "weight_bits": 2}),
+    ],
+    ids=str,
+)
+def test_they_agree_on_every_input_there_is(hidden, options):
     X, y = bits()
-    trained = train(X, y, hidden, settings=SHORT)
+    trained = train(X, y, hidden, settings=replace(SHORT, **options))
     everything = np.array(list(product([False, True], repeat=8)))
     assert compare(trained.network, trained.module, everything).differing == 0
     assert trained.network.encoder == Encoder.of_bits(8)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("levels", [False, True])
-def test_batch_norms_that_nearly_vanish_at_a_sum_are_folded_exactly(seed, levels):
-    # beta is the rounded value that cancels the batch norm at a sum that occurs: where a threshold computed
-    # in floats goes wrong
+@pytest.mark.parametrize(("steps", "weight_bits"), [(1, 1), (3, 1), (6, 3)])
+def test_batch_norms_that_nearly_meet_a_cut_are_folded_exactly(seed, levels, steps, weight_bits):
+    # beta is the rounded value that brings the batch norm of a sum that occurs to a cut: where a threshold
+    # computed in floats goes wrong
     from sugenet.fit.folding import network_of
-    from sugenet.fit.module import BinaryModule
+    from sugenet.fit.module import LevelModule
 
     generator = torch.Generator().manual_seed(seed)
     encoder = Encoder.of_integers(5, 0, 3) if levels else Encoder.of_bits(10)
     inputs, top = (5, 3) if levels else (10, 1)
-    module = BinaryModule.start((inputs, 40, 3), generator, top=top)
+    module = LevelModule.start((inputs, 40, 3), generator, top=top, levels=steps + 1, weight_bits=weight_bits)
     module.mean[0].copy_(torch.randn(40, generator=generator) * 3)
     module.var[0].copy_(torch.rand(40, generator=generator) * 9)
     sums = torch.randint(-4, 5, (40,), generator=generator) * (1 if levels else 2)
     with torch.no_grad():
-        module.beta[0].copy_(-module.norm(0, sums.float()))
+        cuts = module.cuts[torch.randint(0, steps, (40,), generator=generator)]
+        module.beta[0].copy_(cuts - module.norm(0, sums))
         drift = torch.randint(-1, 2, (40,), generator=generator)
         module.beta[0].copy_(torch.nextafter(module.beta[0], module.beta[0] + drift))
     every = (
         np.array(list(product(range(4), repeat=5))) if levels else np.array(list(product([-1, 1], repeat=10)))
     )
     assert compare(network_of(module, encoder), module, every).differing == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("levels", "weight_bits"), [(2, 1), (3, 1), (5, 2), (16, 4)])
+def test_the_network_computes_what_the_parameters_say(seed, levels, weight_bits):
+    # in Python numbers, one neuron after the other: no code is shared with the module or the network
+    from sugenet.fit.folding import network_of
+    from sugenet.fit.module import LevelModule
+
+    generator = torch.Generator().manual_seed(seed)
+    module = LevelModule.start((5, 6, 4, 3), generator, top=3, levels=levels, weight_bits=weight_bits)
+    largest = 2 ** (weight_bits - 1) - 1 if weight_bits > 1 else 1
+    with torch.no_grad():
+        for latent in module.latent:
+            latent.copy_(2 * torch.rand(latent.shape, generator=generator) - 1)
+    for layer in range(2):
+        typical = largest * (levels - 1 if layer else 1)
+        module.mean[layer].copy_(torch.randn(len(module.mean[layer]), generator=generator) * typical)
+        module.var[layer].copy_((1 + torch.rand(len(module.var[layer]), generator=generator)) * typical**2)
+    whole = [
+        [[round(v * largest) if weight_bits > 1 else 1 if v >= 0 else -1 for v in row] for row in rows]
+        for rows in (np.float32(latent.detach().numpy()) for latent in module.latent)
+    ]
+    network = network_of(module, Encoder.of_integers(5, 0, 3))
+    X = np.random.default_rng(seed).integers(0, 4, (60, 5))
+    met = set()
+    for x, said in zip(X.tolist(), network.predict(X, engine="definition"), strict=True):
+        given, inside = x, np.array([x])
+        for layer in range(2):
+            levels_here = []
+            for j, row in enumerate(whole[layer]):
+                s = sum(w * a for w, a in zip(row, given, strict=True))
+                mean, var, beta = (of[layer].tolist()[j] for of in (module.mean, module.var, module.beta))
+                n = (s - mean) * (1 / (var + 1e-5) ** 0.5) + beta
+                levels_here.append(sum(n >= 2 * m / levels for m in range(levels - 1)))
+            inside = network.layers[layer].activity(inside)
+            assert inside[0].tolist() == levels_here
+            met.update(levels_here)
+            given = [2 * a - (levels - 1) for a in levels_here]
+        scores = [sum(w * a for w, a in zip(row, given, strict=True)) for row in whole[2]]
+        assert said == scores.index(max(scores))
+    assert met == set(range(levels))
 
 
 def test_scores_are_exact_so_ties_are_true_ties():
@@ -113,9 +171,7 @@ def test_a_difference_is_found_and_named():
     )
     found = compare(wrong, trained.module, X)
     assert found.differing
-    with pytest.raises(
-        SoundnessError, match="layer 1, neuron 4: the network has True, the module False on sample"
-    ):
+    with pytest.raises(SoundnessError, match="layer 1, neuron 4: the network has 1, the module 0 on sample"):
         found.check()
 
 
@@ -148,6 +204,28 @@ def test_categories_and_numbers_together():
     assert isinstance(trained.network.encoder.codings[1], OneHot)
     assert trained.network.notes == {"made": "today"}
     assert "exact: 60 samples" in str(trained)
+
+
+@pytest.mark.parametrize("levels", [3, 8])
+def test_more_levels_learn_too(levels):
+    X, y = bits(n=400)
+    trained = train(X, y, (12,), settings=Settings(epochs=30, batch=32, levels=levels))
+    assert trained.accuracy >= 0.95
+    assert trained.network.layers[0].height == trained.network.head.tops.max() == levels - 1
+    assert np.abs(trained.network.layers[0].weights).max() == 1
+
+
+@pytest.mark.parametrize(("weight_bits", "largest"), [(2, 1), (4, 7), (8, 127)])
+def test_weights_of_several_bits_use_their_range(weight_bits, largest):
+    X, y = bits(n=400)
+    network = train(
+        X, y, (12,), settings=Settings(epochs=30, batch=32, weight_bits=weight_bits, validation_share=0)
+    ).network
+    assert (network.predict(X) == y).mean() >= 0.95
+    assert isinstance(network.layers[0], DenseLayer)
+    for rows in (network.layers[0].weights, network.head.weights):
+        assert largest / 3 < np.abs(rows).max() <= largest
+        assert len(np.unique(rows)) >= min(largest, 10)
 
 
 def test_every_neuron_keeps_the_same_share_of_its_inputs():
@@ -213,10 +291,13 @@ def stop_after(number):
     return progress
 
 
-@pytest.mark.parametrize("stop", [1, 3])
-def test_a_resumed_run_ends_like_one_that_was_not_interrupted(stop, tmp_path):
+@pytest.mark.parametrize(
+    ("stop", "options"),
+    [(1, {"tau_decay": 0.5}), (3, {"tau_decay": 0.5}), (2, {"levels": 4, "weight_bits": 3})],
+)
+def test_a_resumed_run_ends_like_one_that_was_not_interrupted(stop, options, tmp_path):
     X, y = numbers()
-    settings = replace(SHORT, epochs=6, noise=0.1, sparsity=0.3, tau_decay=0.5)
+    settings = replace(SHORT, epochs=6, noise=0.1, sparsity=0.3, **options)
     whole = train(X, y, (9, 5), settings=settings)
     file = tmp_path / "run.checkpoint"
     part = train(X, y, (9, 5), settings=settings, checkpoint=file, progress=stop_after(stop))
@@ -271,8 +352,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     for other in ((X, y, (5,)), (X, ~y, (4,))):
         with pytest.raises(SugenetError, match="run belongs to a run with other data, layers or settings"):
             train(*other, settings=SHORT, checkpoint=file)
-    with pytest.raises(SugenetError, match="other data, layers or settings"):
-        train(X, y, (4,), settings=replace(SHORT, seed=9), checkpoint=file)
+    for other in ({"seed": 9}, {"levels": 3}, {"weight_bits": 2}):
+        with pytest.raises(SugenetError, match="other data, layers or settings"):
+            train(X, y, (4,), settings=replace(SHORT, **other), checkpoint=file)
 
 
 class Evil:
@@ -353,6 +435,15 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         ({"hidden": ["a"]}, r"hidden=\['a'\] holds 'a', but the sizes of layers are whole numbers"),
         ({"hidden": [8.7]}, r"holds 8.7, but the sizes"),
         ({"hidden": "64"}, r"holds '6', but the sizes"),
+        (
+            {"hidden": (), "settings": Settings(levels=4)},
+            r"levels=4 is for hidden neurons, but hidden=\(\) has none. Give sizes, or leave levels out",
+        ),
+        (
+            {"hidden": (70_000, 2), "settings": Settings(levels=256, weight_bits=8)},
+            r"layers of \(12, 70000, 2, 3\) inputs up to 1 with levels=256 and weight_bits=8 can give sums "
+            r"of 2266950000, but sums must stay below 2\^31",
+        ),
         ({"encoder": Encoder.of_bits(6), "names": "abcdef"}, "names are for a learned encoder"),
         ({"encoder": Encoder([thermometer([1.0])] * 5)}, "samples have 5 features"),
         ({"validation": ([[0.0] * 6], ["maybe"])}, r"y\[0\] is 'maybe', but a class is one of 0, 1, 2"),
@@ -386,6 +477,15 @@ def test_missing_values_are_refused():
         ({"tau_decay": float("inf")}, "tau_decay=inf must be a finite number"),
         ({"threads": 10**11}, "threads=100000000000 must be at most 1024"),
         ({"tau_decay": -1.0}, "tau_decay=-1.0 must not be negative"),
+        ({"levels": 1}, "levels=1 must be a whole number of at least 2"),
+        ({"levels": 2.5}, "levels=2.5 must be a whole number of at least 2"),
+        ({"levels": True}, "levels=True must be a whole number"),
+        ({"levels": "4"}, "levels='4' must be a whole number"),
+        ({"levels": 257}, "levels=257 must be at most 256"),
+        ({"weight_bits": 0}, "weight_bits=0 must be a whole number of at least 1"),
+        ({"weight_bits": 9}, "weight_bits=9 must be at most 8"),
+        ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, which levels=4 has not"),
+        ({"weight_bits": 2, "tau_decay": 1.0}, "which weight_bits=2 has not. Leave one of them out"),
     ],
 )
 def test_wrong_settings_are_named(setting, message):

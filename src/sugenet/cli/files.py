@@ -32,6 +32,16 @@ def _train(parser: Parser) -> Run:
     parser.add_argument(
         "--sparsity", type=typed(_share), default="0", metavar="SHARE", help="share of weights that are 0"
     )
+    parser.add_argument(
+        "--levels", type=whole(2, 256), default=2, metavar="N", help="levels that a hidden neuron can give"
+    )
+    parser.add_argument(
+        "--weight-bits",
+        type=whole(1, 8),
+        default=1,
+        metavar="N",
+        help="bits of a weight: 1 for -1 and 1, more for whole numbers",
+    )
     parser.add_argument("--checkpoint", metavar="FILE", help="write progress here and go on from it")
     give(
         parser,
@@ -67,7 +77,12 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 
     _is_file(options.output)
     settings = Settings(
-        epochs=options.epochs, seed=options.seed, sparsity=options.sparsity, threads=options.threads
+        epochs=options.epochs,
+        seed=options.seed,
+        sparsity=options.sparsity,
+        levels=options.levels,
+        weight_bits=options.weight_bits,
+        threads=options.threads,
     )
     table = read_table(options.data, options.target, ignore=options.ignore)
     screen.tell(str(table))

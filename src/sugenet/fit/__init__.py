@@ -1,20 +1,21 @@
-"""Learning: binarized networks from arrays and CSV files, with PyTorch, folded exactly.
+"""Learning: binarized networks, and those with more levels, from arrays and CSV files, with PyTorch, folded
+exactly.
 
 Importing this room does not import PyTorch.
 """
 
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
-from sugenet.fit.module import BinaryModule
+from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch, print_progress
 from sugenet.fit.settings import Settings
 from sugenet.fit.table import Table, read_table
 from sugenet.fit.trainer import Trained, train
 
 __all__ = [
-    "BinaryModule",
     "Comparison",
     "Epoch",
+    "LevelModule",
     "Settings",
     "Table",
     "Trained",

@@ -1,8 +1,8 @@
-"""The trained module and the exact network side by side, bit for bit: activity, match counts,
+"""The trained module and the exact network side by side, level for level: activity, match counts,
 scores and classes.
 
 Nothing here is compared with a tolerance. The module's sums are whole numbers and its logits are exact in
-float32 (see `fit.module`), so equal scores are true ties,
+float64 (see `fit.module`), so equal scores are true ties,
 and both sides give a tie to the lowest class number.
 """
 
@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.errors import SoundnessError
-from sugenet.fit.module import BinaryModule
+from sugenet.fit.encoding import reads_levels
+from sugenet.fit.module import LevelModule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,10 +29,10 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How many samples and bits were compared, and how many bits and classes differ; `first` says where."""
+    """How many samples and values were compared, and how many values differ; `first` says where."""
 
     samples: int
-    bits: int
+    values: int
     differing: int
     first: str | None = None
 
@@ -39,28 +40,26 @@ class Comparison:
         """Raise `SoundnessError` where anything differs."""
         if self.first is not None:
             raise SoundnessError(
-                f"{self.first} {self.differing} of {self.bits} values differ. "
+                f"{self.first} {self.differing} of {self.values} values differ. "
                 f"Please report this network and input."
             )
 
     def __str__(self) -> str:
-        return f"{self.samples} samples, {self.bits} values compared, {self.differing} differ"
+        return f"{self.samples} samples, {self.values} values compared, {self.differing} differ"
 
 
-def compare(network: Network, module: BinaryModule, X: Any) -> Comparison:
+def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
     """Evaluate raw samples with both, and count the values that differ.
 
     Compared are the activity of every hidden neuron, the match counts of the classes, their scores,
     and the predicted class.
     """
     array = network.encoder.rows(X)
-    bits, differing, first = 0, 0, None
+    values, differing, first = 0, 0, None
     for start in range(0, len(array), _CHUNK):
-        for place, (ours, theirs) in _pairs(
-            network, module, network.inputs(array[start : start + _CHUNK])
-        ).items():
+        for place, (ours, theirs) in _pairs(network, module, array[start : start + _CHUNK]).items():
             wrong = ours != theirs
-            bits += wrong.size
+            values += wrong.size
             differing += int(wrong.sum())
             if first is None and wrong.any():
                 row, column = (int(index) for index in np.argwhere(wrong)[0])
@@ -74,7 +73,7 @@ def compare(network: Network, module: BinaryModule, X: Any) -> Comparison:
                     f"{spot}: the network has {ours[row, column]}, the module {theirs[row, column]} on "
                     f"sample {start + row}."
                 )
-    return Comparison(len(array), bits, differing, first)
+    return Comparison(len(array), values, differing, first)
 
 
 def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
@@ -87,15 +86,18 @@ def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
 
 
 def _pairs(
-    network: Network, module: BinaryModule, inputs: npt.NDArray[Any]
+    network: Network, module: LevelModule, rows: npt.NDArray[Any]
 ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    theirs = module.evaluate(tensor_of(inputs))
+    encoder = network.encoder
+    # a staircase may read single bits as levels 0 and 1, which the module reads as -1 and +1
+    levels = bool(network.layers) and reads_levels(encoder)
+    theirs = module.evaluate(tensor_of(encoder.levels(rows) if levels else encoder.encode(rows)))
     pairs: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
-    bits = inputs
+    given = network.inputs(rows)
     for number, layer in enumerate(network.layers):
-        bits = layer.activity(bits)
-        pairs[f"layer {number + 1}"] = bits, theirs.active[number].numpy()
-    counts = network.head.match_counts(bits)
+        given = layer.activity(given)
+        pairs[f"layer {number + 1}"] = given.astype(np.int64), theirs.active[number].numpy()
+    counts = network.head.match_counts(given)
     logits = theirs.logits.numpy()
     pairs["match count"] = counts, (theirs.sums.numpy().astype(np.float64) + network.head.sizes) / 2
     pairs["score"] = network.head.logits(counts), logits.astype(np.float64)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.layer import gives
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice
 from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
@@ -31,7 +32,7 @@ __all__ = ["BNNClassifier", "FeatureBinarizer"]
 
 
 class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A binarized network as a classifier.
+    """A binarized network as a classifier, or one with more levels.
 
     Parameters
     ----------
@@ -43,6 +44,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         From raw features to bits, in place of `cuts` and `coding`.
     epochs, batch, rate, validation_share, patience, smoothing, noise, sparsity, tau_decay, tau_goal
         As in `Settings`; `sparsity` is the share of weights that are 0.
+    levels, weight_bits
+        As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
+        one, as exact.
     random_state
         A whole number gives the same network every time; None another one each time.
 
@@ -95,6 +99,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparsity: float = 0.0,
         tau_decay: float = 0.0,
         tau_goal: int = 4,
+        levels: int = 2,
+        weight_bits: int = 1,
         random_state: Any = None,
     ) -> None:
         self.hidden = hidden
@@ -111,6 +117,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.sparsity = sparsity
         self.tau_decay = tau_decay
         self.tau_goal = tau_goal
+        self.levels = levels
+        self.weight_bits = weight_bits
         self.random_state = random_state
 
     @classmethod
@@ -140,7 +148,11 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kinds = _named(network.classes) if classes is None else np.asarray(list(classes))
         if len(kinds) != len(network.classes):
             raise SugenetError(f"{len(kinds)} classes are given, but the network has {len(network.classes)}.")
-        classifier = cls(hidden=tuple(layer.outputs for layer in network.layers), encoder=network.encoder)
+        classifier = cls(
+            hidden=tuple(layer.outputs for layer in network.layers),
+            encoder=network.encoder,
+            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+        )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:
             classifier.feature_names_in_ = np.array(network.encoder.names, dtype=object)
@@ -220,6 +232,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "sparsity",
             "tau_decay",
             "tau_goal",
+            "levels",
+            "weight_bits",
         )
         values = {name: getattr(self, name) for name in names}
         plain = {

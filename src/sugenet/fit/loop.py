@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
 from sugenet.fit.comparing import tensor_of
-from sugenet.fit.module import BinaryModule
+from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch, end_progress, print_progress
 from sugenet.fit.settings import Settings
 
@@ -57,7 +57,7 @@ def generator_of(seed: int, part: int) -> Generator:
 
 
 def run(
-    module: BinaryModule,
+    module: LevelModule,
     training: Samples,
     validation: Samples | None,
     settings: Settings,
@@ -142,7 +142,7 @@ def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings)
 
 
 def _one_epoch(
-    module: BinaryModule,
+    module: LevelModule,
     optimizer: Adam,
     training: Samples,
     validation: Samples | None,
@@ -189,7 +189,7 @@ def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Gener
     return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
 
 
-def _accuracy(module: BinaryModule, samples: Samples, chunk: int = 4096) -> float:
+def _accuracy(module: LevelModule, samples: Samples, chunk: int = 4096) -> float:
     right = 0
     for start in range(0, len(samples), chunk):
         logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()

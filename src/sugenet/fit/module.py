@@ -1,14 +1,16 @@
-"""The network while it learns, in PyTorch: latent real weights behind signs,
-batch norm in front of every sign.
+"""The network while it learns, in PyTorch: latent real weights behind whole ones,
+batch norm in front of every staircase.
 
-Forwards, weights and activities are exactly -1, 0 and +1; backwards, signs let gradients through (the
-straight-through estimator of Courbariaux and Hubara, 2016). Everything that is evaluated after training is
-exact or correctly rounded, so that no answer depends on the order of additions, the batch or the machine:
+Forwards, weights are whole numbers (signs, unless more bits are asked for) and a hidden neuron gives a level
+a in 0..top, which the next layer reads as 2 a - top: -1 and +1 where there are two levels. Backwards, both
+let gradients through (the straight-through estimator of Courbariaux and Hubara, 2016). Everything that is
+evaluated after training is exact or correctly rounded, so that no answer depends on the order of additions,
+the batch or the machine:
 
-- sums are integers below 2^24, exact in float32 in any order;
+- sums are integers below 2^31, exact in float64 in any order;
 - batch norm is ``(s - mean) * slope + beta`` in three single operations, each rounded once, as IEEE 754 says;
 - logits are ``unit * (s + b)`` with `unit` a power of two and b on a grid of 1/8:
-  exact in float32, ties included.
+  exact in float64, ties included.
 """
 
 from __future__ import annotations
@@ -25,20 +27,14 @@ if TYPE_CHECKING:
 
     from torch import Generator, Tensor
 
-__all__ = ["BIAS_GRID", "BinaryModule", "Evaluation", "sign"]
+__all__ = ["BIAS_GRID", "Evaluation", "LevelModule"]
 
 BIAS_GRID = 8
-"""Biases of the classes are multiples of 1/8 of a vote: fine enough to break ties, and exact in float32."""
+"""Biases of the classes are multiples of 1/8 of a vote: fine enough to break ties, and exact in float64."""
 _EPS = 1e-5
 _MOMENTUM = 0.1
-_LARGEST_SUM = 1 << 20  # with the 3 binary places of the biases this stays exact in float32
-
-
-def sign(values: Tensor) -> Tensor:
-    """-1.0 or +1.0; the sign of 0 is +1."""
-    import torch
-
-    return torch.where(values >= 0, 1.0, -1.0)
+_RANGE = 2.0  # of batch norms that are told apart
+_LARGEST_SUM = (1 << 31) - 1  # match counts of a network stay below 2^31
 
 
 def _straight_through(forwards: Tensor, backwards: Tensor) -> Tensor:
@@ -51,26 +47,30 @@ class Evaluation:
     """What the module computes for a batch, after training."""
 
     active: list[Tensor]
-    """Boolean activity of every hidden layer."""
+    """Levels of every hidden layer: whole numbers, 0 and 1 where there are two."""
     sums: Tensor
-    """Bipolar sums of the classes: whole numbers."""
+    """Sums of the classes, of levels as 2 a - top: whole numbers."""
     logits: Tensor
 
 
 @dataclass(eq=False)
-class BinaryModule:
+class LevelModule:
     """Latent weights, masks of zero weights, batch norm and class biases. Changed in place by training.
+
+    The level of a hidden neuron is the number of `cuts` that its batch norm reaches.
 
     Examples
     --------
     >>> import torch
-    >>> module = BinaryModule.start((4, 3, 2), torch.Generator().manual_seed(0))
+    >>> module = LevelModule.start((4, 3, 2), torch.Generator().manual_seed(0))
     >>> module.evaluate(torch.ones(1, 4)).logits.shape
     torch.Size([1, 2])
     """
 
     latent: list[Tensor]
-    """One matrix a layer, the head last; values in [-1, 1], whose signs are the weights."""
+    """One matrix a layer, the head last; values in [-1, 1], whose signs are the weights, or which times
+    `largest` are rounded to them.
+    """
     kept: list[Tensor]
     """1 where a weight is there, 0 where it is pruned."""
     beta: list[Tensor]
@@ -79,29 +79,51 @@ class BinaryModule:
     bias: Tensor
     """Of the classes, in votes, before rounding to the grid."""
     unit: float
+    levels: int = 2
+    """Of every hidden neuron."""
+    weight_bits: int = 1
 
     @classmethod
-    def start(cls, sizes: Sequence[int], generator: Generator, top: int = 1) -> BinaryModule:
+    def start(
+        cls,
+        sizes: Sequence[int],
+        generator: Generator,
+        top: int = 1,
+        *,
+        levels: int = 2,
+        weight_bits: int = 1,
+    ) -> LevelModule:
         """Random weights for layers of these sizes, inputs first and classes last;
         `top` is the largest input.
         """
         import torch
 
-        if max(*sizes[:-1], top * sizes[0]) > _LARGEST_SUM:
+        largest = _largest(weight_bits)
+        most = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
+        if most > _LARGEST_SUM:
             raise SugenetError(
-                f"layers of {sizes} inputs up to {top} give sums beyond 2^20, "
-                f"which float32 training cannot hold exactly."
+                f"layers of {tuple(sizes)} inputs up to {top} with levels={levels} and "
+                f"weight_bits={weight_bits} can give sums of {most}, but sums must stay below 2^31. "
+                "Give less of one of them."
             )
         shapes = list(pairwise(sizes))
         hidden = sizes[1:-1]
+        # rounded weights start small, where learning moves them most, but not all at 0
+        reach = 0.5 if weight_bits == 1 else max(0.25, 0.6 / largest)
+        typical = (1 if weight_bits == 1 else largest * reach) * (levels - 1) * sqrt(sizes[-2])
         return cls(
-            latent=[(torch.rand(n, m, generator=generator) - 0.5).requires_grad_() for m, n in shapes],
+            latent=[
+                ((torch.rand(n, m, generator=generator) - 0.5) * (2 * reach)).requires_grad_()
+                for m, n in shapes
+            ],
             kept=[torch.ones(n, m) for m, n in shapes],
             beta=[torch.zeros(n).requires_grad_() for n in hidden],
             mean=[torch.zeros(n) for n in hidden],
             var=[torch.ones(n) for n in hidden],
             bias=torch.zeros(sizes[-1]).requires_grad_(),
-            unit=2.0 ** round(-log2(sqrt(sizes[-2]))),
+            unit=2.0 ** round(-log2(typical)),
+            levels=levels,
+            weight_bits=weight_bits,
         )
 
     @property
@@ -113,9 +135,35 @@ class BinaryModule:
         """What the optimizer moves."""
         return [*self.latent, *self.beta, self.bias]
 
+    @property
+    def largest(self) -> int:
+        """The largest weight."""
+        return _largest(self.weight_bits)
+
+    @property
+    def cuts(self) -> Tensor:
+        """Where a batch norm steps to the next level: at 0, and evenly from there to below 2, as a ReLU that
+        is clipped there. Two levels have the cut 0 only.
+        """
+        import torch
+
+        return torch.arange(self.levels - 1, dtype=torch.float64) * _RANGE / self.levels
+
     def weights(self, layer: int) -> Tensor:
-        """The weights -1, 0, +1 of a layer, counted from 0; the head is the last."""
-        return sign(self.latent[layer]).detach() * self.kept[layer]
+        """The weights of a layer, counted from 0, whole numbers up to `largest`; the head is the last."""
+        import torch
+
+        latent = self.latent[layer].detach()
+        whole = (
+            torch.where(latent >= 0, 1.0, -1.0)
+            if self.weight_bits == 1
+            else torch.round(latent * self.largest)
+        )
+        return whole * self.kept[layer]
+
+    def _learning_weights(self, layer: int) -> Tensor:
+        # pruned weights learn too, and may come back
+        return _straight_through(self.weights(layer), self.latent[layer] * self.largest)
 
     def biases(self) -> Tensor:
         """Biases of the classes in votes, on the grid."""
@@ -124,25 +172,31 @@ class BinaryModule:
         return torch.round(self.bias.detach() * BIAS_GRID) / BIAS_GRID
 
     def norm(self, layer: int, sums: Tensor) -> Tensor:
-        """Batch norm of a hidden layer with its stored mean and variance; its sign is the activity.
+        """Batch norm of a hidden layer with its stored mean and variance, in float64.
 
         Rises with the sum.
         """
         import torch
 
-        slope = 1.0 / torch.sqrt(self.var[layer] + _EPS)
-        return (sums - self.mean[layer]) * slope + self.beta[layer].detach()
+        mean, var, beta = (of[layer].detach().double() for of in (self.mean, self.var, self.beta))
+        return (sums.double() - mean) * (1.0 / torch.sqrt(var + _EPS)) + beta
 
-    def evaluate(self, inputs: Tensor) -> Evaluation:
-        """Activity, sums and logits for inputs -1/+1 or levels."""
+    def climb(self, normed: Tensor) -> Tensor:
+        """The level: how many cuts each value reaches."""
         import torch
 
-        active = []
+        return torch.bucketize(normed.contiguous(), self.cuts.to(normed.dtype), right=True)
+
+    def evaluate(self, inputs: Tensor) -> Evaluation:
+        """Levels, sums and logits for inputs -1/+1 or levels."""
+        import torch
+
+        active, values = [], inputs.double()
         with torch.no_grad():
             for layer in range(self.depth):
-                active.append(self.norm(layer, inputs @ self.weights(layer).T) >= 0)
-                inputs = torch.where(active[-1], 1.0, -1.0)
-            sums = inputs @ self.weights(self.depth).T
+                active.append(self.climb(self.norm(layer, values @ self.weights(layer).double().T)))
+                values = (2 * active[-1] - (self.levels - 1)).double()
+            sums = values @ self.weights(self.depth).double().T
             return Evaluation(active, sums, self.unit * (sums + self.biases()))
 
     def learn_from(self, inputs: Tensor) -> Tensor:
@@ -151,11 +205,10 @@ class BinaryModule:
         """
         from torch.nn.functional import batch_norm
 
+        top, step = self.levels - 1, _RANGE / self.levels
         for layer in range(self.depth):
-            # pruned weights learn too, and may come back
-            weights = _straight_through(self.weights(layer), self.latent[layer])
             normed = batch_norm(
-                inputs @ weights.T,
+                inputs @ self._learning_weights(layer).T,
                 self.mean[layer],
                 self.var[layer],
                 None,
@@ -164,13 +217,15 @@ class BinaryModule:
                 momentum=_MOMENTUM,
                 eps=_EPS,
             )
-            inputs = _straight_through(sign(normed), normed.clamp(-1, 1))
-        weights = _straight_through(self.weights(self.depth), self.latent[-1])
+            levels = self.climb(normed.detach()).to(normed.dtype)
+            # one step below the first cut to one above the last, with the mean slope of the staircase there
+            inputs = _straight_through(2 * levels - top, top * normed.clamp(-step, _RANGE - step))
+        weights = self._learning_weights(self.depth)
         return self.unit * (inputs @ weights.T + _straight_through(self.biases(), self.bias))
 
     def bound_excess(self, goal: int, top: int = 1) -> Tensor:
         """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on
-        average over all neurons.
+        average over all neurons; for two levels and weights of one bit.
 
         The idea is the cardinality bound decay of Jia and Rinard, "Efficient Exact Verification of Binarized
         Neural Networks" (2020): solvers propagate sooner through a neuron that few literals decide. Only beta
@@ -234,3 +289,7 @@ class BinaryModule:
             for name, tensors in own.items():
                 for tensor, value in zip(tensors, state[name], strict=True):
                     tensor.copy_(value)
+
+
+def _largest(weight_bits: int) -> int:
+    return 1 if weight_bits == 1 else (1 << (weight_bits - 1)) - 1

@@ -10,7 +10,8 @@ from sugenet.errors import SugenetError
 
 __all__ = ["Settings", "require_torch"]
 
-_MOST_THREADS = 1024
+_LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weight_bits": 1, "threads": 1}
+_MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,17 @@ class Settings:
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
-        Share of the weights of every hidden neuron that are 0. Balanced:
-        all neurons of a layer keep the same number of inputs.
+        Share of the weights of every hidden neuron that are 0. Balanced: all neurons of a layer keep the
+        same number of inputs; with `weight_bits`, weights that are kept may be rounded to 0, too.
     tau_decay
         Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to
         be decided the rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
     tau_goal
         The bound that is low enough.
+    levels
+        Levels that a hidden neuron can give: 2 for bits, 4 for 2-bit activations, 16 for 4-bit ones.
+    weight_bits
+        1 for weights -1 and +1 (and 0, by `sparsity`); b from 2 to 8 for whole numbers up to 2^(b-1) - 1.
     threads
         Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
         gradients depends on it.
@@ -68,15 +73,18 @@ class Settings:
     sparsity: float = 0.0
     tau_decay: float = 0.0
     tau_goal: int = 4
+    levels: int = 2
+    weight_bits: int = 1
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 2), ("seed", 0), ("tau_goal", 1), ("threads", 1)):
+        for name, least in _LEAST.items():
             _check_whole(name, getattr(self, name), least)
         if self.patience is not None:
             _check_whole("patience", self.patience, 1)
-        if self.threads > _MOST_THREADS:
-            raise SugenetError(f"threads={self.threads} must be at most {_MOST_THREADS}.")
+        for name, most in _MOST.items():
+            if getattr(self, name) > most:
+                raise SugenetError(f"{name}={getattr(self, name)} must be at most {most}.")
         for name in ("rate", "tau_decay", "validation_share", "smoothing", "noise", "sparsity"):
             _check_finite(name, getattr(self, name))
         for name in ("validation_share", "smoothing", "noise", "sparsity"):
@@ -86,6 +94,12 @@ class Settings:
             raise SugenetError(f"rate={self.rate} must be positive; 0.01 is a good start.")
         if not self.tau_decay >= 0:
             raise SugenetError(f"tau_decay={self.tau_decay} must not be negative; 0 switches it off.")
+        for name, plain in (("levels", 2), ("weight_bits", 1)):
+            if self.tau_decay and getattr(self, name) != plain:
+                raise SugenetError(
+                    f"tau_decay={self.tau_decay} is for neurons with one threshold on a count of literals, "
+                    f"which {name}={getattr(self, name)} has not. Leave one of them out."
+                )
 
     def decisive(self) -> dict[str, Any]:
         """The settings that decide which network comes out; a checkpoint must agree with them."""

@@ -20,7 +20,7 @@ from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
 from sugenet.fit.loop import Samples, generator_of, run
-from sugenet.fit.module import BinaryModule
+from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings, require_torch
 
@@ -44,7 +44,7 @@ class Trained:
     """Whether Ctrl-C ended the run early."""
     comparison: Comparison
     """Network against module, on all samples given."""
-    module: BinaryModule
+    module: LevelModule
     """The PyTorch side, for `compare` on further samples."""
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ def train(
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Trained:
-    """Train a binarized network; needs PyTorch.
+    """Train a binarized network, or one with more levels (``Settings(levels=4)``); needs PyTorch.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def train(
     SugenetError
         Where PyTorch is missing or an argument is wrong.
     SoundnessError
-        If the network differs from the module in a single bit on the samples given. It never should.
+        If the network differs from the module in a single value on the samples given. It never should.
 
     Examples
     --------
@@ -114,6 +114,11 @@ def train(
     """
     require_torch()
     sizes = _sizes(hidden)
+    if settings.levels > 2 and not sizes:
+        raise SugenetError(
+            f"levels={settings.levels} is for hidden neurons, but hidden=() has none. "
+            "Give sizes, or leave levels out."
+        )
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None:
         try:
@@ -153,10 +158,12 @@ def train(
         ),
     )
     with _threads(settings.threads):
-        module = BinaryModule.start(
+        module = LevelModule.start(
             (training.inputs.shape[1], *sizes, len(kinds)),
             generator_of(settings.seed, 0),
             top=training.top if levels else 1,
+            levels=settings.levels,
+            weight_bits=settings.weight_bits,
         )
         outcome = run(module, training, held_out, settings, mark, progress, path)
         network = network_of(module, coder, kinds, notes)
