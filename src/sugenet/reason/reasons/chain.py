@@ -4,7 +4,8 @@ fired, down to raw features.
 At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every
 chosen neuron, `tau` of the literals that hold (active), or as many that fail as make `tau` out of reach
 (idle): a focal set of its capacity or of the conjugate. So on down to the bits, and so to raw features. Every
-step is checked by counting, and no neuron or literal of a step can be left out.
+step is checked by counting, and no neuron or literal of a step can be left out. Where neurons have several
+levels, conditions on levels stand in place of literals (`level_chain`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
+from sugenet.bnn import NEVER, Condition, Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of
+from sugenet.bnn.layer import dense_of, gives
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.reasons.level_chain import decisive_levels, follow
 
-__all__ = ["Chain", "Link", "chain_of"]
+__all__ = ["Chain", "Link", "chain_of", "key_of"]
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,28 @@ class Link:
     neuron: int
     """From 1, as literals name it."""
     active: bool
+    """Whether it is on; of a neuron that must not exceed a level, False."""
     matches: int
     tau: int
-    literals: tuple[int, ...]
-    """Literals of its inputs that hold (active), or contrary ones (idle),
-    and that suffice; signed, from 1.
+    """The threshold that it reaches, or does not."""
+    literals: tuple[int | Condition, ...]
+    """Literals of its inputs that hold (active), or contrary ones (idle), and that suffice; signed, from 1.
+    In a network of several levels, conditions on levels.
     """
+    wanted: Condition | None = None
+    """In a network of several levels, what is asked of its level."""
+    level: int | None = None
+    """Its level, where it has several."""
+
+    @property
+    def state(self) -> str:
+        """What it is, and why by its match count."""
+        counted = f"M = {self.matches} {'>=' if self.active else '<'} tau = {self.tau}"
+        if self.tau == NEVER:
+            counted = "no input lifts it higher"
+        if self.level is None or self.wanted is None:
+            return f"is {'on' if self.active else 'off'}: {counted}"
+        return f"{self.wanted.relation} (it is {self.level}): {counted}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +67,12 @@ class Chain(Drawn):
     network: Network
     sample: tuple[Any, ...]
     label: int
-    decisive: tuple[int, ...]
-    """Literals of the last hidden layer that suffice for the class."""
+    decisive: tuple[int | Condition, ...]
+    """Literals of the last hidden layer that suffice for the class; conditions on its levels in a network of
+    several levels.
+    """
     links: dict[tuple[int, int], Link]
-    """By layer and neuron, both from 1."""
+    """By layer and neuron, both from 1; under -j what neuron j of several levels must not exceed."""
     features: tuple[int, ...]
     """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
 
@@ -70,14 +90,15 @@ class Chain(Drawn):
                 "active": k.active,
                 "M": k.matches,
                 "tau": k.tau,
-                "because": list(k.literals),
+                "because": list(map(_plain, k.literals)),
+                **({} if k.wanted is None else {"wanted": _plain(k.wanted), "level": k.level}),
             }
             for k in self.links.values()
         ]
         label = self.network.classes[self.label]
         return {
             "class": label,
-            "decisive": list(self.decisive),
+            "decisive": list(map(_plain, self.decisive)),
             "links": links,
             "features": self.conditions(),
         }
@@ -87,6 +108,8 @@ class Chain(Drawn):
         at most `limit` lines below any one.
         """
         what = "neurons of the last layer" if self.links else "inputs"
+        if any(isinstance(literal, Condition) for literal in self.decisive):
+            what = "conditions on the last layer"
         lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} {what} suffice:"]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
@@ -94,7 +117,7 @@ class Chain(Drawn):
     def _below(
         self,
         layer: int,
-        literals: Iterable[int],
+        literals: Iterable[int | Condition],
         depth: int,
         limit: int,
         lines: list[str],
@@ -107,28 +130,28 @@ class Chain(Drawn):
             lines += [f"{pad}... and {len(words) - limit} more"] if len(words) > limit else []
             return
         for literal in listed[:limit]:
-            link = self.links[layer, abs(literal)]
-            state = (
-                f"{'on' if link.active else 'off'}: M = {link.matches} {'>=' if link.active else '<'} "
-                f"tau = {link.tau}"
-            )
-            known = (
-                " (see above)"
-                if (layer, abs(literal)) in seen
-                else f", because of these {len(link.literals)}:"
-            )
-            lines.append(f"{pad}neuron {abs(literal)} of layer {layer} is {state}{known}")
-            if (layer, abs(literal)) not in seen:
-                seen.add((layer, abs(literal)))
+            key = layer, key_of(literal)
+            link = self.links[key]
+            known = " (see above)" if key in seen else f", because of these {len(link.literals)}:"
+            lines.append(f"{pad}neuron {link.neuron} of layer {layer} {link.state}{known}")
+            if key not in seen:
+                seen.add(key)
                 self._below(layer - 1, link.literals, depth + 1, limit, lines, seen)
         if len(listed) > limit:
             lines.append("  " * depth + f"... and {len(listed) - limit} more")
 
-    def _input_words(self, literals: list[int]) -> list[str]:
+    def _input_words(self, literals: list[int | Condition]) -> list[str]:
         """What literals of the inputs say, feature by feature."""
         encoder = self.network.encoder
         allowed: dict[int, set[int]] = {}
         for literal in literals:
+            if isinstance(literal, Condition):
+                if self.network.reads_levels:
+                    feature = literal.place - 1
+                    states = allowed.setdefault(feature, set(range(encoder.codings[feature].states)))
+                    states &= {state for state in states if literal.holds(state)}
+                    continue
+                literal = key_of(literal)
             place = abs(literal) - 1
             feature = place if self.network.reads_levels else encoder.feature_of[place]
             coding = encoder.codings[feature]
@@ -162,6 +185,8 @@ def chain_of(network: Network, x: Any) -> Chain:
     """
     values = network.encoder.values(x)
     row = row_of(values)
+    if network.cut is not network:
+        return _level_chain(network, values)
     counts = network.match_counts(row, engine="definition")
     label = int(network.head.classes(counts)[0])
     hidden = [bits[0] for bits in network.hidden(row)]
@@ -200,6 +225,43 @@ def chain_of(network: Network, x: Any) -> Chain:
     places = {abs(literal) - 1 for literal in wanted}
     features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
     return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
+
+
+def _level_chain(network: Network, values: list[Any]) -> Chain:
+    row = row_of(values)
+    label = int(network.predict(row, engine="definition")[0])
+    levels = [network.inputs(row)[0], *(found[0] for found in network.hidden(row))]
+    decisive = decisive_levels(network, label, levels[-1])
+    steps, bottom = follow(network, levels, decisive)
+    links = {}
+    for step in steps:
+        height = gives(network.layers[step.layer - 1])
+        links[step.layer, key_of(step.wanted)] = Link(
+            step.layer,
+            step.wanted.place,
+            step.wanted.at_least is not None,
+            step.matches,
+            step.tau,
+            step.because,
+            step.wanted,
+            None if height is None else step.level,
+        )
+    places = {one.place - 1 for one in bottom}
+    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
+    return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
+
+
+def key_of(literal: int | Condition) -> int:
+    """The neuron that a literal or a condition names; negative where it must not exceed a level."""
+    if isinstance(literal, int):
+        return abs(literal)
+    return literal.place if literal.at_least is not None else -literal.place
+
+
+def _plain(literal: int | Condition) -> Any:
+    if isinstance(literal, int):
+        return literal
+    return {"neuron": literal.place, "at_least": literal.at_least, "at_most": literal.at_most}
 
 
 def _decisive(network: Network, label: int, active: Bits) -> list[int]:
