@@ -1,5 +1,5 @@
-"""The page on networks of several levels: the same levels, votes and classes as Python, walks, bounds and rules
-as by brute force, certificates that both sides accept.
+"""The page on networks of several levels: the same levels, votes and classes as Python, walks, bounds and
+rules as by brute force, certificates that both sides accept.
 """
 
 from itertools import product

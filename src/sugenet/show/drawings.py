@@ -487,11 +487,13 @@ def _(value: Trace) -> Drawing:
 
 def summary_table(value: Summary) -> Cells:
     """One row a layer."""
+    wide = any(row.wide for row in value.layers)
     head = (
         "layer",
         "input bits",
         "outputs",
         "1-bit weights",
+        *(("wide weights",) if wide else ()),
         "zero weights",
         "32-bit numbers",
         "kB",
@@ -502,7 +504,8 @@ def summary_table(value: Summary) -> Cells:
     rows = []
     for row in value.layers:
         counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))
-        numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, row.one_bit, row.zeros, row.thresholds))
+        weights = (row.one_bit, *((row.wide,) if wide else ()), row.zeros)
+        numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, *weights, row.thresholds))
         rows.append((row.name, *numbers, f"{row.bytes / 1000:.2f}", *counts))
     return Cells(head, tuple(rows))
 

@@ -1,11 +1,11 @@
-// Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first. A neuron
-// of several levels has a mark for each step, and the nearest of them in place of tau.
+// Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first. Of several
+// levels each step is marked, and the nearest is in place of tau.
 import { bounds } from "./engine/bounds.js";
 import { byId, fill, h, link, many, put, say } from "./dom.js";
 import { listed } from "./words.js";
 
 const FIRST = 24;
-const MOST_MARKS = 31; // steps that are marked in a meter; of more only the nearest
+const MOST_MARKS = 31; // steps that are marked in a meter
 
 export function makeNeurons(app) {
   const { payload, model, state } = app;
@@ -96,7 +96,7 @@ export function makeNeurons(app) {
       const range = own.levels ? `${least[j]} to ${most[j]}` : "";
       const free = fixed[j] ? why : own.levels ? `may be ${range}` : `undecided: M may be ${lo[j]} to ${hi[j]}`;
       const value = own.levels ? `level ${seen.active[j]} of ${own.height}` : on ? "on" : "off";
-      const near = tau === null ? "no step within reach" : `${own.levels ? "nearest step" : "tau"} ${tau}`;
+      const near = tau === null ? "no step" : `${own.levels ? "nearest step" : "tau"} ${tau}`;
       const facts = `M ${seen.M[j]} of ${seen.sizes[j]}, ${near}, ${value}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
       part.element.hidden = false;
@@ -114,9 +114,8 @@ export function makeNeurons(app) {
       fill(part.steps, own.levels && own.height <= MOST_MARKS ? marks(own, j, at) : []);
       say(part.name, `n ${j + 1}`);
       say(part.count, tau === null ? String(seen.M[j]) : `${seen.M[j]} ${above ? "≥" : "<"} ${tau}`);
-      const binary = on ? "on" : "off";
-      const word = own.levels ? `at ${seen.active[j]}` : binary;
-      const open = state.locks.size ? (own.levels ? `◐ ${range}` : "◐ undecided") : `${on ? "●" : "○"} ${own.levels ? `level ${seen.active[j]}` : binary}`;
+      const word = own.levels ? `at ${seen.active[j]}` : value;
+      const open = state.locks.size ? `◐ ${range || "undecided"}` : `${on ? "●" : "○"} ${own.levels ? `level ${seen.active[j]}` : value}`;
       const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${word}`;
       say(part.is, fixed[j] ? locked : open);
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
@@ -163,21 +162,18 @@ export function makeNeurons(app) {
     const { tau, size, literals } = neuron;
     const M = seen.M[j];
     const legend = "▲ counts high, ▼ low, ◆ between; filled holds, dotted does not.";
-    const point = () => app.point("neuron", layer === 0 ? { title: `neuron ${j + 1}`, legend, marks: literalMarks(literals) } : null);
-    if (model.layers[layer].levels || (layer > 0 && neuron.levels)) {
-      const title = h("strong", null, `Neuron ${j + 1}`);
-      fill(rule, h("p", null, title, ` ${levelWords(layer, j, M)}`), h("p", { class: "literals" }, listed(inputWords(layer, neuron), 120)));
-      return point();
-    }
+    const show = (text, words) => {
+      fill(rule, h("p", null, h("strong", null, `Neuron ${j + 1}`), ` ${text}`), h("p", { class: "literals" }, listed(words, 120)));
+      return app.point("neuron", layer === 0 ? { title: `neuron ${j + 1}`, legend, marks: literalMarks(literals) } : null);
+    };
+    if (model.layers[layer].levels || (layer > 0 && neuron.levels)) return show(levelWords(layer, j, M), inputWords(layer, neuron));
     const plain = size === literals.length;
     const heavy = `the literals that hold weigh at least ${tau} of ${size}; they weigh ${M} now`;
     const what = plain ? `any ${tau} of these ${size} hold; ${M} hold now` : heavy;
     const weight = plain ? "" : "in weight ";
     const turn = M >= tau ? `${M - tau + 1} fewer ${weight}turns it off` : `${tau - M} more ${weight}turns it on`;
     const text = tau <= 0 ? "always on" : tau > size ? "never on" : `on when ${what}; ${turn}`;
-    const words = literals.map((literal) => `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}`);
-    fill(rule, h("p", null, h("strong", null, `Neuron ${j + 1}`), ` ${text}.`), h("p", { class: "literals" }, listed(words, 120)));
-    return point();
+    return show(`${text}.`, literals.map((literal) => literalNow(layer, literal)));
   }
 
   // What a neuron of several levels, or over several, is at and what moves it.
@@ -196,15 +192,17 @@ export function makeNeurons(app) {
 
   // Each input with its weight, and what it adds now.
   function inputWords(layer, { levels, literals, weights }) {
-    if (!levels) {
-      return literals.map((literal, i) => `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}${weights[i] === 1 ? "" : ` × ${weights[i]}`}`);
-    }
+    const times = (size) => (size === 1 ? "" : `${size} × `);
+    if (!levels) return literals.map((literal, i) => times(weights[i]) + literalNow(layer, literal));
     return levels.map(([place, weight, top]) => {
       const now = layer > 0 ? state.result.layers[layer - 1].active[place] : state.states[place];
       const name = layer > 0 ? `neuron ${place + 1} of layer ${layer}` : model.features[place].name;
-      const counted = weight > 0 ? `level ${now}` : `${top} − level ${now}`;
-      return `${Math.abs(weight) === 1 ? "" : `${Math.abs(weight)} × `}(${counted}) of ${name}, 0 to ${top}`;
+      return `${times(Math.abs(weight))}(${weight > 0 ? "" : `${top} − `}level ${now}) of ${name}, 0 to ${top}`;
     });
+  }
+
+  function literalNow(layer, literal) {
+    return `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}`;
   }
 
   function holds(layer, literal) {

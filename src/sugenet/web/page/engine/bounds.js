@@ -4,8 +4,8 @@
 import { effectsOf } from "./effects.js";
 import { popcount, topOf } from "./layers.js";
 
-// allowed[f] lists the states that feature f may take. For each layer: least and largest match counts (lo, hi), least and largest values
-// (least, most: bits or levels), and state: +1 where the value is the same and above 0 whatever is chosen, -1 where it is 0, 0 undecided.
+// allowed[f] lists the states that feature f may take. For each layer: match counts (lo, hi), values (least, most), and state: +1 where the
+// value is the same and above 0 whatever is chosen, -1 where it is 0, 0 undecided.
 export function bounds(model, allowed) {
   const layers = [first(model, allowed)];
   for (const layer of model.layers.slice(1)) layers.push(after(layer, layers.at(-1)));

@@ -44,9 +44,7 @@ function* cutRows(model, l) {
   const layer = model.layers[l];
   const read = readBy(model, l);
   const { values, steps } = bitsGiven(model, l);
-  if (values.length * read.values.length > MOST_WEIGHTS) {
-    throw new Beyond(`layer ${l + 1} has ${values.length.toLocaleString("en")} steps over ${read.values.length.toLocaleString("en")}, too many for a browser.`);
-  }
+  if (values.length * read.values.length > MOST_WEIGHTS) throw new Beyond(`layer ${l + 1} has too many steps for a browser.`);
   for (let at = 0; at < values.length; at++) {
     const found = thresholdOf(layer, values[at], steps[at]);
     yield { row: denseRow(found, read, found.step), tau: found.tau };

@@ -31,7 +31,7 @@ function firstMargins(model, states) {
   const [layer] = model.layers;
   if (!layer.levels) return Array.from(model.evaluate(states).layers[0].M, (count, j) => count - layer.tau[j]);
   const { values, steps } = bitsGiven(model, 0);
-  if (values.length > MOST_STEPS) throw new Beyond(`the first layer has ${values.length.toLocaleString("en")} steps, too many for a browser.`);
+  if (values.length > MOST_STEPS) throw new Beyond("layer 1 has too many steps for a browser.");
   const { M } = model.evaluate(states).layers[0];
   return Array.from(values, (value, at) => {
     const { places, tau, step } = thresholdOf(layer, value, steps[at]);

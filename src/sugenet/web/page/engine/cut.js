@@ -1,5 +1,5 @@
-// Staircases cut into their steps, as Python's `network.cut` has them: a value of a layer is as many bits as it has levels above 0, each
-// saying that it reaches one. Certificates speak of these bits, and number them as here.
+// Staircases cut into their steps, as `network.cut` in Python: a value is as many bits as it has levels above 0, each saying that it
+// reaches one. Certificates number these bits as here.
 
 // The bits that a layer gives, in order: whose value, and from which level on. Values of maps stand channel by channel, level by level,
 // pixel by pixel; others value by value. `l` counts layers from 0.
@@ -30,13 +30,11 @@ export function valuesOf(model, l, bits) {
   return out;
 }
 
-// One bit as a threshold over values: [place, weight, top] for each that it reads, and tau on their match count. Pooling asks which of its
-// values reach the step: `step` is that, and 0 for sums.
+// One bit as a threshold over values. Pooling asks which of its values reach the step: `step` is that, and 0 for sums.
 export function thresholdOf(layer, value, step) {
   const { places, weights } = layer.rows.row(value);
-  const size = layer.rows.sizes[value];
   if (layer.kind === "level pool") {
-    return { places, weights, tau: layer.rows.isEvery(value) ? places.length : 1, size: places.length, step };
+    return { places, weights, tau: layer.rows.isEvery(value) ? places.length : 1, step };
   }
-  return { places, weights, tau: layer.threshold(value, step), size, step: 0 };
+  return { places, weights, tau: layer.threshold(value, step), step: 0 };
 }

@@ -65,17 +65,14 @@ class Effects {
 
   // Pooled levels: a feature at a state reaches the steps up to it, in every window that it is in.
   pool(model) {
+    this.pools = this.constants.map((_, unit) => thresholdOf(this.layer, this.owner(unit), 1).tau);
     const windows = model.features.map(() => []);
     for (let j = 0; j < this.outputs; j++) for (const place of this.layer.rows.row(j).places) windows[place].push(j);
     model.features.forEach(({ coding }, f) => {
       const steps = windows[f].flatMap((j) => Array.from({ length: this.heights }, (_, m) => [j, m + 1]));
-      this.listeners.push(Int32Array.from(steps, ([j, step]) => this.unit(j, step)));
+      this.listeners.push(Int32Array.from(steps, ([j, step]) => j * this.heights + step - 1));
       this.tables.push(Array.from({ length: coding.states }, (_, state) => Int32Array.from(steps, ([, step]) => (state >= step ? 1 : 0))));
     });
-  }
-
-  unit(value, step) {
-    return this.pooled ? value * this.heights + step - 1 : value;
   }
 
   // The value that a unit belongs to.
@@ -86,24 +83,20 @@ class Effects {
   // Steps of a unit as {step, tau}.
   *steps(unit) {
     if (!this.layer) yield { step: 1, tau: 1 };
-    else if (this.pooled) yield { step: (unit % this.heights) + 1, tau: this.poolTau(unit) };
+    else if (this.pooled) yield { step: (unit % this.heights) + 1, tau: this.pools[unit] };
     else for (let step = 1; step <= this.layer.height; step++) yield { step, tau: this.layer.threshold(unit, step) };
-  }
-
-  poolTau(unit) {
-    return thresholdOf(this.layer, this.owner(unit), (unit % this.heights) + 1).tau;
   }
 
   // How many of its thresholds a unit reaches.
   reached(unit, count) {
     if (!this.layer) return count >= 1 ? 1 : 0;
-    if (this.pooled) return count >= this.poolTau(unit) ? 1 : 0;
+    if (this.pooled) return count >= this.pools[unit] ? 1 : 0;
     return this.layer.level(unit, count);
   }
 
   // How far a unit is from its nearest threshold; for choosing only.
   slack(unit, count) {
-    const tau = this.pooled ? this.poolTau(unit) : this.layer ? this.layer.nearest(unit, count) : 1;
+    const tau = this.pooled ? this.pools[unit] : this.layer ? this.layer.nearest(unit, count) : 1;
     return tau === null ? Infinity : count - tau;
   }
 

@@ -277,7 +277,7 @@ export class Layer {
     return low;
   }
 
-  // The threshold nearest to a match count, among those that some inputs reach and some do not; null where there is none.
+  // The nearest threshold to a match count that some inputs reach and some do not; null where there is none.
   nearest(j, count) {
     if (!this.levels) return this.tau[j];
     const own = this.level(j, count);
@@ -304,8 +304,7 @@ export class Layer {
   }
 }
 
-// Steps of a convolution of levels are on the sum over all taps, above its least; match counts leave out those on padding, which hold a
-// level of their own. How much a match count is to be raised before it is compared.
+// Steps of a convolution are on the sum over all taps, above its least; match counts leave out those on padding: what they add.
 function shiftsOf(data, rows) {
   const shifts = new Float64Array(rows.outputs);
   for (let j = 0; j < rows.outputs; j++) {

@@ -79,10 +79,8 @@ export function patternsUpTo(model, states, k, locked, wanted) {
 function numberOfSteps(model) {
   if (!model.layers[0]?.levels) return (value) => value;
   const { values, steps } = bitsGiven(model, 0);
-  const { height } = model.layers[0];
-  const places = new Int32Array(values.length);
-  values.forEach((value, at) => (places[value * height + steps[at] - 1] = at));
-  return (value, step) => places[value * height + step - 1];
+  const places = new Map(Array.from(values, (value, at) => [`${value} ${steps[at]}`, at]));
+  return (value, step) => places.get(`${value} ${step}`);
 }
 
 export function changed(states, changes) {
