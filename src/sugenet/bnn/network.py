@@ -163,14 +163,18 @@ class Network(Drawn):
         tops = tops_of(self.layers[0]) if self.layers else None
         return tops is not None and self.encoder.tops == tops
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether anything behind the encoder has more than two levels, or is a staircase."""
+        first = tops_of(self.layers[0]) if self.layers and not self.reads_levels else None
+        return first is not None or not is_cut(self.layers, self.head)
+
     @cached_property
     def cut(self) -> Network:
         """The same network with every staircase cut into its steps, so that all behind the first layer is
         bits; itself where there is none.
         """
-        if is_cut(self.layers, self.head) and (
-            self.reads_levels or not self.layers or tops_of(self.layers[0]) is None
-        ):
+        if not self.has_levels:
             return self
         layers, head = cut_layers(self.layers, self.head, from_levels=self.reads_levels)
         return replace(self, layers=layers, head=head)

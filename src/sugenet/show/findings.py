@@ -14,7 +14,8 @@ from time import monotonic
 from types import FrameType
 from typing import Any, TypeVar
 
-from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn import Layer, Network, Steps, Trace
+from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, Hamming, Linf, Region
@@ -214,10 +215,24 @@ def _first_work(network: Network) -> int:
     """What looking at every change of one feature takes in the first layer;
     unrolling a convolution counts too.
     """
-    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    outputs = (
+        network.layers[0].outputs * _height(network.layers[0]) if network.layers else network.encoder.width
+    )
     moves = sum(coding.states - 1 for coding in network.encoder.codings)
-    largest = max((layer.inputs * layer.outputs for layer in network.layers), default=0)
+    read = [1, *map(_height, network.layers)]  # steps of what each layer reads, behind the first
+    largest = max(
+        (
+            n * layer.inputs * layer.outputs * _height(layer)
+            for n, layer in zip(read, network.layers, strict=False)
+        ),
+        default=0,
+    )
     return max(moves * outputs, largest)
+
+
+def _height(layer: Layer) -> int:
+    """Steps of a neuron."""
+    return gives(layer) or 1
 
 
 def _whole(network: Network) -> bool:

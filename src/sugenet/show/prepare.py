@@ -299,7 +299,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
         and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
     ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
-    if network.cut is not network:
+    if network.has_levels:
         return level_bands(near, layer)
     first = first_layer(network)
     if len(near.moves) * first.outputs > _BAND_WORK:

@@ -185,7 +185,7 @@ def chain_of(network: Network, x: Any) -> Chain:
     """
     values = network.encoder.values(x)
     row = row_of(values)
-    if network.cut is not network:
+    if network.has_levels:
         return _level_chain(network, values)
     counts = network.match_counts(row, engine="definition")
     label = int(network.head.classes(counts)[0])
