@@ -11,11 +11,18 @@ import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer, Window
 from sugenet.bnn.layer import gives
 from sugenet.problem.neighbourhood import row_of
-from sugenet.web import payload
+from sugenet.web import page_html, payload
 from tests.problem.levels import KINDS, level_network, stairs
 from tests.problem.small import random_sample, raw_values
+from tests.show.garden import garden
+from tests.web.serving import serving
 from tests.web.test_check_here import answers_about, by_python, here, plain
 from tests.web.test_engine import NEAREST, WIDTHS, compare, json_row, least_by_brute_force
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
+from tests.web.test_page import by, show
 
 WIDE = (1 << 31) - 1
 
@@ -227,3 +234,68 @@ def test_a_page_stays_small():
     assert len(page["layers"]) == 2
     assert page["layers"][0]["outputs"] == 200
     assert len(page["layers"][0]["weights"]) < 4 * 200 * 200 * 1.4
+
+
+# -- the page and the server ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def garden_file(tmp_path):
+    path = tmp_path / "garden.html"
+    path.write_text(page_html(payload(garden(), [[2, 3, 1], [3, 1, 0]], title="garden"), server=False))
+    return path
+
+
+def test_a_neuron_is_shown_with_its_level_and_steps(page, garden_file):
+    page.goto(garden_file.as_uri())
+    rows = by(page, "neuron")
+    expect(rows).to_have_count(2)
+    texts = {row.get_attribute("data-neuron"): " ".join(row.inner_text().split()) for row in rows.all()}
+    assert texts == {"0": "n 1 6 < 7 ● level 1", "1": "n 2 2 < 3 ○ level 0"}
+    assert rows.first.locator(".step").count() == 3
+    page.locator('[data-neuron="0"]').click()
+    expect(by(page, "rule")).to_contain_text(
+        "Neuron 1 is at level 1 of 3: it counts 6 of 12; "
+        "1 more lifts it to level 2, 3 fewer drops it to level 0."
+    )
+    expect(by(page, "rule")).to_contain_text("2 × (3 − level 2) of soil, 0 to 3")
+    by(page, "layer").select_option(index=1)
+    page.locator('[data-neuron="1"]').click()
+    expect(by(page, "rule")).to_contain_text("2 × (level 1) of neuron 1 of layer 1, 0 to 3")
+
+
+def test_the_verdict_is_proved_in_the_page(page, garden_file):
+    assert show(page, garden_file) == "water. Changing 1 feature makes it rest: proved"
+
+
+def test_check_my_rule_and_what_it_locks(page, garden_file):
+    """While soil and sun stay, wind changes nothing; the second neuron does not read it."""
+    show(page, garden_file, "#s=0&h=0,1")
+    facts = page.locator('[data-neuron="1"]').get_attribute("aria-label")
+    assert facts == "Neuron 2: M 2 of 6, nearest step 3, level 0 of 3, locked by what is held"
+    assert "may be 1 to 2" in page.locator('[data-neuron="0"]').get_attribute("aria-label")
+    by(page, "check-rule").click()
+    card = page.locator('[data-test="answer"][data-kind="rule"]')
+    expect(card).to_contain_text("While these 2 features stay, it is water whatever the others do: proved")
+
+
+def test_questions_through_workers():
+    begin = "from tests.show.garden import garden"
+    call = "serve(garden(), [[2, 3, 1]], title='garden', notify=notify, port=0, workers=1)"
+    sample, near = [2, 3, 1], {"kind": "L0", "radius": "2"}
+    asked = [
+        {"kind": "verify", "region": near, "target": None},
+        {"kind": "whatif", "cost": "L1", "target": "rest", "immutable": [], "n": 2},
+        {"kind": "why", "region": {"kind": "Anything"}, "minimal": "size", "n": 2},
+        {"kind": "count", "region": near},
+    ]
+    with serving(begin, call) as client:
+        assert client.get("/").status == 200
+        for question in asked:
+            standing = client.ask(sample=sample, **question)
+            assert standing["state"] == "done", standing
+            certificate = standing["answer"].get("certificate")
+            if certificate is not None:
+                checked = client.post("/api/check", {"certificate": certificate})
+                assert (checked.status, checked.json["holds"]) == (200, True)
+        assert standing["answer"]["outcome"] == "counted"

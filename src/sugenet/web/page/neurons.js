@@ -95,7 +95,8 @@ export function makeNeurons(app) {
       const why = state.locks.size ? "locked by what is held" : "the same for every input";
       const range = own.levels ? `${least[j]} to ${most[j]}` : "";
       const free = fixed[j] ? why : own.levels ? `may be ${range}` : `undecided: M may be ${lo[j]} to ${hi[j]}`;
-      const value = own.levels ? `level ${seen.active[j]} of ${own.height}` : on ? "on" : "off";
+      const level = `level ${seen.active[j]}`;
+      const value = own.levels ? `${level} of ${own.height}` : on ? "on" : "off";
       const near = tau === null ? "no step" : `${own.levels ? "nearest step" : "tau"} ${tau}`;
       const facts = `M ${seen.M[j]} of ${seen.sizes[j]}, ${near}, ${value}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
@@ -115,7 +116,7 @@ export function makeNeurons(app) {
       say(part.name, `n ${j + 1}`);
       say(part.count, tau === null ? String(seen.M[j]) : `${seen.M[j]} ${above ? "≥" : "<"} ${tau}`);
       const word = own.levels ? `at ${seen.active[j]}` : value;
-      const open = state.locks.size ? `◐ ${range || "undecided"}` : `${on ? "●" : "○"} ${own.levels ? `level ${seen.active[j]}` : value}`;
+      const open = state.locks.size ? `◐ ${range || "undecided"}` : `${on ? "●" : "○"} ${own.levels ? level : value}`;
       const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${word}`;
       say(part.is, fixed[j] ? locked : open);
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
@@ -128,7 +129,6 @@ export function makeNeurons(app) {
     describe();
   }
 
-  // The steps of a neuron that some inputs reach and some do not.
   function marks(layer, j, at) {
     const taus = Array.from({ length: layer.height }, (_, m) => layer.threshold(j, m + 1));
     return [...new Set(taus)].filter((tau) => tau > 0 && tau <= layer.sizes[j]).map((tau) => {
@@ -176,7 +176,7 @@ export function makeNeurons(app) {
     return show(`${text}.`, literals.map((literal) => literalNow(layer, literal)));
   }
 
-  // What a neuron of several levels, or over several, is at and what moves it.
+  // What a neuron of several levels is at, and what moves it.
   function levelWords(layer, j, M) {
     const own = model.layers[layer];
     const level = own.level(j, M);

@@ -39,7 +39,7 @@ function readBy(model, l) {
   return { values: Int32Array.from({ length: model.width }, (_, i) => i), steps: new Int32Array(model.width).fill(1) };
 }
 
-// The neurons of a layer behind the first over these bits, those of several levels cut into their steps: weights and tau.
+// The neurons of a layer over these bits, cut into their steps: weights and tau.
 function* cutRows(model, l) {
   const layer = model.layers[l];
   const read = readBy(model, l);

@@ -1,6 +1,6 @@
 // What each state of each feature adds to the match counts of the first layer. They are sums over features, so this says all about it:
-// M_u = constant_u + sum over features of gain(feature, state, u), for every unit u: a neuron, with one threshold or with one for each
-// level. Without a hidden layer the bits themselves are the neurons; of pooled levels, the units are the steps: how many inputs reach each.
+// M_u = constant_u + sum over features of gain(feature, state, u) for every unit u, a neuron. Without a hidden layer the bits themselves are
+// the neurons; of pooled levels the units are the steps: how many inputs reach each.
 
 import { thresholdOf } from "./cut.js";
 import { topOf } from "./layers.js";
@@ -20,7 +20,7 @@ class Effects {
     this.heights = this.pooled ? this.layer.height : 1; // units of a value
     this.units = this.outputs * this.heights;
     this.constants = new Float64Array(this.units);
-    this.byLevel = model.readsLevels && !this.pooled; // what a level adds is a multiple of what one adds
+    this.byLevel = model.readsLevels && !this.pooled;
     // For each feature the units that listen to it, and for each state what it adds to them; for levels, what one level adds.
     this.listeners = [];
     this.tables = [];

@@ -239,8 +239,8 @@ export function makeRows(data) {
   throw new Error(`this page does not know layers of kind ${data.kind}`);
 }
 
-// A hidden layer: rows, and thresholds. A neuron is active iff its match count reaches tau; one of several levels has as many thresholds as
-// it has levels above 0, and its level is how many of them are reached.
+// A hidden layer: rows, and thresholds. A neuron is active iff its match count reaches tau; the level of a staircase is how many of its
+// thresholds are reached.
 export class Layer {
   constructor(data) {
     this.kind = data.kind;
@@ -304,7 +304,7 @@ export class Layer {
   }
 }
 
-// Steps of a convolution are on the sum over all taps, above its least; match counts leave out those on padding: what they add.
+// Steps of a convolution are on the sum over all taps above its least, match counts leave out those on padding: what these add.
 function shiftsOf(data, rows) {
   const shifts = new Float64Array(rows.outputs);
   for (let j = 0; j < rows.outputs; j++) {

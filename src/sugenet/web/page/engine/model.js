@@ -105,8 +105,7 @@ export class Model {
   // -- neurons ----------------------------------------------------------------------------------------------------------------
 
   // A neuron, or a class as the layer behind the last (then without tau): its literals, signed, with their weights, over the bits of
-  // the layer before. `levels` has [input, weight, top] instead of single bits where it reads levels; over those of a layer it has no
-  // literals.
+  // the layer before. `levels` has [input, weight, top] where it reads levels; over those of a layer it has no literals.
   neuron(layer, j) {
     const { rows, tau } = layer <= this.layers.length ? this.layers[layer - 1] : this.head;
     const { places, weights } = rows.row(j - 1);

@@ -11,6 +11,7 @@ import { Voter } from "./votes.js";
 const STEP = 1 << 17; // sets between two words of progress
 const MOST_SETS = 2e7; // to walk, unless more are asked for
 const MOST_GAINS = 2e7; // numbers to keep about all options; beyond, nothing is walked
+const MOST_LANES = 5e7; // the same, once they are in lanes
 
 // What makes one of the wanted classes with the fewest changed features, every other state of a feature counting 1.
 //   target: the class to reach, or null for any other; locked: features that stay; most: features to change at most;
@@ -70,6 +71,7 @@ export function patternsUpTo(model, states, k, locked, wanted) {
     if (sets > MOST_SETS) throw new Error(`these are more than ${MOST_SETS.toLocaleString("en")} sets of changes.`);
     const level = new Level(effects, counts, options, size, new Voter(model), wanted, Infinity);
     if (level.walk(() => {})) return null;
+    if (level.isLate) throw new Error("these are too many changes for a browser.");
     for (const turned of level.turned(number)) patterns.set(turned.join(), turned);
   }
   return { sets, patterns: [...patterns.values()] };
@@ -117,12 +119,14 @@ function setsOf(sizes, k) {
 // are small: one addition moves four neurons, and the top bit of a lane says whether its neuron is active.
 class Level {
   constructor(effects, counts, options, k, voter, wanted, end) {
-    Object.assign(this, { k, voter, wanted, end, isLate: false });
+    Object.assign(this, { k, voter, wanted, end });
     this.fragile = fragile(effects, counts, options, k);
     const largest = this.fragile.reduce((most, { margin, reach }) => Math.max(most, Math.abs(margin) + reach), 0);
     this.lanes = largest < 128 ? 4 : 1;
     this.bits = 32 / this.lanes;
     this.words = Math.ceil(this.fragile.length / this.lanes);
+    this.isLate = this.words * options.reduce((sum, row) => sum + row.length, 0) > MOST_LANES;
+    if (this.isLate) return;
     this.start = new Int32Array(this.words);
     this.fragile.forEach(({ margin }, i) => this.put(this.start, 0, i, margin + 2 ** (this.bits - 1)));
     this.choose(options);
@@ -172,7 +176,7 @@ class Level {
 
   // The first set that makes a wanted class, or null.
   walk(onShare) {
-    if (!this.words) return null;
+    if (!this.words || this.isLate) return null;
     this.sums = new Int32Array(this.k * this.words);
     this.sums.set(this.start);
     this.chosen = new Int32Array(this.k).fill(-1);
