@@ -157,9 +157,11 @@ def _ask_all(
             "the questions what it rests on, what would change it and how robust it is: the network is too "
             "large to ask them within a report. Ask about a small region with sugenet verify"
         )
-        return Findings(
-            network, tuple(values), trace, None, None, None, None, None, None, (), None, tuple(asking.skipped)
-        )
+        chain = None
+        if network.has_levels:  # a chain goes by the levels themselves, which are few
+            chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
+        nothing = (None, None, None, None, None, None)
+        return Findings(network, tuple(values), trace, *nothing, (), chain, tuple(asking.skipped))
     nearest = asking.ask("the least change", 0.3, lambda t: whatif(network, values, L0, time_limit=t, **how))
     stays = asking.ask(
         "how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how)
