@@ -23,7 +23,7 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.layer import gives
 
-KINDS = ("dense", "mixed", "bits", "onehot", "conv", "pool", "saturated", "flat")
+KINDS = ("dense", "mixed", "bits", "onehot", "conv", "pool", "saturated", "flat", "pooled")
 
 
 def level_network(rng: np.random.Generator, kind: str) -> Network:
@@ -33,6 +33,9 @@ def level_network(rng: np.random.Generator, kind: str) -> Network:
     if kind == "bits":
         encoder = Encoder.of_bits(5)
         first: Layer = stairs(rng, 4, [1] * 5)
+    elif kind == "pooled":  # the raw levels go into a pool
+        encoder = Encoder.of_integers(4, 0, 2)
+        first = PoolLayer(Window((1, 2, 2), (1, 2)), bool(rng.integers(2)), top=2)
     elif kind == "onehot":
         encoder = Encoder([OneHot(("a", "b", "c")), integer(0, 2), OneHot(("u", "v"))])
         first = stairs(rng, 4, [1] * encoder.width)

@@ -26,7 +26,7 @@ ABOUT = {
     "free_a_feature": r"has a field 'features' that it must not have|sets of changes|violation",
     "widen_region": (
         r"sets of changes|the region has .* inputs|exclude|other clauses|no "
-        r"propagation proof|follow"
+        r"propagation proof|follow|no budget"
     ),
     "widen_where": (
         r"exclude|sets of changes|other clauses|no propagation proof|the "
@@ -36,7 +36,7 @@ ABOUT = {
     "move_count": r"inputs of the classes, not|must be a whole number",
     "only_the_end": r"has a field 'clauses' that|the number of clauses is missing|does not follow",
     "invent_cut": r"cut",
-    "invent_fact": r"fact",
+    "invent_fact": r"fact|is no literal",
     "shrink_reason": r"exclude|sets of changes|other clauses|propagation|needed|counterexample|left out",
     "raise_lower": r"lower bound|costs|sets of changes|exclude|proof must be",
     "huge head": r"that the certificate excludes is a violation|too finely",

@@ -23,6 +23,7 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Anything, Hamming, Linf
 from tests.engines.test_learn import plain
 from tests.engines.walked import expected
+from tests.problem.levels import KINDS, lively_network
 from tests.problem.small import random_network, random_sample, samples_inside
 
 REGIONS = [Hamming(2), L0(1), L0(2), L1(3), Linf(1), Anything()]
@@ -63,14 +64,25 @@ def _drawn(seed):
             return network, x, tops
 
 
+def _drawn_levels(number, kind):
+    """A network of more than two levels, and the same of it."""
+    rng = np.random.default_rng(3 + number)
+    network = lively_network(rng, kind)
+    x = random_sample(network, rng)
+    return network, x, {row: _tops(network, row) for row in samples_inside(Anything().around(network, x))}
+
+
 @cache
 def questions():
-    """Networks of every coding around samples, each with regions, targets and ties."""
+    """Networks of every coding around samples, each with regions, targets and ties; those of more than two
+    levels with every second region.
+    """
     found = []
-    for seed in range(14):
-        network, x, tops = _drawn(seed)
+    drawn = [(_drawn(seed), REGIONS) for seed in range(14)]
+    drawn += [(_drawn_levels(k, kind), REGIONS[k % 2 :: 2]) for k, kind in enumerate(KINDS)]
+    for seed, ((network, x, tops), regions) in enumerate(drawn):
         label = _tops(network, x)[0]
-        for number, region in enumerate(REGIONS):
+        for number, region in enumerate(regions):
             target = None if (seed + number) % 4 else (label + 1) % 3
             ties = "lowest" if (seed + number) % 3 else "against"
             problem = Problem(region.around(network, x), Keeps(network, label, target, ties).goal)

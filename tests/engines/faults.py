@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.util import find_spec
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Fault:
 FAULTS = [
     Fault(
         "a threshold off by one",
-        "sugenet.engines.walk.judge",
+        "sugenet.engines.walk.sweep",
         "np.where(active, -1 - front.margins, front.margins)",
         "np.where(active, -front.margins, front.margins)",
         "flips",
@@ -78,9 +80,44 @@ FAULTS = [
     Fault(
         "a wrong sign in bounds",
         "sugenet.engines.bounds",
-        "np.where(active, -weights, weights)[:, unknown]",
-        "np.where(active, weights, -weights)[:, unknown]",
+        "np.where(active[unknown], -1, 1) * weights",
+        "np.where(active[unknown], 1, -1) * weights",
         "bounds",
+    ),
+    Fault(
+        "the bits of levels in another order",
+        "sugenet.bnn.cutting",
+        "return np.repeat(np.arange(layer.outputs), top) if",
+        "return np.tile(np.arange(layer.outputs), top) if",
+        "bounds",
+    ),
+    Fault(
+        "a step off by one",
+        "sugenet.bnn.stairs",
+        "np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1)",
+        "np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1) + 1",
+        "exhaust",
+    ),
+    Fault(
+        "the levels of a map before its pixels",
+        "sugenet.bnn.stairs",
+        "self.height).transpose(0, 2, 1)",
+        "self.height)",
+        "flips",
+    ),
+    Fault(
+        "padding that holds nothing",
+        "sugenet.bnn.stairs",
+        "(self.window.taps >= 0).T).reshape(-1) * self.top + self.rim)",
+        "(self.window.taps >= 0).T).reshape(-1) * self.top)",
+        "cdcl",
+    ),
+    Fault(
+        "the pixels of a pool in another order",
+        "sugenet.bnn.cutting",
+        'pool.weights[:, np.argsort(places, kind="stable")]',
+        "pool.weights",
+        "flips",
     ),
     Fault(
         "bounds that give up everywhere",
@@ -133,10 +170,7 @@ class _Changed(SourceFileLoader):
     fault: Fault
 
     def get_data(self, path):
-        text = super().get_data(path)
-        old = self.fault.old.encode()
-        assert text.count(old) == 1, f"{self.fault.module} has {self.fault.old!r} {text.count(old)} times"
-        return text.replace(old, self.fault.new.encode())
+        return super().get_data(path).replace(self.fault.old.encode(), self.fault.new.encode())
 
     def get_code(self, fullname):
         return self.source_to_code(self.get_data(self.path), self.path)
@@ -157,6 +191,8 @@ class _Finder(MetaPathFinder):
 
 def seen(fault):
     """What the contract says of the engine with the fault: complaints, and how often it gave up."""
+    text = Path(find_spec(fault.module).origin).read_text()
+    assert text.count(fault.old) == 1, f"{fault.module} has {fault.old!r} {text.count(fault.old)} times"
     for name in list(sys.modules):
         if name.startswith(("sugenet", "tests.")) and not name.endswith(("kernels", ".lanes")):
             del sys.modules[name]

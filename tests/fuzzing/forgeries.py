@@ -34,6 +34,8 @@ from tests.engines.walked import expected
 from tests.fuzzing import bombs as heavy
 from tests.fuzzing.convolutions import conv_network
 from tests.fuzzing.truth import is_true
+from tests.problem.levels import KINDS as LEVEL_KINDS
+from tests.problem.levels import lively_network
 from tests.problem.small import random_network, random_sample, raw_values
 
 __all__ = ["Forgery", "Outcome", "bombs", "cases", "difference", "forgeries", "tried"]
@@ -117,7 +119,12 @@ def forgeries(seed: int) -> Iterator[Forgery]:
         if kind < 0.35:
             yield from _reals(rng)
             continue
-        network = conv_network(rng) if kind < 0.6 else random_network(rng, features=int(rng.integers(2, 5)))
+        if kind < 0.5:
+            network = conv_network(rng)
+        elif kind < 0.7:
+            network = lively_network(rng, str(rng.choice(LEVEL_KINDS)))
+        else:
+            network = random_network(rng, features=int(rng.integers(2, 5)))
         other = Network(network.encoder, (), Head(rng.integers(-1, 2, (3, network.encoder.width))))
         pool = [copy.deepcopy(found) for found in real(network, other, rng)]
         if not pool:

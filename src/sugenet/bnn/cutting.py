@@ -40,6 +40,7 @@ def cut_layers(layers: Sequence[Layer], head: Head, *, from_levels: bool) -> tup
 
     `from_levels` says whether the first layer reads levels, and not the bits of the encoder.
     """
+    _make_sure(layers, head)
     found: list[Binary] = []
     source: _Places | None = None  # which value each bit belongs to; None: each is one
     tops = tops_of(layers[0]) if layers and from_levels else None
@@ -66,7 +67,6 @@ def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
 def _first(layer: Layer, tops: tuple[int, ...]) -> Binary:
     """The first layer, which goes on reading levels where it is no pool."""
     if isinstance(layer, StairLayer):
-        _make_sure(layer.outputs * layer.height, layer.inputs)
         return layer.cut()
     if isinstance(layer, StairConv):
         return layer.cut()
@@ -84,7 +84,6 @@ def _over_bits(layer: Layer, source: _Places | None) -> Binary:
     if isinstance(layer, PoolLayer):
         return layer.cut()
     if isinstance(layer, StairLayer):
-        _make_sure(layer.outputs * layer.height, layer.inputs)
         layer = layer.cut()
     if isinstance(layer, LevelLayer):
         rows = layer.weights if source is None else _spread(layer.weights, source)
@@ -97,7 +96,6 @@ def _conv_over_bits(layer: ConvLayer) -> ConvLayer:
     top = layer.top or 1
     old = layer.window
     window = Window((old.shape[0] * top, *old.shape[1:]), old.kernel, old.stride, old.dilation, old.pads)
-    _make_sure(len(layer.weights), layer.weights[0].size * top)
     kernel = np.repeat(layer.weights, top, axis=1)
     return ConvLayer(kernel, layer.tau.reshape(layer.output_shape), window, layer.groups)
 
@@ -137,9 +135,14 @@ def _by_channel(shape: tuple[int, int, int], top: int) -> _Places:
 
 
 def _spread(weights: Ints, source: _Places) -> Ints:
-    _make_sure(len(weights), len(source))
     return np.ascontiguousarray(weights[:, source])
 
 
-def _make_sure(rows: int, columns: int) -> None:
-    make_sure(8 * rows * columns, f"{rows:,} steps over {columns:,} inputs", _INSTEAD)
+def _make_sure(layers: Sequence[Layer], head: Head) -> None:
+    """See that all weights fit into memory once each step has its own, before the first are written."""
+    steps = [gives(layer) or 1 for layer in layers]
+    needed = head.weights.size * (steps[-1] if steps else 1)
+    for layer, own, read in zip(layers, steps, [1, *steps], strict=False):
+        needed += 0 if isinstance(layer, PoolLayer) else layer.weights.size * own * read
+    many = sum(layer.outputs * own for layer, own in zip(layers, steps, strict=True))
+    make_sure(8 * needed, f"a network of {many:,} neurons, one for each step,", _INSTEAD)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, TypeAlias
 
@@ -32,6 +33,8 @@ __all__ = [
     "exact_thetas",
     "match_counts",
 ]
+
+_GLANCE = 8  # weights by which most rows that differ are told apart
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """For each neuron an enclosure of its threshold on real values;
@@ -186,6 +189,17 @@ class _Thresholds(ABC):
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
         return j - 1
 
+    @cached_property
+    def runs(self) -> tuple[Ints, Ints]:
+        """The rows of weights without those that repeat the one before, as the steps of a staircase do, and
+        for each neuron the number of its row.
+        """
+        repeats = (self.weights[1:, :_GLANCE] == self.weights[:-1, :_GLANCE]).all(axis=1)
+        for j in np.flatnonzero(repeats).tolist():
+            repeats[j] = np.array_equal(self.weights[j], self.weights[j + 1])
+        firsts = np.append(True, ~repeats)[: self.outputs]
+        return (self.weights if firsts.all() else self.weights[firsts]), np.cumsum(firsts) - 1
+
     @abstractmethod
     def match_counts(self, inputs: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""
@@ -228,7 +242,8 @@ class DenseLayer(_Thresholds):
 
     def match_counts(self, bits: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""
-        return match_counts(self.weights, _bits(bits, self.inputs))
+        rows, owner = self.runs
+        return match_counts(rows, _bits(bits, self.inputs))[:, owner]
 
     @property
     def sizes(self) -> Ints:
@@ -285,7 +300,9 @@ class LevelLayer(_Thresholds):
     def match_counts(self, levels: Any) -> Ints:
         """M of every sample and neuron, from the levels of the features."""
         array = checked_levels(levels, self.inputs, self.tops)
-        return np.asarray(array @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
+        rows, owner = self.runs
+        counts = np.asarray(array @ rows.T - np.minimum(rows, 0) @ self.tops)
+        return np.asarray(counts[:, owner], np.int64)
 
     @property
     def sizes(self) -> Ints:

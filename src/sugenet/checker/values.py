@@ -53,7 +53,9 @@ def raw(network: Network, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def rows_of(rows: Sequence[Sequence[Any]]) -> npt.NDArray[Any]:
-    """Raw samples as an array that keeps their values."""
+    """Raw samples as an array that keeps their values: of whole numbers where all are, else of objects."""
+    if all(type(value) is int and abs(value) < 1 << 53 for row in rows for value in row):
+        return np.array(rows, np.int64).reshape(len(rows), len(rows[0]))
     array = np.empty((len(rows), len(rows[0])), dtype=object)
     for number, row in enumerate(rows):
         for place, value in enumerate(row):

@@ -215,6 +215,8 @@ def _changed(
     while block := list(islice(left, step)):
         limit.look()
         rows = np.repeat(sample, len(block), axis=0)
+        if not all(type(value) is int for _, value in block):
+            rows = rows.astype(object)
         for row, (feature, value) in zip(rows, block, strict=True):
             row[feature] = value
         out[place : place + len(block)] = _first(network, rows)
@@ -239,8 +241,9 @@ def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]
         for _, gain in options:
             ups[row] = np.maximum(ups[row], gain)
             downs[row] = np.minimum(downs[row], gain)
-    largest = np.sort(ups, axis=0)[len(ups) - together :].sum(axis=0)
-    return base + np.sort(downs, axis=0)[:together].sum(axis=0), base + largest
+    if together < len(ups):
+        ups, downs = np.sort(ups, axis=0)[len(ups) - together :], np.sort(downs, axis=0)[:together]
+    return base + downs.sum(axis=0), base + ups.sum(axis=0)
 
 
 # -- two sides -----------------------------------------------------------------------------------------------

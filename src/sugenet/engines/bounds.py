@@ -85,9 +85,10 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     """
     here = layer.match_counts(active[None, :])[0]
     if isinstance(layer, DenseLayer):
-        low, high = _sums(layer.weights, active, unknown, most)
-        at = layer.weights @ active
-        return here, here + low - at, here + high - at
+        rows, owner = layer.runs
+        low, high = _sums(rows, active, unknown, most)
+        at = rows @ active
+        return here, here + (low - at)[owner], here + (high - at)[owner]
     if not unknown.any():
         return here, here, here
     on, off = (active & unknown).astype(np.int64)[None, :], (~active & unknown).astype(np.int64)[None, :]
@@ -119,7 +120,7 @@ def _sums(weights: Ints, active: Bits, unknown: Bits, most: int) -> tuple[Ints, 
     from what they are.
     """
     here = weights @ active
-    change = np.where(active, -weights, weights)[:, unknown]  # what turning an input adds
+    change = np.where(active[unknown], -1, 1) * weights[:, unknown]  # what turning an input adds
     if most < change.shape[1]:
         change = np.sort(change, axis=1)
         return here + np.minimum(change[:, :most], 0).sum(axis=1), here + np.maximum(

@@ -47,6 +47,7 @@ class FeatureGains:
     moves: slice
     """Places of the moves."""
     neurons: Ints
+    """Or kinds of neurons, `kinds_of`."""
     gains: Ints
     """One row a move, one column a neuron."""
 
@@ -66,6 +67,8 @@ class Front:
     """
     margins: Ints
     """M - tau of the fragile neurons; 0 or more is active."""
+    kinds: Ints
+    """Of each neuron the kind, `kinds_of`."""
     gains: tuple[FeatureGains, ...] | None = None
     """What the moves add, kept where it is little; else it is worked out again whenever
     it is gone through.
@@ -78,10 +81,11 @@ class Front:
         margins = margins_of(neighbourhood, first)
         few = len(neighbourhood.moves) * first.outputs <= _KEPT
         gains = tuple(gains_by_feature(neighbourhood)) if few else None
-        up, down = _reaches(neighbourhood, first.outputs, gains)
+        kinds = kinds_of(first)
+        up, down = (ends[kinds] for ends in _reaches(neighbourhood, int(kinds.max(initial=-1)) + 1, gains))
         active = margins >= 0
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
-        return cls(neighbourhood, active, fragile, margins[fragile], gains)
+        return cls(neighbourhood, active, fragile, margins[fragile], kinds, gains)
 
     @cached_property
     def deltas(self) -> Ints:
@@ -98,11 +102,14 @@ class Front:
         """What the moves add, feature by feature; neurons are numbered by their place
         among the fragile ones.
         """
-        place = np.full(len(self.active), -1)
-        place[self.fragile] = np.arange(len(self.fragile))
+        kinds = self.kinds[self.fragile]
+        places = np.argsort(kinds, kind="stable")  # those of a kind stand together
+        ends = np.searchsorted(kinds[places], np.arange(int(self.kinds.max(initial=-1)) + 2))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
-            columns = place[part.neurons]
-            yield FeatureGains(part.moves, columns[columns >= 0], part.gains[:, columns >= 0])
+            starts, many = ends[part.neurons], ends[part.neurons + 1] - ends[part.neurons]
+            within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+            columns = np.repeat(np.arange(len(many)), many)
+            yield FeatureGains(part.moves, places[starts[columns] + within], part.gains[:, columns])
 
     @cached_property
     def tail(self) -> Packed | Unpacked:
@@ -131,6 +138,7 @@ class Front:
             self.active,
             self.fragile,
             self.margins,
+            self.kinds,
         )
         out = np.empty((len(moves), len(self.fragile)), np.int64)
         out[order] = some.deltas
@@ -152,6 +160,13 @@ def _first(network: Network) -> Layer:
     return network.cut.layers[0] if network.layers else first_layer(network)
 
 
+def kinds_of(first: Layer) -> Ints:
+    """Of each neuron of a first layer a number that neurons share which a move adds the same to: the steps of
+    a staircase.
+    """
+    return first.runs[1] if isinstance(first, DenseLayer | LevelLayer) else np.arange(first.outputs)
+
+
 def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
     """M - tau of each neuron of the first layer at the sample, staircases cut into their steps."""
     network = neighbourhood.network
@@ -162,7 +177,7 @@ def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
 
 def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
     """What the moves of each feature add, in the order of the moves,
-    for those neurons alone that read the feature.
+    for those kinds of neurons alone that read the feature.
     """
     network = neighbourhood.network
     first, encoder = _first(network), network.encoder
@@ -171,7 +186,11 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
     for feature, moves in neighbourhood.places.items():
         before, after = neighbourhood.states[feature], neighbourhood.columns.states[moves]
         if levels:
-            neurons, weights = first.column(feature)
+            neurons, weights = (
+                (np.arange(len(first.runs[0])), first.runs[0][:, feature])
+                if isinstance(first, LevelLayer)
+                else first.column(feature)
+            )
             yield FeatureGains(moves, neurons, (after - before)[:, None] * weights)
             continue
         coding, group = encoder.codings[feature], encoder.group(feature)
@@ -187,9 +206,8 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
                 len(after), len(group)
             )
         if isinstance(first, DenseLayer):
-            yield FeatureGains(
-                moves, np.arange(first.outputs), change @ first.weights[:, group.start : group.stop].T
-            )
+            rows = first.runs[0]
+            yield FeatureGains(moves, np.arange(len(rows)), change @ rows[:, group.start : group.stop].T)
             continue
         columns = [first.column(place) for place in group]
         neurons = np.unique(np.concatenate([np.zeros(0, np.int64), *(reading for reading, _ in columns)]))

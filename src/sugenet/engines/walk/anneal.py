@@ -63,11 +63,11 @@ def search(
         Whether to go on for lighter sets once one is found.
     """
     near = problem.near
-    if not near.moves or not len(problem.front.fragile):
-        return None
     try:
+        if not near.moves or not len(problem.front.fragile):
+            return None
         annealer = _Annealer(problem, clock)
-    except TooLargeError:  # sums or costs beyond the machine's integers: nothing is found
+    except TooLargeError:  # the network, or sums and costs beyond the machine's integers: nothing is found
         return None
     rng = np.random.default_rng(clock.seed + turn)
     best: list[int] | None = None

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.engines.bounds import by_bounds
+from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
@@ -206,9 +207,10 @@ class _Search:
     def _singles(self) -> None:
         """Features that change the class on their own: they are in every reason."""
         near = self.oracle.problem.near
-        for move in violating_singles(self.oracle.problem, self.oracle.clock):
-            if near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
-                self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
+        with suppress(TooLargeError):
+            for move in violating_singles(self.oracle.problem, self.oracle.clock):
+                if near.admits([move]) and not any(move.feature in c.features for c in self.oracle.contrasts):
+                    self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
 
     def _list_contrasts(self) -> None:
         """All contrastive sets of a small region."""
@@ -233,7 +235,10 @@ class _Search:
         """Features from the least to the most important: by what they can bring to first-layer neurons
         near their threshold.
         """
-        weight = self.oracle.problem.front.importance()
+        try:
+            weight = self.oracle.problem.front.importance()
+        except TooLargeError:
+            weight = dict.fromkeys(self.oracle.problem.near.places, 0.0)
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:
@@ -244,7 +249,7 @@ class _Search:
         low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
         while low < high and not oracle.clock.up():
             middle = (low + high + 1) // 2
-            if isinstance(by_bounds(oracle.freed(order[middle:])), Holds):
+            if isinstance(BOUNDS(oracle.freed(order[middle:])), Holds):
                 low = middle
             else:
                 high = middle - 1

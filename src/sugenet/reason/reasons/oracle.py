@@ -16,11 +16,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sugenet.engines.bounds import by_bounds
+from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
+from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.front import Front
+from sugenet.problem.neighbourhood import FeatureMove, row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, sets_within
@@ -76,7 +78,7 @@ class Oracle:
         if found is not None or self.clock.up():
             return found
         problem = self.freed(fixed)
-        if isinstance(by_bounds(problem), Holds):
+        if isinstance(BOUNDS(problem), Holds):
             self.sufficient.append(fixed)
             return True
         shallow = len(problem.near.network.layers) <= _SHALLOW
@@ -134,15 +136,26 @@ class Oracle:
 
     def _thinned(self, moves: list[FeatureMove]) -> list[FeatureMove]:
         """Drop changes one after another as long as the rest still changes the class."""
-        front, goal = self.problem.front, self.problem.goal
-        kept, rows = list(moves), front.rows(moves)
+        near, goal, kept = self.problem.near, self.problem.goal, list(moves)
+        front: Front | None
+        try:
+            front = self.problem.front
+            rows = front.rows(moves)
+        except TooLargeError:  # then by the network as it is
+            front = None
         while len(kept) > 1:
-            bad = goal.violates(front.scores(front.margins + rows.sum(axis=0) - rows >= 0))
+            if front is not None:
+                counts = front.scores(front.margins + rows.sum(axis=0) - rows >= 0)
+            else:
+                fewer = (near.moved(kept[:k] + kept[k + 1 :]) for k in range(len(kept)))
+                counts = near.network.match_counts(np.concatenate([row_of(values) for values in fewer]))
+            bad = goal.violates(counts)
             if not bad.any():
                 break
             place = int(np.argmax(bad))
             kept.pop(place)
-            rows = np.delete(rows, place, axis=0)
+            if front is not None:
+                rows = np.delete(rows, place, axis=0)
         return kept
 
     def enough(self, fixed: Features) -> Features:
