@@ -14,19 +14,15 @@ from sugenet.bnn.layer import gives
 from sugenet.errors import NetworkError
 from sugenet.reason.reasons.chain import chain_of, key_of
 from sugenet.show import html, match_meters, report, slack_histogram, view_neuron, view_trace
-from tests.problem.levels import KINDS, level_network
-from tests.problem.small import random_sample, raw_values
+from tests.problem.levels import KINDS, every_input, lively_network
+from tests.problem.small import random_sample
 from tests.show.garden import garden
-
-
-def everything(network):
-    return np.array(list(product(*(raw_values(coding) for coding in network.encoder.codings))), object)
 
 
 def nets(kind, many=4):
     rng = np.random.default_rng(7)
     for _ in range(many):
-        network = level_network(rng, kind)
+        network = lively_network(rng, kind)
         yield network, random_sample(network, rng), rng
 
 
@@ -61,7 +57,7 @@ def test_rules_of_later_layers_are_the_minimal_ones_by_brute_force(kind):
                         assert not reached[fits(rows, weaker)].all()
                 assert (by_rules == reached).all()
                 seen += 1
-    assert seen or kind in ("bits", "mixed")
+    assert seen or kind in ("conv", "pool")  # too many levels there to go through
 
 
 def fits(rows, rule):
@@ -140,7 +136,7 @@ def test_every_step_of_a_chain_suffices(kind):
     """The decisive conditions force the class, each link's conditions force its level, features force all."""
     for network, x, _ in nets(kind, many=6):
         chain = chain_of(network, x)
-        X = everything(network)
+        X = every_input(network)
         labels = network.predict(X, engine="definition")
         assert chain.label == network.predict(np.array([x], object))[0]
         values = [network.inputs(X), *network.hidden(X)]
@@ -188,7 +184,7 @@ def test_no_condition_of_a_step_can_be_weakened(kind):
                     continue  # one that reaches the level is enough, whatever the others are
                 assert not met(found[met(rows, weaker)], [link.wanted]).all()
                 seen += 1
-    assert seen or kind in ("bits", "maps")
+    assert seen or kind in ("conv", "pool")  # too many levels there to go through
 
 
 def looser(one):
@@ -204,7 +200,7 @@ def looser(one):
 def test_bands_hold_for_every_input_of_the_region(kind):
     for network, x, rng in nets(kind, many=3):
         region = sg.L0(1) if rng.random() < 0.5 else sg.Anything()
-        X = everything(network)
+        X = every_input(network)
         same = np.array([[a == b for a, b in zip(row, x, strict=True)] for row in X])
         inside = X[(~same).sum(axis=1) <= (1 if isinstance(region, sg.L0) else len(x))]
         inputs = network.inputs(inside)

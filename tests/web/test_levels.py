@@ -12,7 +12,7 @@ from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer
 from sugenet.bnn.layer import gives
 from sugenet.problem.neighbourhood import row_of
 from sugenet.web import page_html, payload
-from tests.problem.levels import KINDS, level_network, stairs
+from tests.problem.levels import KINDS, every_input, lively_network
 from tests.problem.small import random_sample, raw_values
 from tests.show.garden import garden
 from tests.web.serving import serving
@@ -27,10 +27,18 @@ from tests.web.test_page import by, show
 WIDE = (1 << 31) - 1
 
 
+def stairs(rng, inputs, top, outputs, height):
+    """Neurons over levels 0..top, with steps anywhere."""
+    weights = rng.integers(-2, 3, (outputs, inputs))
+    sizes = np.abs(weights).sum(axis=1) * top
+    tau = [sorted(rng.integers(0, size + 3, height).tolist()) for size in sizes.tolist()]
+    return StairLayer(weights, tau, [top] * inputs)
+
+
 def sized(rng, n, top):
     """Staircases over n inputs of levels 0..top, twice, and a head over their levels."""
-    first = stairs(rng, n, [top] * n, outputs=n, height=int(rng.integers(1, 9)))
-    last = stairs(rng, n, [first.height] * n, outputs=3, height=int(rng.integers(1, 9)))
+    first = stairs(rng, n, top, outputs=n, height=int(rng.integers(1, 9)))
+    last = stairs(rng, n, first.height, outputs=3, height=int(rng.integers(1, 9)))
     return Network(
         Encoder.of_integers(n, 0, top),
         [first, last],
@@ -48,7 +56,7 @@ def maps(rng, top, height):
     inner = Window(pool.output_shape, kernel=(2, 1))
     steps = np.sort(rng.integers(-2 * height, 3 * height, (4, 3)), axis=1)
     second = StairConv(rng.integers(-2, 3, (4, 2, 2, 1)), steps, inner, groups=2, top=height, pad=0)
-    last = stairs(rng, second.outputs, [3] * second.outputs, outputs=5, height=4)
+    last = stairs(rng, second.outputs, 3, outputs=5, height=4)
     return Network(
         Encoder.of_integers(window.inputs, 0, top),
         [first, pool, second, last],
@@ -90,16 +98,15 @@ def test_all_inputs_of_small_networks(engine, kind):
     rng = np.random.default_rng(2)
     cases = []
     for _ in range(6):
-        network = level_network(rng, kind)
-        rows = list(product(*(raw_values(coding) for coding in network.encoder.codings)))
-        cases.append((network, rows))
+        network = lively_network(rng, kind)
+        cases.append((network, every_input(network).tolist()))
     compare(engine, cases)
 
 
 def questions(seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        network = level_network(rng, KINDS[seed % len(KINDS)])
+        network = lively_network(rng, KINDS[seed % len(KINDS)])
         x = random_sample(network, rng)
         label = int(network.predict(row_of(x))[0])
         target = int(rng.integers(3)) if rng.random() < 0.4 else None
@@ -145,7 +152,7 @@ def test_bounds_hold_for_everything_allowed(engine):
     rng = np.random.default_rng(4)
     cases = []
     for seed in range(35):
-        network = level_network(np.random.default_rng(seed), KINDS[seed % len(KINDS)])
+        network = lively_network(np.random.default_rng(seed), KINDS[seed % len(KINDS)])
         allowed = [
             sorted(rng.choice(c.states, int(rng.integers(1, c.states + 1)), replace=False).tolist())
             for c in network.encoder.codings
@@ -179,9 +186,9 @@ def raw_of(coding, state):
 
 def test_what_python_accepts_is_seen_again_in_the_same_words(engine):
     networks, asked = [], []
-    for seed in range(7):
+    for seed in range(len(KINDS)):
         rng = np.random.default_rng(seed)
-        network = level_network(rng, KINDS[seed])
+        network = lively_network(rng, KINDS[seed])
         networks.append(network)
         found = answers_about(network, random_sample(network, rng), rng)
         asked += [(seed, plain(answer.certificate)) for answer in found]

@@ -4,7 +4,6 @@ the file can be read back.
 
 import os
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +35,7 @@ from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.writer import onnx_bytes, write_onnx
 from tests.bnn.nets import networks, raw, samples
 from tests.io.chains import read_chain
-from tests.problem.levels import KINDS, level_network
-from tests.problem.small import raw_values
+from tests.problem.levels import KINDS, every_input, lively_network
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -92,8 +90,8 @@ def test_dense_and_level_networks_of_every_coding(data):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_networks_of_several_levels(kind):
-    network = level_network(np.random.default_rng(5), kind)
-    check(network, np.array(list(product(*map(raw_values, network.encoder.codings))), object))
+    network = lively_network(np.random.default_rng(5), kind)
+    check(network, every_input(network))
 
 
 def random_maps(seed):
