@@ -13,6 +13,7 @@ from sugenet.errors import CertificateError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from sugenet.reason.counts.counting import count
+from tests.problem.levels import any_network
 from tests.problem.small import random_network, random_sample, raw_values
 
 
@@ -33,7 +34,7 @@ def certificates(network, x, rng):
 @pytest.mark.parametrize("seed", range(40))
 def test_true_certificates_pass(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     for certificate in certificates(network, random_sample(network, rng), rng):
         assert "counted again" in check_count(json.loads(json.dumps(certificate)), network)
 

@@ -25,7 +25,8 @@ from sugenet.errors import CertificateError, SugenetError
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.regions import Hamming
 from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
-from tests.problem.small import random_network, random_sample
+from tests.problem.levels import any_network, some_of
+from tests.problem.small import random_sample
 from tests.problem.test_problem import REGIONS
 
 pysat = pytest.importorskip("sugenet.engines.outside.pysat")
@@ -53,10 +54,10 @@ def states_of(clauses, given, steps, variables):
 @pytest.mark.parametrize("seed", range(25))
 def test_the_checker_writes_the_same_clauses(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     label = int(network.predict(np.array([x], object))[0])
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         for target, ties in (
             (None, "lowest"),
             (None, "against"),
@@ -74,7 +75,7 @@ def test_the_checker_writes_the_same_clauses(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_checker_writes_the_same_clauses_for_two_sides(seed):
     rng = np.random.default_rng(100 + seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     names, n = network.encoder.names, network.encoder.width
     other = Network(
         network.encoder,

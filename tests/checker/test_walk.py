@@ -16,16 +16,17 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
 from tests.engines.test_sets import NEVER, REGIONS, planted, wide
 from tests.engines.walked import expected, pieces
-from tests.problem.small import random_network, random_sample
+from tests.problem.levels import any_network, some_of
+from tests.problem.small import random_sample
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_all_sets_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     label = int(rng.integers(network.head.outputs))
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         near = region.around(network, x)
         for goal in (NEVER, loses(network.head, label), wins(network.head, label)):
             sets, patterns, digest, bad = expected(Problem(near, goal), budget=near.budget)

@@ -13,7 +13,8 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
 from tests.engines.test_sets import NEVER, folded, planted, wide
 from tests.engines.walked import expected
-from tests.problem.small import random_network, random_sample
+from tests.problem.levels import any_network, some_of
+from tests.problem.small import random_sample
 
 REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), Anything()]
 
@@ -21,10 +22,10 @@ REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), Anything()]
 @pytest.mark.parametrize("seed", range(30))
 def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     label = int(network.predict(np.array([x], object))[0])
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         for goal in (loses(network.head, label), wins(network.head, (label + 1) % 3)):
             problem = Problem(region.around(network, x), goal)
             bad = expected(problem, budget=problem.near.budget)[3]

@@ -15,6 +15,7 @@ from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
 from sugenet.problem.sizes import combinations_of
 from tests.engines.test_sets import NEVER, planted, wide
 from tests.engines.walked import expected
+from tests.problem.levels import any_network
 from tests.problem.small import random_network, random_sample
 
 
@@ -32,7 +33,7 @@ def agrees(problem, threads=None):
 @pytest.mark.parametrize("seed", range(40))
 def test_all_combinations_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng, features=int(rng.integers(1, 7)))
+    network = any_network(rng, seed, features=int(rng.integers(1, 7)))
     x = random_sample(network, rng)
     label = int(rng.integers(network.head.outputs))
     for region in (Linf(1), Linf(2), Anything(), Free([0]), L0(6), L1(10**6)):

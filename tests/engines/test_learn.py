@@ -18,6 +18,7 @@ from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, samples_inside, violating
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Anything()]
@@ -78,10 +79,10 @@ def random_cascade(rng, *, steps=7, hidden=None, budget=None):
 @pytest.mark.parametrize("seed", range(60))
 def test_every_problem_is_decided_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     label = int(rng.integers(network.head.outputs))
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         near = region.around(network, x)
         counts = network.match_counts(rows_of(list(samples_inside(near))), engine="definition")
         for make, ties in product((loses, wins), ("lowest", "against")):

@@ -21,7 +21,8 @@ from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L1, Hamming, Linf
 from sugenet.reason.reasons.hitting import HittingSets
-from tests.problem.small import random_network, random_sample, samples_inside
+from tests.problem.levels import any_network
+from tests.problem.small import random_sample, samples_inside
 from tests.problem.test_problem import REGIONS, goals
 
 
@@ -39,7 +40,7 @@ def has_violation(problem):
 @pytest.mark.parametrize("seed", range(12))
 def test_solvers_agree_with_brute_force(solve, seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     odd = [
         Goal(()),

@@ -18,7 +18,8 @@ from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
 from tests.engines.walked import expected, pieces
 from tests.problem.clocks import ringing
-from tests.problem.small import random_network, random_sample
+from tests.problem.levels import any_network, some_of
+from tests.problem.small import random_sample
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
 NEVER = Goal(())
@@ -46,10 +47,10 @@ def agrees(problem, budget, threads=None):
 @pytest.mark.parametrize("seed", range(30))
 def test_levels_are_walked_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     label = int(rng.integers(network.head.outputs))
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         near = region.around(network, x)
         budget = everything(near)
         for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):

@@ -17,20 +17,21 @@ from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L1, Anything, Hamming
+from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, true_sum, violating
 from tests.problem.test_problem import REGIONS, goals
 
 
 def small_problems(seed, steps=12):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
     odd = [
         Goal(()),
         Goal(((),)),
         Goal(((Votes((1, 1, -1), 1), Votes((0, 1, 0), 1)), (Votes((-1, 0, 2), 0),))),
     ]
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         near = region.around(network, x)
         for goal in goals(network, rng)[0] + odd:
             problem = Problem(near, goal)

@@ -10,7 +10,8 @@ import pytest
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.problem.small import random_network, random_sample, samples_inside, violating
+from tests.problem.levels import any_network, some_of
+from tests.problem.small import random_sample, samples_inside, violating
 
 REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Anything()]
 
@@ -25,7 +26,7 @@ def goals(network, rng):
 @pytest.mark.parametrize("seed", range(40))
 def test_goals_say_what_they_should(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     rows = [random_sample(network, rng) for _ in range(40)]
     counts = np.concatenate(
         [network.match_counts(np.array([row], object), engine="definition") for row in rows]
@@ -43,9 +44,9 @@ def test_goals_say_what_they_should(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_a_cascade_is_the_problem(seed):
     rng = np.random.default_rng(1000 + seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         near = region.around(network, x)
         for goal in goals(network, rng)[0]:
             problem = Problem(near, goal)

@@ -18,6 +18,7 @@ from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from sugenet.reason import Counted, CountOpen, CountSampled, NetworkRule, count, coverage, parse_rule
 from sugenet.reason.counts import walk as count_walk
 from sugenet.reason.counts.counting import within
+from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
 REGIONS = [Hamming(0), Hamming(1), Hamming(3), L0(1), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()]
@@ -37,9 +38,9 @@ def brute(near):
 @pytest.mark.parametrize("seed", range(150))
 def test_every_region_against_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng)
+    network = any_network(rng, seed)
     x = random_sample(network, rng)
-    for region in REGIONS:
+    for region in some_of(REGIONS, seed):
         want = brute(region.around(network, x))
         for method in ("auto", "walk", "sums"):
             answer = count(network, x, region, method=method)

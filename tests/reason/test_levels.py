@@ -43,10 +43,9 @@ def test_every_answer_is_true_and_its_certificate_is_accepted(kind, monkeypatch)
         monkeypatch.setattr(check_proof, "_CELLS", -1)
         assert sg.check(certificate, network, other) == said
         monkeypatch.undo()
-        for _ in range(3):
-            forged, how = _changed(rng, certificate, pool)
-            if is_accepted(forged, network, other):
-                assert is_true(forged, network, other), how
+        forged, how = _changed(rng, certificate, pool)
+        if is_accepted(forged, network, other):
+            assert is_true(forged, network, other), how
     assert {"refuted", "counted"} <= {certificate["answer"] for certificate in pool}
 
 

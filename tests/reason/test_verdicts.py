@@ -41,6 +41,7 @@ from sugenet.reason import (
     check,
     verify,
 )
+from tests.problem.levels import any_network
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
 REGIONS = [
@@ -95,7 +96,7 @@ def stays_open(engine, near, truth):
 @pytest.mark.parametrize("seed", range(12))
 def test_robustness_is_decided_as_brute_force_says(engine, seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng, features=int(rng.integers(2, 5)))
+    network = any_network(rng, seed, features=int(rng.integers(2, 5)))
     x = random_sample(network, rng)
     label = top(network, x)[0]
     missed = 0
@@ -124,7 +125,7 @@ def everything(network):
 @pytest.mark.parametrize("seed", range(12))
 def test_questions_about_all_inputs(engine, seed):
     rng = np.random.default_rng(100 + seed)
-    network = random_network(rng, features=3)
+    network = any_network(rng, seed, features=3)
     classes = everything(network)
     where = {}
     if seed % 3:
