@@ -29,6 +29,7 @@ __all__ = [
     "Front",
     "first_layer",
     "gains_by_feature",
+    "kinds_of",
     "margins_of",
     "move_gains",
     "reach",
