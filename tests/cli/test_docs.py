@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import sugenet as sg
 from sugenet.cli.commands import parse
 from tests.cli.runner import run_line
+from tests.show.garden import garden
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,6 +32,9 @@ def examples(page):
 def test_commands_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
+    if page.stem == "levels":  # the network that the page builds
+        sg.save(garden(), "garden.sugenet")
+        Path("garden.csv").write_text("soil,sun,wind\n2,3,1\n")
     for line, shown in examples(page):
         if line.split()[1] in ("report", "serve"):  # they take long, or do not end: they must be understood
             parse(shlex.split(line)[1:])

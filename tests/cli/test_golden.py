@@ -19,6 +19,7 @@ import pytest
 import sugenet as sg
 from sugenet.cli.commands import GROUPS
 from tests.cli.runner import as_process, in_process, run_line
+from tests.show.garden import garden
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 COMMANDS = [name for commands in GROUPS.values() for name in commands]
@@ -62,6 +63,10 @@ def desk(tmp_path, monkeypatch):
     )
     sg.save(example, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("1,-1,1,-1\n")
+    sg.save(garden(), tmp_path / "levels.sugenet")
+    (tmp_path / "garden.csv").write_text(
+        "soil,sun,wind,truth\n2,3,1,water\n3,1,0,rest\n0,3,3,water\n1,1,1,water\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path

@@ -5,7 +5,6 @@ force by the definition.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -14,7 +13,6 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, LevelLayer, Network, StairLayer, integer
-from sugenet.bnn.cutting import owners_of
 from sugenet.checker import proof as check_proof
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CheckLimitError
@@ -117,14 +115,15 @@ def test_a_chain_suffices_step_by_step(kind):
         reasons, _ = reasons_of(network, x, sg.Anything())
         assert any(reason <= set(found.features) for reason in reasons)
         json.dumps(found.data())
-        meant = [_meant(owners) for owners in owners_of(network.layers)]
-        for (number, bit), link in found.links.items():
-            step = link.neuron, link.level or 1
-            assert step == (meant[number - 1] or {}).get(bit, (bit, 1))
+        for (number, key), link in found.links.items():
+            assert key == (link.neuron if link.active else -link.neuron)
+            place, level, at_least = _named(link.wanted)
+            step = place, level
+            assert (place, at_least) == (link.neuron, link.active)
             if number == 1:
                 continue
             layer, tops = network.layers[number - 1], _tops(network.layers[number - 2])
-            wanted = [(*_named(meant[number - 2], abs(b)), b > 0) for b in link.literals]
+            wanted = [_named(one) for one in link.literals]
             if np.prod([top + 1 for top in tops]) > 1000:
                 continue
             assert _forced(layer, tops, wanted, step, link.active)
@@ -132,20 +131,11 @@ def test_a_chain_suffices_step_by_step(kind):
                 assert not _forced(layer, tops, weaker, step, link.active)
 
 
-def _meant(owners):
-    """For each bit of a cut layer, from 1, its neuron and level."""
-    if owners is None:
-        return None
-    seen = Counter()
-    found = {}
-    for bit, owner in enumerate(owners.tolist(), start=1):
-        seen[owner] += 1
-        found[bit] = owner + 1, seen[owner]
-    return found
-
-
-def _named(meant, bit):
-    return (bit, 1) if meant is None else meant[bit]
+def _named(condition):
+    """Which neuron, which level, and whether it must be reached or must not."""
+    if condition.at_least is not None:
+        return condition.place, condition.at_least, True
+    return condition.place, condition.at_most + 1, False
 
 
 def _tops(layer):

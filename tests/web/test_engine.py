@@ -71,7 +71,8 @@ def compare(engine, cases):
         counts = []
         inputs = network.inputs(X)
         for layer in network.layers:
-            counts.append(layer.match_counts(inputs))
+            pooled = isinstance(layer, PoolLayer) and layer.top is not None  # counts nothing: its levels
+            counts.append((layer.activity if pooled else layer.match_counts)(inputs))
             inputs = layer.activity(inputs)
         votes, labels = network.match_counts(X, engine="definition"), network.predict(X, engine="definition")
         logits, possibility, tied = network.logits(X), network.possibility(X), network.head.tied(votes)

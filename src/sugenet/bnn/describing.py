@@ -62,6 +62,9 @@ class Summary(Drawn):
 
     def __str__(self) -> str:
         wide = any(row.wide for row in self.layers)
+        marked = any(row.flipped is not None or row.ties is not None for row in self.layers) or not any(
+            "levels)" in row.name for row in self.layers
+        )  # staircases have no such marks
         head = (
             "layer",
             "bits",
@@ -73,8 +76,7 @@ class Summary(Drawn):
             "kB",
             "MACs",
             "const",
-            "flip",
-            "ties",
+            *(("flip", "ties") if marked else ()),
         )
         rows = [
             (
@@ -87,7 +89,10 @@ class Summary(Drawn):
                 f"{row.thresholds:,}",
                 f"{row.bytes / 1000:.2f}",
                 f"{row.products:,}",
-                *("-" if count is None else str(count) for count in (row.constant, row.flipped, row.ties)),
+                *(
+                    "-" if count is None else str(count)
+                    for count in (row.constant, *((row.flipped, row.ties) if marked else ()))
+                ),
             )
             for row in self.layers
         ]

@@ -26,7 +26,7 @@ from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.source import Source
-from sugenet.bnn.stair import Stair
+from sugenet.bnn.stair import Condition, Stair
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
@@ -163,14 +163,18 @@ class Network(Drawn):
         tops = tops_of(self.layers[0]) if self.layers else None
         return tops is not None and self.encoder.tops == tops
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether anything behind the encoder has more than two levels, or is a staircase."""
+        first = tops_of(self.layers[0]) if self.layers and not self.reads_levels else None
+        return first is not None or not is_cut(self.layers, self.head)
+
     @cached_property
     def cut(self) -> Network:
         """The same network with every staircase cut into its steps, so that all behind the first layer is
         bits; itself where there is none.
         """
-        if is_cut(self.layers, self.head) and (
-            self.reads_levels or not self.layers or tops_of(self.layers[0]) is None
-        ):
+        if not self.has_levels:
             return self
         layers, head = cut_layers(self.layers, self.head, from_levels=self.reads_levels)
         return replace(self, layers=layers, head=head)
@@ -256,10 +260,19 @@ class Network(Drawn):
                 f"layer {layer}: {error}" if 1 <= layer <= len(self.layers) else str(error)
             ) from None
 
-    def words(self, layer: int, literal: int) -> str:
-        """What an input literal of a layer says, in the words of the encoder or as a neuron
-        of the layer before.
+    def words(self, layer: int, literal: int | Condition) -> str:
+        """What an input literal of a layer says, or a condition on a level, in the words of the encoder or
+        as a neuron of the layer before.
         """
+        if isinstance(literal, Condition):
+            if layer == 1 and self.reads_levels:
+                feature = literal.place - 1
+                coding = self.encoder.codings[feature]
+                states = [state for state in range(coding.states) if literal.holds(state)]
+                return coding.describe_several(self.encoder.names[feature], states)
+            if layer > 1 and gives(self.layers[layer - 2]) is not None:
+                return f"neuron {literal.place} of layer {layer - 1} {literal.relation}"
+            literal = literal.place if literal.at_least is not None else -literal.place
         place = abs(literal) - 1
         if layer == 1:
             return self.encoder.words(place, literal > 0)

@@ -35,12 +35,19 @@ class Condition:
     at_least: int | None = None
     at_most: int | None = None
 
-    def __str__(self) -> str:
-        return (
-            f"input {self.place} >= {self.at_least}"
-            if self.at_least is not None
-            else f"input {self.place} <= {self.at_most}"
+    @property
+    def relation(self) -> str:
+        """What it asks of the level, without saying whose."""
+        return f">= {self.at_least}" if self.at_least is not None else f"<= {self.at_most}"
+
+    def holds(self, level: int) -> bool:
+        """Whether a level is as it asks."""
+        return (self.at_least is None or level >= self.at_least) and (
+            self.at_most is None or level <= self.at_most
         )
+
+    def __str__(self) -> str:
+        return f"input {self.place} {self.relation}"
 
 
 @dataclass(frozen=True)

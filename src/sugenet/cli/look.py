@@ -139,6 +139,13 @@ def _rules(parser: Parser) -> Run:
         help="neuron, from 1; without it, rules of the network grown from samples",
     )
     parser.add_argument(
+        "--level",
+        type=whole(),
+        metavar="M",
+        help="with --neuron of several levels: rules that lift it to level M; else the lowest that is not "
+        "always reached",
+    )
+    parser.add_argument(
         "--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)"
     )
     about = "decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers"
@@ -169,6 +176,8 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         )
     if options.output is not None and options.check is None:
         raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
+    if options.level is not None and options.neuron is None:
+        raise UsageError("--level is a level of a neuron: give --neuron too.")
     network = network_of(options.model)
     if options.check is not None:
         return _check_rule(options, screen, network)
@@ -177,7 +186,8 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
     sample = (
         one_sample(options, network) if options.samples is not None or options.index is not None else None
     )
-    view = view_neuron(network, options.layer, options.neuron, limit=options.limit, sample=sample)
+    about = {"level": options.level, "limit": options.limit, "sample": sample}
+    view = view_neuron(network, options.layer, options.neuron, **about)
     return screen.say(str(view), view.data())
 
 

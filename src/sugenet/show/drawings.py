@@ -21,7 +21,7 @@ from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSamp
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import Fair, Monotone, Question, Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
-from sugenet.reason.reasons.chain import Chain
+from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
@@ -35,7 +35,6 @@ from sugenet.show.figures import (
     Figure,
     Heat,
     Histogram,
-    Meter,
     Meters,
     Pixels,
     Race,
@@ -52,6 +51,7 @@ from sugenet.show.prepare import (
     heat_map,
     kept_drawn,
     match_meters,
+    meter_of,
     meters_of,
     sample_drawn,
     votes_of,
@@ -339,16 +339,12 @@ def _conditions(reasons: Sequence[Reason]) -> Cells:
 def _(answer: Chain) -> Drawing:
     network, last = answer.network, len(answer.network.layers)
     label, figures = network.classes[answer.label], []
-    links = [answer.links[last, abs(literal)] for literal in answer.decisive] if answer.links else []
+    links = [answer.links[last, key_of(literal)] for literal in answer.decisive] if answer.links else []
     if links:
-        sizes = network.layers[last - 1].sizes
-        meters = tuple(
-            Meter(f"neuron {link.neuron}", link.matches, link.tau, int(sizes[link.neuron - 1]))
-            for link in links[:ROWS]
-        )
-        figures.append(
-            Meters(f"neurons of layer {last} that decide {label}", meters, len(links) - len(meters))
-        )
+        seen = network.trace(row_of(list(answer.sample))).layers[last - 1]
+        neurons = list(dict.fromkeys(link.neuron for link in links))
+        meters, left = tuple(meter_of(seen, j - 1) for j in neurons[:ROWS]), max(0, len(neurons) - ROWS)
+        figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, left))
     below = len(answer.features)
     bottom = kept_drawn(
         network,
@@ -358,6 +354,8 @@ def _(answer: Chain) -> Drawing:
     )
     count = len(answer.decisive)
     what = f"{plural(count, 'neuron')} of the last layer" if links else plural(count, "input")
+    if links and links[0].wanted is not None:
+        what = f"{plural(count, 'condition')} on the last layer"
     sentence = (
         f"{label}, because {count} {what} suffice{'s' if count == 1 else ''}"
         if count
@@ -477,9 +475,10 @@ def _(value: Trace) -> Drawing:
     for number, seen in enumerate(value.layers, start=1):
         near = int((abs(2 * seen.slack + 1) <= 5).sum())
         rows.append((str(number), f"{int(seen.active.sum()):,}", f"{len(seen.active):,}", f"{near:,}"))
-    table = (
-        Cells(("layer", "active", "neurons", "within 3 matches of turning"), tuple(rows)) if rows else None
-    )
+    levels = any(seen.levels is not None for seen in value.layers)
+    active, turn = ("above level 0", "a step") if levels else ("active", "turning")
+    head = ("layer", active, "neurons", f"within 3 matches of {turn}")
+    table = Cells(head, tuple(rows)) if rows else None
     figures: list[Figure] = [votes_of(value)]
     figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
     votes, size = value.matches[value.predicted], value.network.head.sizes[value.predicted]
@@ -488,11 +487,13 @@ def _(value: Trace) -> Drawing:
 
 def summary_table(value: Summary) -> Cells:
     """One row a layer."""
+    wide = any(row.wide for row in value.layers)
     head = (
         "layer",
         "input bits",
         "outputs",
         "1-bit weights",
+        *(("wide weights",) if wide else ()),
         "zero weights",
         "32-bit numbers",
         "kB",
@@ -503,7 +504,8 @@ def summary_table(value: Summary) -> Cells:
     rows = []
     for row in value.layers:
         counts = ("-" if count is None else f"{count:,}" for count in (row.constant, row.flipped, row.ties))
-        numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, row.one_bit, row.zeros, row.thresholds))
+        weights = (row.one_bit, *((row.wide,) if wide else ()), row.zeros)
+        numbers = (f"{n:,}" for n in (row.input_bits, row.outputs, *weights, row.thresholds))
         rows.append((row.name, *numbers, f"{row.bytes / 1000:.2f}", *counts))
     return Cells(head, tuple(rows))
 

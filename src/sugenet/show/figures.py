@@ -62,7 +62,7 @@ class _Titled(Drawn):
 
 @dataclass(frozen=True)
 class Meter:
-    """One neuron: its match count M against its threshold tau."""
+    """One neuron: its match count M against its threshold tau, or against the nearest of its steps."""
 
     name: str
     matches: int
@@ -73,6 +73,12 @@ class Meter:
     """Least match count that the inputs that are still free can bring about; None where that is not asked."""
     high: int | None = None
     """Largest such match count; never too small, sometimes too large."""
+    steps: tuple[int, ...] = ()
+    """All thresholds of a neuron of several levels."""
+
+    def level(self, matches: int) -> int:
+        """How many steps a match count reaches."""
+        return sum(matches >= step for step in self.steps or (self.tau,))
 
     @property
     def slack(self) -> int:
@@ -87,6 +93,12 @@ class Meter:
     @property
     def state(self) -> str:
         """``on`` or ``off``; with a band also whether anything can change that."""
+        if self.steps:
+            level, top = self.level(self.matches), len(self.steps)
+            if self.low is None or self.high is None:
+                return f"level {level} of {top}"
+            least, most = self.level(self.low), self.level(self.high)
+            return f"locked at level {level}" if least == most else f"level {level}, may be {least} to {most}"
         word = "on" if self.active else "off"
         if self.low is None or self.high is None:
             return word
@@ -102,6 +114,18 @@ class Meters(_Titled):
     """Further neurons that are not drawn."""
     banded: str = ""
     """What the bands allow, in words; empty where there are none."""
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the neurons have several levels."""
+        return any(meter.steps for meter in self.meters)
+
+    @property
+    def axis(self) -> str:
+        """What lies along it."""
+        if self.has_levels:
+            return "matches above the nearest step (M - tau); 0 or more reaches it"
+        return "matches above the threshold (M - tau); 0 or more is on"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from time import monotonic
 from types import FrameType
 from typing import Any, TypeVar
 
-from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn import Layer, Network, Steps, Trace
+from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, Hamming, Linf, Region
@@ -156,9 +157,11 @@ def _ask_all(
             "the questions what it rests on, what would change it and how robust it is: the network is too "
             "large to ask them within a report. Ask about a small region with sugenet verify"
         )
-        return Findings(
-            network, tuple(values), trace, None, None, None, None, None, None, (), None, tuple(asking.skipped)
-        )
+        chain = None
+        if network.has_levels:  # a chain goes by the levels themselves, which are few
+            chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
+        nothing = (None, None, None, None, None, None)
+        return Findings(network, tuple(values), trace, *nothing, (), chain, tuple(asking.skipped))
     nearest = asking.ask("the least change", 0.3, lambda t: whatif(network, values, L0, time_limit=t, **how))
     stays = asking.ask(
         "how many features may change", 0.2, lambda t: _stays(network, values, nearest, L0, t, how)
@@ -214,10 +217,24 @@ def _first_work(network: Network) -> int:
     """What looking at every change of one feature takes in the first layer;
     unrolling a convolution counts too.
     """
-    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    outputs = (
+        network.layers[0].outputs * _height(network.layers[0]) if network.layers else network.encoder.width
+    )
     moves = sum(coding.states - 1 for coding in network.encoder.codings)
-    largest = max((layer.inputs * layer.outputs for layer in network.layers), default=0)
+    read = [1, *map(_height, network.layers)]  # steps of what each layer reads, behind the first
+    largest = max(
+        (
+            n * layer.inputs * layer.outputs * _height(layer)
+            for n, layer in zip(read, network.layers, strict=False)
+        ),
+        default=0,
+    )
     return max(moves * outputs, largest)
+
+
+def _height(layer: Layer) -> int:
+    """Steps of a neuron."""
+    return gives(layer) or 1
 
 
 def _whole(network: Network) -> bool:

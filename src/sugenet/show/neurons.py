@@ -11,14 +11,16 @@ from itertools import islice
 from typing import Any
 
 from sugenet.bnn import Network, Neuron
+from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.show.stairs import StairView
+from sugenet.show.words import magnitude, written
 
-__all__ = ["NeuronView", "magnitude", "view_neuron"]
+__all__ = ["NeuronView", "view_neuron"]
 
 LITERALS = 4096  # literals listed in the JSON data; of more only the first are
-WRITTEN_BITS = 14_000  # larger counts are given as text: Python refuses to write them out
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,6 @@ class NeuronView:
         """Everything the text says, as JSON data."""
         neuron, words = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
-        count = self._count()
         shown = literals if len(literals) <= LITERALS else literals[: max(self.limit, 12)]
         out: dict[str, Any] = {
             "layer": self.layer,
@@ -69,7 +70,7 @@ class NeuronView:
                 {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)}
                 for lit in shown
             ],
-            "rule_count": count if count is None or count.bit_length() < WRITTEN_BITS else magnitude(count),
+            "rule_count": written(self._count()),
             "rules": [] if neuron.kind != "threshold" else list(islice(self._rules(), self.limit)),
         }
         bits = self._bits()
@@ -151,9 +152,16 @@ class NeuronView:
 
 
 def view_neuron(
-    network: Network, layer: int, number: int, *, limit: int = 10, sample: Any = None
-) -> NeuronView:
-    """Look at one neuron, on its own or on a sample.
+    network: Network,
+    layer: int,
+    number: int,
+    *,
+    level: int | None = None,
+    limit: int = 10,
+    sample: Any = None,
+) -> NeuronView | StairView:
+    """Look at one neuron, on its own or on a sample; of several levels, with the rules for one of them: the
+    lowest that is not always reached, unless `level` says another.
 
     Examples
     --------
@@ -172,14 +180,13 @@ def view_neuron(
     """
     if limit < 0:
         raise NetworkError(f"limit={limit} must not be negative.")
-    network.neuron(layer, number)
+    chosen = network.layer(layer)
+    if not 1 <= number <= chosen.outputs:
+        raise NetworkError(
+            f"layer {layer}: there is no neuron {number}: the layer has {chosen.outputs}, numbered from 1."
+        )
+    if gives(chosen) is not None or (layer > 1 and tops_of(chosen) is not None):
+        return StairView.of(network, layer, number, level, limit=limit, sample=sample)
+    if level not in (None, 1):
+        raise NetworkError(f"layer {layer} has neurons of two levels, 0 and 1: there is no level {level}.")
     return NeuronView(network, layer, number, limit, sample)
-
-
-def magnitude(count: int) -> str:
-    """A count, written out while that is readable."""
-    if count < 10**15:
-        return f"{count:,}"
-    # at most one too small, without writing a huge number out
-    power = (count.bit_length() - 1) * 30103 // 100000
-    return f"about 10^{power + (count >= 10 ** (power + 1))}"

@@ -215,7 +215,7 @@ def _(figure: Meters, ax: Any) -> None:
     ax.set_xlim(-far, far)
     ax.xaxis.get_major_locator().set_params(integer=True)
     band = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
-    caption = f"matches above the threshold (M - tau); 0 or more is on{band}"
+    caption = f"{figure.axis}{band}"
     _rows(ax, [m.name for m in figure.meters], caption, figure.left_out, "neuron")
 
 

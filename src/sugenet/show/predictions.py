@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, Trace
+from sugenet.bnn import NEVER, Network, Trace
 from sugenet.errors import NetworkError
 
 __all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]
@@ -119,9 +119,10 @@ class TraceView:
         layers = [
             {
                 "matches": seen.matches.tolist(),
-                "tau": seen.tau.tolist(),
+                "tau": _steps(seen.tau),
                 "size": seen.sizes.tolist(),
                 "active": seen.active.tolist(),
+                **({} if seen.levels is None else {"levels": seen.levels.tolist()}),
             }
             for seen in trace.layers
         ]
@@ -137,20 +138,33 @@ class TraceView:
         lines = [f"prediction: {self.trace.label}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
-            lines.append(f"layer {self.layer}, nearest to turning first:")
-            lines.append(f"{'neuron':>6}  {'M':>5}  {'tau':>5}  {'of':>5}  {'M - tau':>7}")
-            order = np.argsort(np.abs(2 * seen.slack + 1), kind="stable")[: self.limit]
+            stairs = seen.levels is not None
+            lines.append(f"layer {self.layer}, nearest to {'a step' if stairs else 'turning'} first:")
+            lines.append(
+                f"{'neuron':>6}  {'M':>5}  {'step' if stairs else 'tau':>5}  {'of':>5}  {'M - tau':>7}"
+            )
+            slack = seen.slack
+            order = np.argsort(np.abs(2 * slack + 1), kind="stable")[: self.limit]
             for j in order.tolist():
-                state = "active" if seen.active[j] else ""
-                lines.append(
-                    (
-                        f"{j + 1:>6}  {seen.matches[j]:>5}  {seen.tau[j]:>5}  {seen.sizes[j]:>5}  "
-                        f"{seen.slack[j]:>7}  {state}"
-                    ).rstrip()
-                )
+                if seen.levels is None:
+                    state = "active" if seen.active[j] else ""
+                else:
+                    state = f"level {seen.levels[j]} of {seen.tau.shape[1]}"
+                tau = seen.matches[j] - slack[j]
+                near = f"{'never':>5}  {seen.sizes[j]:>5}  {'':>7}"
+                if tau != NEVER:
+                    near = f"{tau:>5}  {seen.sizes[j]:>5}  {slack[j]:>7}"
+                lines.append(f"{j + 1:>6}  {seen.matches[j]:>5}  {near}  {state}".rstrip())
             if len(seen.tau) > self.limit:
                 lines.append(f"... and {len(seen.tau) - self.limit} more neurons")
         return "\n".join(lines)
+
+
+def _steps(tau: Any) -> list[Any]:
+    """Thresholds; of staircases one list a neuron, with None for a step that no input reaches."""
+    if tau.ndim == 1:
+        return list(tau.tolist())
+    return [[None if step == NEVER else step for step in row] for row in tau.tolist()]
 
 
 def view_trace(network: Network, x: Any, layer: int | None = None, limit: int = 20) -> TraceView:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps, Trace
+from sugenet.bnn import Network, PoolLayer, StairConv, StairLayer, Steps, Trace
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import dense_of
+from sugenet.bnn.trace import LayerTrace
 from sugenet.errors import NetworkError
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import Region
+from sugenet.show.bands import level_bands
 from sugenet.show.figures import (
     Bar,
     Bars,
@@ -43,6 +45,7 @@ __all__ = [
     "kept_drawn",
     "margin_histogram",
     "match_meters",
+    "meter_of",
     "meters_of",
     "sample_drawn",
     "slack_histogram",
@@ -230,14 +233,24 @@ def meters_of(
     seen = trace.layers[layer - 1]
     if neurons is None:
         order = np.argsort(np.abs(2 * seen.slack + 1), kind="stable").tolist()
-        title = f"layer {layer}: neurons nearest to turning"
+        near = "turning" if seen.levels is None else "a step"
+        title = f"layer {layer}: neurons nearest to {near}"
     else:
         order, title = [number - 1 for number in neurons], f"neurons of layer {layer}"
     chosen = order[:limit]
-    meters = tuple(
-        Meter(f"neuron {j + 1}", int(seen.matches[j]), int(seen.tau[j]), int(seen.sizes[j])) for j in chosen
-    )
+    meters = tuple(meter_of(seen, j) for j in chosen)
     return Meters(title, meters, len(order) - len(chosen))
+
+
+def meter_of(seen: LayerTrace, j: int) -> Meter:
+    """One neuron of a layer, from 0; of several levels with the step that is nearest."""
+    name, matches, size = f"neuron {j + 1}", int(seen.matches[j]), int(seen.sizes[j])
+    if seen.levels is None:
+        return Meter(name, matches, int(seen.tau[j]), size)
+    steps = tuple(seen.tau[j].tolist())
+    within = [step for step in steps if 0 < step <= size] or [min(max(steps[0], 0), size + 1)]
+    nearest = min(within, key=lambda step: abs(2 * (matches - step) + 1))
+    return Meter(name, matches, nearest, size, steps=steps)
 
 
 def match_meters(
@@ -270,8 +283,7 @@ def match_meters(
     low, high = _bands(network, values, layer, region)
     number = [int(meter.name.split()[1]) - 1 for meter in plain.meters]
     meters = tuple(
-        Meter(m.name, m.matches, m.tau, m.size, int(low[j]), int(high[j]))
-        for m, j in zip(plain.meters, number, strict=True)
+        replace(m, low=int(low[j]), high=int(high[j])) for m, j in zip(plain.meters, number, strict=True)
     )
     return Meters(plain.title, meters, plain.left_out, str(region))
 
@@ -283,10 +295,12 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     near = region.around(network, values)
     if (
         network.layers
-        and isinstance(network.layers[0], ConvLayer)
+        and isinstance(network.layers[0], ConvLayer | StairConv | PoolLayer)
         and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
     ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
+    if network.has_levels:
+        return level_bands(near, layer)
     first = first_layer(network)
     if len(near.moves) * first.outputs > _BAND_WORK:
         raise NetworkError(
@@ -325,7 +339,17 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
         bits = before.activity(bits)
-    slack = np.asarray(chosen.match_counts(bits) - chosen.tau).ravel()
+    if isinstance(chosen, PoolLayer) and chosen.top is not None:
+        raise NetworkError(f"layer {layer} takes the largest of several levels: it has no thresholds.")
+    if isinstance(chosen, StairLayer | StairConv):
+        counts, tau = chosen.match_counts(bits), chosen.tau
+        seen = (LayerTrace(row, tau, chosen.sizes, row > 0, row) for row in counts)
+        slack = np.concatenate([np.zeros(0, np.int64), *(one.slack for one in seen)])
+        slack = slack[np.abs(slack) <= chosen.sizes.max(initial=0)]  # steps that no input reaches
+        axis = "matches above the nearest step (M - tau); 0 or more reaches it"
+    else:
+        slack = np.asarray(chosen.match_counts(bits) - chosen.tau).ravel()
+        axis = "matches above the threshold (M - tau); 0 or more is active"
     far = max(1, int(np.abs(slack).max(initial=1)))
     step = max(1, -(-2 * far // bins))
     steps = -(-far // step)
@@ -333,7 +357,6 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     edges = np.arange(-steps, steps + 2) * step - 0.5
     counts, _ = np.histogram(slack, bins=edges)
     title = f"slack of layer {layer} over {len(bits):,} samples"
-    axis = "matches above the threshold (M - tau); 0 or more is active"
     return Histogram(title, axis, "neurons", tuple(map(float, edges)), tuple(map(int, counts)), -0.5, "tau")
 
 

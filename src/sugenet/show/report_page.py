@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from sugenet.bnn import Condition
 from sugenet.bnn.describing import summary
+from sugenet.bnn.trace import many
 from sugenet.problem.regions import Prices
 from sugenet.reason.counterfactuals.answers import (
     Answer,
@@ -18,7 +20,7 @@ from sugenet.reason.counterfactuals.answers import (
 )
 from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
-from sugenet.reason.reasons.chain import Chain
+from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.words import short_number, show_cost
 from sugenet.show.drawings import summary_table, table_html
@@ -460,11 +462,8 @@ class Page:
             return section("chain", "How the network came to it", words)
         rows = []
         for literal in chain.decisive[:_NEURONS]:
-            link = chain.links[last, abs(literal)]
-            state = (
-                f"{'on' if link.active else 'off'}: M = {link.matches} {'≥' if link.active else '<'} "
-                f"tau = {link.tau}"
-            )
+            link = chain.links[last, key_of(literal)]
+            state = link.state.removeprefix("is ").replace(">=", "≥").replace("<=", "≤")
             because = self._because(last, link.literals)
             rows.append(row_html(str(link.neuron), element("span", state, class_="whole"), because))
         left = count - _NEURONS
@@ -482,6 +481,13 @@ class Page:
             these = f"This {self.noun} suffices" if size == 1 else f"These {self.many(size)} suffice"
             return f"{these} for {self.label}, whatever the others are: {_some(chain.conditions(), '; ')}."
         outputs = self.network.layers[-1].outputs
+        if any(link.level is not None for link in chain.links.values()):
+            these = f"{many(count, 'condition')} on the levels of the last hidden layer"
+            return (
+                f"{these} suffice{'s' if count == 1 else ''} for {self.label}. Each holds because of some "
+                f"conditions on the layer before, and so down to {self.many(size)}. Every step was checked "
+                f"by counting, and no condition in a step can be weakened."
+            )
         who = f"{count} of the {outputs} neurons" if outputs > 1 else "The only neuron"
         first = (
             f"{who} of the last hidden layer suffice{'s' if count == 1 else ''} for {self.label}, "
@@ -497,11 +503,13 @@ class Page:
             f"can be left out."
         )
 
-    def _because(self, layer: int, literals: tuple[int, ...]) -> str:
-        if layer == 1 and self.network.reads_levels:
-            words = [self.network.encoder.names[abs(literal) - 1] for literal in literals[:3]]
-        else:
-            words = [self.network.words(layer, literal) for literal in literals[:3]]
+    def _because(self, layer: int, literals: tuple[int | Condition, ...]) -> str:
+        words = [
+            self.network.encoder.names[literal - 1]
+            if isinstance(literal, int) and layer == 1 and self.network.reads_levels
+            else self.network.words(layer, literal)
+            for literal in literals[:3]
+        ]
         return "; ".join(words) + (f"; and {len(literals) - 3} more" if len(literals) > 3 else "")
 
     # -- the model and its papers ----------------------------------------------------------------------------

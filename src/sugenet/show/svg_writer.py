@@ -316,10 +316,11 @@ def _(figure: Meters) -> Html:
     def x(slack: float) -> float:
         return left + (right - left) * (slack + 0.5 + far) / (2 * far)
 
-    sheet.text(x(-0.5) - 20, sheet.y + 12, "off", size=11, anchor="end", fill=MUTED)
-    sheet.text(x(-0.5) + 20, sheet.y + 12, "on", size=11, fill=MUTED)
-    sheet.text(x(-0.5), sheet.y + 12, "tau", size=11, anchor="middle", bold=True)
-    for column, word in ((14, "M"), (54, "tau"), (94, "state")):
+    below, above, at = ("below", "above", "step") if figure.has_levels else ("off", "on", "tau")
+    sheet.text(x(-0.5) - 20, sheet.y + 12, below, size=11, anchor="end", fill=MUTED)
+    sheet.text(x(-0.5) + 20, sheet.y + 12, above, size=11, fill=MUTED)
+    sheet.text(x(-0.5), sheet.y + 12, at, size=11, anchor="middle", bold=True)
+    for column, word in ((14, "M"), (54, at), (94, "state")):
         sheet.text(right + column, sheet.y + 12, word, size=11, fill=MUTED)
     sheet.y += 18
     top = sheet.y
@@ -350,7 +351,7 @@ def _(figure: Meters) -> Html:
             )
     sheet.y += 20
     hatched = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
-    sheet.caption(f"matches above the threshold (M - tau); 0 or more is on: filled{hatched}")
+    sheet.caption(f"{figure.axis}: filled{hatched}")
     _left_out(sheet, figure.left_out, "neuron")
     return sheet.done()
 

@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, LevelLayer, Network, OneHot, PoolLayer, Steps
+from sugenet.bnn import (
+    NEVER,
+    ConvLayer,
+    LevelLayer,
+    Network,
+    OneHot,
+    PoolLayer,
+    StairConv,
+    StairLayer,
+    Steps,
+)
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.geometry import Window
@@ -241,7 +251,28 @@ def _row(network: Network, row: list[Any], number: int) -> list[Any]:
 def _layer(layer: Layer) -> dict[str, Any]:
     size = {"inputs": layer.inputs, "outputs": layer.outputs}
     if isinstance(layer, PoolLayer):
-        return {"kind": "pool", **size, "window": _window(layer.window), "every": layer.every.tolist()}
+        pool = {**size, "window": _window(layer.window), "every": layer.every.tolist()}
+        if layer.top is None:
+            return {"kind": "pool", **pool}
+        return {"kind": "level pool", **pool, "top": layer.top, "height": layer.top}
+    if isinstance(layer, StairLayer):
+        rows = {"weights": _words(layer.weights), "tops": layer.tops.tolist()}
+        return {"kind": "stairs", **size, **rows, "height": layer.height, "steps": _unsigned(layer.tau)}
+    if isinstance(layer, StairConv):
+        lowest = np.minimum(layer.weights, 0).reshape(len(layer.weights), -1).sum(axis=1) * layer.top
+        above = np.where(layer.steps == NEVER, NEVER, layer.steps - lowest[:, None])
+        return {
+            "kind": "stairs conv",
+            **size,
+            "window": _window(layer.window),
+            "channels": len(layer.weights),
+            "weights": _words(layer.weights),
+            "groups": layer.groups,
+            "top": layer.top,
+            "pad": layer.pad,
+            "height": layer.height,
+            "steps": _unsigned(above),
+        }
     tau = np.clip(layer.tau, -FAR, FAR).tolist()
     if isinstance(layer, ConvLayer):
         kernel = {
@@ -273,8 +304,12 @@ def _rows(weights: Ints) -> dict[str, Any]:
 
 def _head(head: Head) -> dict[str, Any]:
     slopes, offsets, unit = head.integers
+    rows = _rows(head.weights)
+    if head.tops is not None:
+        size = {"inputs": head.inputs, "outputs": head.outputs}
+        rows = {"kind": "levels", **size, "weights": _words(head.weights), "tops": head.tops.tolist()}
     return {
-        **_rows(head.weights),
+        **rows,
         "slopes": [str(slope) for slope in slopes],
         "offsets": [str(offset) for offset in offsets],
         "unit": str(unit),
@@ -298,6 +333,11 @@ def _window(window: Window) -> dict[str, list[int]]:
 def _words(values: Ints) -> str:
     """Whole numbers as 32-bit words; layers see to it that larger ones do not occur."""
     return b64encode(np.ascontiguousarray(values, dtype="<i4").tobytes()).decode()
+
+
+def _unsigned(values: Ints) -> str:
+    """Match counts as 32-bit words without a sign, which holds `NEVER` too."""
+    return b64encode(np.ascontiguousarray(values, dtype="<u4").tobytes()).decode()
 
 
 def _bits(truths: Any) -> str:

@@ -35,6 +35,7 @@ from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.writer import onnx_bytes, write_onnx
 from tests.bnn.nets import networks, raw, samples
 from tests.io.chains import read_chain
+from tests.problem.levels import KINDS, every_input, lively_network
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -70,7 +71,7 @@ def check(network, X):
     assert np.array_equal(found["class"], network.predict(X, engine="definition"))
     assert np.array_equal(found["match_counts"], network.match_counts(X, engine="definition"))
     assert np.array_equal(found["scores"], network.logits(X, engine="definition"))
-    for place, bits in enumerate(network.hidden(X), start=1):
+    for place, bits in enumerate(network.cut.hidden(X), start=1):
         assert np.array_equal(found[f"hidden_{place}"], bits)
     return content
 
@@ -85,6 +86,12 @@ def test_bits_written_as_minus_one_are_level_0():
 def test_dense_and_level_networks_of_every_coding(data):
     network = data.draw(networks(most=data.draw(st.sampled_from([1, 1, 3]))))
     check(network, raw(data.draw(samples(network))))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_of_several_levels(kind):
+    network = lively_network(np.random.default_rng(5), kind)
+    check(network, every_input(network))
 
 
 def random_maps(seed):

@@ -24,8 +24,6 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
-    StairConv,
-    StairLayer,
     Steps,
 )
 from sugenet.errors import FileError
@@ -47,8 +45,9 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its
     number, its place in the categories of its coding, from 0. The outputs are ``class`` (int64), ``scores``
     (float64, the same floats as `Network.logits`), ``match_counts`` (int64), and on request ``hidden_1``,
-    ``hidden_2``, ... (bool). The class is decided in exact whole numbers, never by the rounded scores; of
-    equal ones the lowest is taken. The file does not check its inputs: give values that the encoder accepts.
+    ``hidden_2``, ... (bool); a network of several levels is written as its cut, the same over bits. The class
+    is decided in exact whole numbers, never by the rounded scores; of equal ones the lowest is taken. The
+    file does not check its inputs: give values that the encoder accepts.
 
     Parameters
     ----------
@@ -83,10 +82,10 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
 
 def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     """The bytes of the file that `write_onnx` writes."""
-    graph = Builder()
+    graph, cut = Builder(), network.cut
     graph.inputs.append(port("x", np.float64, ("samples", network.encoder.features)))
-    signal = _encoded(graph, network.encoder, network.reads_levels)
-    for place, layer in enumerate(network.layers, start=1):
+    signal = _encoded(graph, network.encoder, cut.reads_levels)
+    for place, layer in enumerate(cut.layers, start=1):
         try:
             bits = _layer(graph, layer, signal)
         except FileError as error:
@@ -94,7 +93,7 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
         if hidden:
             graph.give(bits, f"hidden_{place}", np.bool_, ("samples", layer.outputs))
         signal = graph.bipolar(bits)
-    _head(graph, network.head, signal)
+    _head(graph, cut.head, signal)
     about = {
         "classes": "\n".join(network.classes),
         "features": "\n".join(network.encoder.names),
@@ -170,8 +169,7 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
             return _convolution(graph, layer, signal)
         case PoolLayer():
             return _pool(graph, layer, signal)
-        case StairLayer() | StairConv():
-            raise FileError("staircases are not written: write network.cut, the same network over bits.")
+    raise AssertionError("staircases are cut into steps before they are written")
 
 
 def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:

@@ -4,29 +4,27 @@ fired, down to raw features.
 At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every
 chosen neuron, `tau` of the literals that hold (active), or as many that fail as make `tau` out of reach
 (idle): a focal set of its capacity or of the conjugate. So on down to the bits, and so to raw features. Every
-step is checked by counting, and no neuron or literal of a step can be left out.
-
-Neurons that give levels are looked at step by step, in the cut network: *at level m or more*, or below. Of a
-neuron no more is named than the step that is needed, which those before it follow from.
+step is checked by counting, and no neuron or literal of a step can be left out. Where neurons have several
+levels, conditions on levels stand in place of literals (`level_chain`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer, Head, Network, PoolLayer
+from sugenet.bnn import NEVER, Condition, Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.cutting import owners_of
-from sugenet.bnn.layer import Layer, dense_of
+from sugenet.bnn.layer import dense_of, gives
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.reasons.level_chain import decisive_levels, follow
 
-__all__ = ["Chain", "Link", "chain_of"]
+__all__ = ["Chain", "Link", "chain_of", "key_of"]
 
 
 @dataclass(frozen=True)
@@ -36,17 +34,30 @@ class Link:
     layer: int
     """From 1."""
     neuron: int
-    """From 1."""
+    """From 1, as literals name it."""
     active: bool
-    """Whether it is on; of one that gives levels, whether it reaches the level."""
+    """Whether it is on; of a neuron that must not exceed a level, False."""
     matches: int
     tau: int
-    literals: tuple[int, ...]
-    """Literals of its inputs that hold (active), or contrary ones (idle),
-    and that suffice; signed, from 1: bits of the cut network.
+    """The threshold that it reaches, or does not."""
+    literals: tuple[int | Condition, ...]
+    """Literals of its inputs that hold (active), or contrary ones (idle), and that suffice; signed, from 1.
+    In a network of several levels, conditions on levels.
     """
+    wanted: Condition | None = None
+    """In a network of several levels, what is asked of its level."""
     level: int | None = None
-    """Of a neuron that gives levels, the step that is meant."""
+    """Its level, where it has several."""
+
+    @property
+    def state(self) -> str:
+        """What it is, and why by its match count."""
+        counted = f"M = {self.matches} {'>=' if self.active else '<'} tau = {self.tau}"
+        if self.tau == NEVER:
+            counted = "no input lifts it higher"
+        if self.level is None or self.wanted is None:
+            return f"is {'on' if self.active else 'off'}: {counted}"
+        return f"{self.wanted.relation} (it is {self.level}): {counted}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +67,12 @@ class Chain(Drawn):
     network: Network
     sample: tuple[Any, ...]
     label: int
-    decisive: tuple[int, ...]
-    """Literals of the last hidden layer that suffice for the class."""
+    decisive: tuple[int | Condition, ...]
+    """Literals of the last hidden layer that suffice for the class; conditions on its levels in a network of
+    several levels.
+    """
     links: dict[tuple[int, int], Link]
-    """By layer and bit of the cut network, both from 1: the neuron, where it gives bits."""
+    """By layer and neuron, both from 1; under -j what neuron j of several levels must not exceed."""
     features: tuple[int, ...]
     """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
 
@@ -74,18 +87,18 @@ class Chain(Drawn):
             {
                 "layer": k.layer,
                 "neuron": k.neuron,
-                **({} if k.level is None else {"level": k.level}),
                 "active": k.active,
                 "M": k.matches,
                 "tau": k.tau,
-                "because": list(k.literals),
+                "because": list(map(_plain, k.literals)),
+                **({} if k.wanted is None else {"wanted": _plain(k.wanted), "level": k.level}),
             }
             for k in self.links.values()
         ]
         label = self.network.classes[self.label]
         return {
             "class": label,
-            "decisive": list(self.decisive),
+            "decisive": list(map(_plain, self.decisive)),
             "links": links,
             "features": self.conditions(),
         }
@@ -95,6 +108,8 @@ class Chain(Drawn):
         at most `limit` lines below any one.
         """
         what = "neurons of the last layer" if self.links else "inputs"
+        if any(isinstance(literal, Condition) for literal in self.decisive):
+            what = "conditions on the last layer"
         lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} {what} suffice:"]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
@@ -102,7 +117,7 @@ class Chain(Drawn):
     def _below(
         self,
         layer: int,
-        literals: Iterable[int],
+        literals: Iterable[int | Condition],
         depth: int,
         limit: int,
         lines: list[str],
@@ -115,35 +130,33 @@ class Chain(Drawn):
             lines += [f"{pad}... and {len(words) - limit} more"] if len(words) > limit else []
             return
         for literal in listed[:limit]:
-            link = self.links[layer, abs(literal)]
-            if link.level is None:
-                state = "on" if link.active else "off"
-            else:
-                state = f"at level {link.level} or more" if link.active else f"below level {link.level}"
-            state += f": M = {link.matches} {'>=' if link.active else '<'} tau = {link.tau}"
-            known = (
-                " (see above)"
-                if (layer, abs(literal)) in seen
-                else f", because of these {len(link.literals)}:"
-            )
-            lines.append(f"{pad}neuron {link.neuron} of layer {layer} is {state}{known}")
-            if (layer, abs(literal)) not in seen:
-                seen.add((layer, abs(literal)))
+            key = layer, key_of(literal)
+            link = self.links[key]
+            known = " (see above)" if key in seen else f", because of these {len(link.literals)}:"
+            lines.append(f"{pad}neuron {link.neuron} of layer {layer} {link.state}{known}")
+            if key not in seen:
+                seen.add(key)
                 self._below(layer - 1, link.literals, depth + 1, limit, lines, seen)
         if len(listed) > limit:
             lines.append("  " * depth + f"... and {len(listed) - limit} more")
 
-    def _input_words(self, literals: list[int]) -> list[str]:
+    def _input_words(self, literals: list[int | Condition]) -> list[str]:
         """What literals of the inputs say, feature by feature."""
         encoder = self.network.encoder
         allowed: dict[int, set[int]] = {}
         for literal in literals:
+            if isinstance(literal, Condition):
+                if self.network.reads_levels:
+                    feature = literal.place - 1
+                    states = allowed.setdefault(feature, set(range(encoder.codings[feature].states)))
+                    states &= {state for state in states if literal.holds(state)}
+                    continue
+                literal = key_of(literal)
             place = abs(literal) - 1
-            levels = self.network.cut.reads_levels
-            feature = place if levels else encoder.feature_of[place]
+            feature = place if self.network.reads_levels else encoder.feature_of[place]
             coding = encoder.codings[feature]
             states = allowed.setdefault(feature, set(range(coding.states)))
-            if levels:
+            if self.network.reads_levels:
                 states &= {coding.state(self.sample[feature])}
             else:
                 bit = place - encoder.group(feature).start
@@ -172,86 +185,90 @@ def chain_of(network: Network, x: Any) -> Chain:
     """
     values = network.encoder.values(x)
     row = row_of(values)
+    if network.has_levels:
+        return _level_chain(network, values)
     counts = network.match_counts(row, engine="definition")
     label = int(network.head.classes(counts)[0])
-    cut = network.cut
-    steps = [
-        _Steps.of(layer, owners) for layer, owners in zip(cut.layers, owners_of(network.layers), strict=True)
-    ]
-    hidden = [bits[0] for bits in cut.hidden(row)]
+    hidden = [bits[0] for bits in network.hidden(row)]
     last = hidden[-1] if hidden else network.encoder.encode(row)[0]
-    decisive = _decisive(cut.head, label, last, steps[-1] if steps else _Steps.single(len(last)))
+    decisive = _decisive(network, label, last)
     links: dict[tuple[int, int], Link] = {}
     wanted = list(decisive)
-    for number in range(len(cut.layers), 0, -1):
-        own = steps[number - 1]
+    for number in range(len(network.layers), 0, -1):
+        layer = network.layers[number - 1]
         below: dict[int, None] = {}
-        inputs = hidden[number - 2] if number > 1 else cut.inputs(row)[0]
-        if number == 1 and cut.reads_levels:
-            found = _level_links(network, wanted, inputs)
+        levels = number == 1 and network.reads_levels
+        inputs = (
+            network.encoder.levels(row)[0]
+            if levels
+            else hidden[number - 2]
+            if number > 1
+            else network.encoder.encode(row)[0]
+        )
+        usage = np.zeros(len(inputs), np.int64)
+        if levels:
+            links |= _level_links(network, wanted, inputs, below)
         else:
-            layer = cut.layers[number - 1]
-            whole = number > 1 and not isinstance(layer, PoolLayer)  # a pool reads one level of its inputs
-            read = steps[number - 2] if whole else _Steps.single(len(inputs))
-            found = _links(number, dense_of(layer), wanted, inputs, read)
-        for link in found:
-            links[number, link.neuron] = replace(link, **own.named(link.neuron))
-            below |= dict.fromkeys(link.literals)
+            dense = dense_of(layer)
+            matches = dense.match_counts(inputs[None, :])[0].tolist()
+            for literal in wanted:
+                j = abs(literal) - 1
+                chosen = _focal(
+                    dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage
+                )
+                usage[[abs(c) - 1 for c in chosen]] += 1
+                links[number, j + 1] = Link(
+                    number, j + 1, bool(hidden[number - 1][j]), matches[j], int(dense.tau[j]), tuple(chosen)
+                )
+                below |= dict.fromkeys(chosen)
         wanted = sorted(below, key=abs)
     places = {abs(literal) - 1 for literal in wanted}
-    features = places if cut.reads_levels else {network.encoder.feature_of[place] for place in places}
+    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
     return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Which bits of a cut layer are steps of which neuron."""
-
-    table: Ints
-    """One row a neuron: its bits, lowest level first."""
-    owners: Ints
-    levels: Ints
-    """Of each bit the neuron, from 0, and its level."""
-    bits: bool
-    """Whether the layer gives bits, each of them a neuron."""
-
-    @classmethod
-    def of(cls, layer: Layer, owners: Ints | None) -> _Steps:
-        if owners is None:
-            return cls.single(layer.outputs)
-        table = np.argsort(owners, kind="stable").reshape(int(owners.max()) + 1, -1)
-        levels = np.empty(len(owners), np.int64)
-        levels[table] = np.arange(1, table.shape[1] + 1)
-        return cls(table, owners, levels, bits=False)
-
-    @classmethod
-    def single(cls, count: int) -> _Steps:
-        """Bits that are neurons."""
-        places = np.arange(count)
-        return cls(places[:, None], places, np.ones(count, np.int64), bits=True)
-
-    def named(self, bit: int) -> dict[str, Any]:
-        """The neuron and the level of a bit, from 1."""
-        if self.bits:
-            return {}
-        return {"neuron": int(self.owners[bit - 1]) + 1, "level": int(self.levels[bit - 1])}
-
-    def strongest(self, literals: Iterable[int]) -> list[int]:
-        """Literals without those that follow from another one of the same neuron."""
-        found: dict[tuple[int, bool], int] = {}
-        for literal in literals:
-            key = int(self.owners[abs(literal) - 1]), literal > 0
-            level = self.levels[abs(literal) - 1]
-            known = found.get(key)
-            if known is None or (level > self.levels[abs(known) - 1]) == (literal > 0):
-                found[key] = literal
-        return sorted(found.values(), key=abs)
+def _level_chain(network: Network, values: list[Any]) -> Chain:
+    row = row_of(values)
+    label = int(network.predict(row, engine="definition")[0])
+    levels = [network.inputs(row)[0], *(found[0] for found in network.hidden(row))]
+    decisive = decisive_levels(network, label, levels[-1])
+    steps, bottom = follow(network, levels, decisive)
+    links = {}
+    for step in steps:
+        height = gives(network.layers[step.layer - 1])
+        links[step.layer, key_of(step.wanted)] = Link(
+            step.layer,
+            step.wanted.place,
+            step.wanted.at_least is not None,
+            step.matches,
+            step.tau,
+            step.because,
+            step.wanted,
+            None if height is None else step.level,
+        )
+    places = {one.place - 1 for one in bottom}
+    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
+    return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
 
 
-def _decisive(head: Head, label: int, active: Bits, steps: _Steps) -> list[int]:
+def key_of(literal: int | Condition) -> int:
+    """The neuron that a literal or a condition names; negative where it must not exceed a level."""
+    if isinstance(literal, int):
+        return abs(literal)
+    return literal.place if literal.at_least is not None else -literal.place
+
+
+def _plain(literal: int | Condition) -> Any:
+    if isinstance(literal, int):
+        return literal
+    return {"neuron": literal.place, "at_least": literal.at_least, "at_most": literal.at_most}
+
+
+def _decisive(network: Network, label: int, active: Bits) -> list[int]:
     """Neurons of the last layer that suffice for the class: each that can be left out is,
-    the least telling first; of a neuron's steps the outermost.
+    the least telling first.
     """
+    head = network.head
     slopes, offsets, _ = head.integers
     rivals = [k for k in range(head.outputs) if k != label]
     gaps, swings = [], []  # for each rival: by how much it loses, and by how much each neuron could help it
@@ -270,58 +287,38 @@ def _decisive(head: Head, label: int, active: Bits, steps: _Steps) -> list[int]:
         )
     kept = set(range(head.inputs))
     room = list(gaps)
-    outwards = np.where(active, -steps.levels, steps.levels)
-    for neuron in sorted(kept, key=lambda i: (sum(row[i] for row in swings), steps.owners[i], outwards[i])):
+    for neuron in sorted(kept, key=lambda i: (sum(row[i] for row in swings), i)):
         if all(row[neuron] <= left for row, left in zip(swings, room, strict=True)):
             kept.discard(neuron)
             room = [left - row[neuron] for row, left in zip(swings, room, strict=True)]
-    return steps.strongest(i + 1 if active[i] else -(i + 1) for i in sorted(kept))
+    return [i + 1 if active[i] else -(i + 1) for i in sorted(kept)]
 
 
-def _links(number: int, layer: DenseLayer, wanted: list[int], inputs: Bits, read: _Steps) -> Iterable[Link]:
-    """What made neurons over bits what they are."""
-    matches = layer.match_counts(inputs[None, :])[0].tolist()
-    usage = np.zeros(len(read.table), np.int64)
-    for literal in wanted:
-        j = abs(literal) - 1
-        tau = int(layer.tau[j])
-        chosen = _focal(layer.weights[j], tau, inputs, matches[j] >= tau, usage, read)
-        usage[[read.owners[abs(c) - 1] for c in chosen]] += 1
-        yield Link(number, j + 1, matches[j] >= tau, matches[j], tau, tuple(chosen))
-
-
-def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints, read: _Steps) -> list[int]:
-    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it: a minimal
-    level vector, of each input as many literals as needed, named by the last of them.
+def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> list[int]:
+    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it.
 
     Those in use already come first.
     """
-    rows = weights[read.table[:, 0]]  # all bits of an input have its weight
-    top, levels, sizes = read.table.shape[1], inputs[read.table].sum(axis=1), np.abs(rows)
-    upwards = (rows > 0) == active  # whether the literals that help say: at least
-    helping = np.where(upwards, levels, top - levels)
-    useful = np.flatnonzero((helping > 0) & (sizes > 0))
-    need = tau if active else int(sizes.sum()) * top - tau + 1
-    taken: dict[int, int] = {}
+    holds = (weights > 0) == inputs
+    sizes = np.abs(weights)
+    useful = np.flatnonzero((holds if active else ~holds) & (sizes > 0))
+    need = tau if active else int(sizes.sum()) - tau + 1
+    chosen: list[int] = []
     for place in sorted(useful.tolist(), key=lambda i: (-int(sizes[i]), -int(usage[i]), i)):
         if need <= 0:
             break
-        size = int(sizes[place])
-        taken[place] = min(int(helping[place]), -(-need // size))
-        need -= taken[place] * size
-    for place in sorted(taken, key=lambda i: int(sizes[i])):  # weights larger than 1 may leave some needless
-        spare = min(taken[place], -need // int(sizes[place]))
-        taken[place] -= spare
-        need += spare * int(sizes[place])
-    found = []
-    for place, many in taken.items():
-        if many:
-            bit = int(read.table[place, many - 1 if upwards[place] else top - many])
-            found.append(bit + 1 if upwards[place] else -(bit + 1))
-    return sorted(found, key=abs)
+        chosen.append(place)
+        need -= int(sizes[place])
+    for place in sorted(chosen, key=lambda i: int(sizes[i])):  # weights larger than 1 may leave one needless
+        if need + int(sizes[place]) <= 0:
+            chosen.remove(place)
+            need += int(sizes[place])
+    return [place + 1 if inputs[place] else -(place + 1) for place in sorted(chosen)]
 
 
-def _level_links(network: Network, wanted: list[int], levels: Ints) -> Iterable[Link]:
+def _level_links(
+    network: Network, wanted: list[int], levels: Ints, below: dict[int, None]
+) -> dict[tuple[int, int], Link]:
     """Neurons over levels: features are taken, those that weigh most first,
     until the rest can do what they like.
     """
@@ -329,6 +326,7 @@ def _level_links(network: Network, wanted: list[int], levels: Ints) -> Iterable[
 
     first = first_layer(network)
     tops = np.array(network.encoder.tops)
+    found = {}
     if first.outputs * first.inputs > 1 << 26:
         raise NetworkError("the first layer is too large to follow a chain through it.")
     counts = first.match_counts(levels[None, :])[0]
@@ -345,4 +343,7 @@ def _level_links(network: Network, wanted: list[int], levels: Ints) -> Iterable[
             if swing[place] <= room:
                 kept.discard(place)
                 room -= int(swing[place])
-        yield Link(1, j + 1, bool(active), int(counts[j]), tau, tuple(place + 1 for place in sorted(kept)))
+        chosen = tuple(place + 1 for place in sorted(kept))
+        found[1, j + 1] = Link(1, j + 1, bool(active), int(counts[j]), tau, chosen)
+        below |= dict.fromkeys(chosen)
+    return found

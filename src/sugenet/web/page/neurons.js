@@ -1,9 +1,11 @@
-// Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first.
+// Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first. Of several
+// levels each step is marked, and the nearest is in place of tau.
 import { bounds } from "./engine/bounds.js";
 import { byId, fill, h, link, many, put, say } from "./dom.js";
 import { listed } from "./words.js";
 
 const FIRST = 24;
+const MOST_MARKS = 31; // steps that are marked in a meter
 
 export function makeNeurons(app) {
   const { payload, model, state } = app;
@@ -22,7 +24,7 @@ export function makeNeurons(app) {
   fill(
     byId("neurons"),
     h("p", { class: "legend" },
-      [["k", "M, matches"], ["t", "tau"], ["b", "M still possible"]].map(([mark, text]) => h("i", null, h("span", { class: mark }), text))),
+      [["k", "M, matches"], ["t", model.layers.some((layer) => layer.levels) ? "tau, or the nearest step" : "tau"], ["b", "M still possible"]].map(([mark, text]) => h("i", null, h("span", { class: mark }), text))),
     rule, list, more,
   );
   if (payload.layers.length > 1) {
@@ -46,16 +48,17 @@ export function makeNeurons(app) {
     const span = h("span", { class: "band" });
     const level = h("span", { class: "fill" });
     const tau = h("span", { class: "tau" });
+    const steps = h("span", null);
     const count = h("span", { class: "count" });
     const is = h("span", { class: "is" });
-    const meter = h("span", { class: "meter", "aria-hidden": "true" }, span, level, tau);
+    const meter = h("span", { class: "meter", "aria-hidden": "true" }, span, level, steps, tau);
     const line = h("button", { type: "button", class: "neuron", test: "neuron" }, name, meter, count, is);
     const element = h("div", { role: "listitem" }, line);
     line.addEventListener("click", () => choose(state.choice.layer, state.choice.neuron === line.neuron ? null : line.neuron));
     for (const name of ["mouseenter", "focus"]) line.addEventListener(name, () => { hovered = line; describe(); });
     for (const name of ["mouseleave", "blur"]) line.addEventListener(name, () => { hovered = null; describe(); });
     list.append(element);
-    return (rows[place] = { element, line, name, span, level, tau, count, is });
+    return (rows[place] = { element, line, name, span, level, steps, tau, count, is });
   }
 
   // Bounds depend on what is held and on the states of what is held, on nothing else.
@@ -73,8 +76,10 @@ export function makeNeurons(app) {
     const { layer } = state.choice;
     const seen = state.result.layers[layer];
     if (!seen) return;
-    const { lo, hi, state: fixed } = reach().layers[layer];
-    const slack = (j) => Math.abs(2 * (seen.M[j] - seen.tau[j]) + 1);
+    const { lo, hi, least, most, state: fixed } = reach().layers[layer];
+    const own = model.layers[layer];
+    const taus = Array.from(seen.M, (count, j) => own.nearest(j, count));
+    const slack = (j) => (taus[j] === null ? Number.MAX_VALUE : Math.abs(2 * (seen.M[j] - taus[j]) + 1));
     const order = Array.from(seen.M, (_, j) => j).sort((a, b) => slack(a) - slack(b) || a - b);
     const shown = all ? order : order.slice(0, FIRST);
     const digits = String(seen.sizes.reduce((most, size) => Math.max(most, size), 0)).length;
@@ -85,9 +90,15 @@ export function makeNeurons(app) {
       const size = seen.sizes[j] || 1;
       const at = (value) => Math.min(1, Math.max(0, value / size));
       const on = Boolean(seen.active[j]);
+      const tau = taus[j];
+      const above = tau === null || seen.M[j] >= tau;
       const why = state.locks.size ? "locked by what is held" : "the same for every input";
-      const free = fixed[j] ? why : `undecided: M may be ${lo[j]} to ${hi[j]}`;
-      const facts = `M ${seen.M[j]} of ${seen.sizes[j]}, tau ${seen.tau[j]}, ${on ? "on" : "off"}, ${free}`;
+      const range = own.levels ? `${least[j]} to ${most[j]}` : "";
+      const free = fixed[j] ? why : own.levels ? `may be ${range}` : `undecided: M may be ${lo[j]} to ${hi[j]}`;
+      const level = `level ${seen.active[j]}`;
+      const value = own.levels ? `${level} of ${own.height}` : on ? "on" : "off";
+      const near = tau === null ? "no step" : `${own.levels ? "nearest step" : "tau"} ${tau}`;
+      const facts = `M ${seen.M[j]} of ${seen.sizes[j]}, ${near}, ${value}, ${free}`;
       const look = `${j} ${facts} ${state.choice.neuron === j} ${state.locks.size > 0}`;
       part.element.hidden = false;
       if (part.look === look) return; // most neurons stay as they are
@@ -99,11 +110,14 @@ export function makeNeurons(app) {
       put(part.span, "--lo", at(lo[j]));
       put(part.span, "--hi", at(hi[j]));
       put(part.level, "--m", at(seen.M[j]));
-      put(part.tau, "--tau", at(seen.tau[j]));
+      part.tau.hidden = tau === null;
+      if (tau !== null) put(part.tau, "--tau", at(tau));
+      fill(part.steps, own.levels && own.height <= MOST_MARKS ? marks(own, j, at) : []);
       say(part.name, `n ${j + 1}`);
-      say(part.count, `${seen.M[j]} ${on ? "≥" : "<"} ${seen.tau[j]}`);
-      const open = state.locks.size ? "◐ undecided" : on ? "● on" : "○ off";
-      const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${on ? "on" : "off"}`;
+      say(part.count, tau === null ? String(seen.M[j]) : `${seen.M[j]} ${above ? "≥" : "<"} ${tau}`);
+      const word = own.levels ? `at ${seen.active[j]}` : value;
+      const open = state.locks.size ? `◐ ${range || "undecided"}` : `${on ? "●" : "○"} ${own.levels ? level : value}`;
+      const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${word}`;
       say(part.is, fixed[j] ? locked : open);
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
     });
@@ -115,10 +129,22 @@ export function makeNeurons(app) {
     describe();
   }
 
+  function marks(layer, j, at) {
+    const taus = Array.from({ length: layer.height }, (_, m) => layer.threshold(j, m + 1));
+    return [...new Set(taus)].filter((tau) => tau > 0 && tau <= layer.sizes[j]).map((tau) => {
+      const mark = h("span", { class: "step" });
+      put(mark, "--tau", at(tau));
+      return mark;
+    });
+  }
+
   // What stands there while no neuron is pointed at: all of them together.
-  function idle({ M, tau, active }, fixed) {
+  function idle({ M, active }, fixed) {
+    const own = model.layers[state.choice.layer];
     const count = (test) => Array.from(M, (_, j) => test(j)).filter(Boolean).length;
-    const on = `${count((j) => active[j])} of ${M.length} are on, ${count((j) => M[j] === tau[j])} of them with M = tau.`;
+    const top = `${count((j) => active[j] === own.height)} at the top (${own.height}).`;
+    const bits = () => `${count((j) => active[j])} of ${M.length} are on, ${count((j) => M[j] === own.tau[j])} of them with M = tau.`;
+    const on = own.levels ? `${count((j) => active[j])} of ${M.length} are above level 0, ${top}` : bits();
     say(overview, state.locks.size ? `${on} What you hold locks ${count((j) => fixed[j])}.` : on);
     fill(rule, overview, hint);
   }
@@ -132,18 +158,51 @@ export function makeNeurons(app) {
       if (seen) idle(seen, reach().layers[layer].state);
       return app.point("neuron", null);
     }
-    const { tau, size, literals } = model.neuron(layer + 1, j + 1);
+    const neuron = model.neuron(layer + 1, j + 1);
+    const { tau, size, literals } = neuron;
     const M = seen.M[j];
+    const legend = "▲ counts high, ▼ low, ◆ between; filled holds, dotted does not.";
+    const show = (text, words) => {
+      fill(rule, h("p", null, h("strong", null, `Neuron ${j + 1}`), ` ${text}`), h("p", { class: "literals" }, listed(words, 120)));
+      return app.point("neuron", layer === 0 ? { title: `neuron ${j + 1}`, legend, marks: literalMarks(literals) } : null);
+    };
+    if (model.layers[layer].levels || (layer > 0 && neuron.levels)) return show(levelWords(layer, j, M), inputWords(layer, neuron));
     const plain = size === literals.length;
     const heavy = `the literals that hold weigh at least ${tau} of ${size}; they weigh ${M} now`;
     const what = plain ? `any ${tau} of these ${size} hold; ${M} hold now` : heavy;
     const weight = plain ? "" : "in weight ";
     const turn = M >= tau ? `${M - tau + 1} fewer ${weight}turns it off` : `${tau - M} more ${weight}turns it on`;
     const text = tau <= 0 ? "always on" : tau > size ? "never on" : `on when ${what}; ${turn}`;
-    const words = literals.map((literal) => `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}`);
-    fill(rule, h("p", null, h("strong", null, `Neuron ${j + 1}`), ` ${text}.`), h("p", { class: "literals" }, listed(words, 120)));
-    const legend = "▲ counts high, ▼ low, ◆ between; filled holds, dotted does not.";
-    return app.point("neuron", layer === 0 ? { title: `neuron ${j + 1}`, legend, marks: literalMarks(literals) } : null);
+    return show(`${text}.`, literals.map((literal) => literalNow(layer, literal)));
+  }
+
+  // What a neuron of several levels is at, and what moves it.
+  function levelWords(layer, j, M) {
+    const own = model.layers[layer];
+    const level = own.level(j, M);
+    if (own.kind === "level pool") return `is the ${own.rows.isEvery(j) ? "least" : "largest"} of these: ${level} of ${own.height}.`;
+    const size = own.sizes[j];
+    const up = level < own.height ? own.threshold(j, level + 1) : Infinity;
+    const down = level > 0 ? own.threshold(j, level) : 0;
+    const name = (value) => (own.levels ? `level ${value}` : value ? "on" : "off");
+    const lift = up <= size ? `${up - M} more lifts it to ${name(own.level(j, up))}` : "nothing lifts it higher";
+    const drop = down > 0 ? `${M - down + 1} fewer drops it to ${name(own.level(j, down - 1))}` : "nothing drops it lower";
+    return `is ${own.levels ? `at level ${level} of ${own.height}` : name(level)}: it counts ${M} of ${size}; ${lift}, ${drop}.`;
+  }
+
+  // Each input with its weight, and what it adds now.
+  function inputWords(layer, { levels, literals, weights }) {
+    const times = (size) => (size === 1 ? "" : `${size} × `);
+    if (!levels) return literals.map((literal, i) => times(weights[i]) + literalNow(layer, literal));
+    return levels.map(([place, weight, top]) => {
+      const now = layer > 0 ? state.result.layers[layer - 1].active[place] : state.states[place];
+      const name = layer > 0 ? `neuron ${place + 1} of layer ${layer}` : model.features[place].name;
+      return `${times(Math.abs(weight))}(${weight > 0 ? "" : `${top} − `}level ${now}) of ${name}, 0 to ${top}`;
+    });
+  }
+
+  function literalNow(layer, literal) {
+    return `${holds(layer, literal) ? "✓" : "✗"} ${model.literalWords(layer + 1, literal)}`;
   }
 
   function holds(layer, literal) {

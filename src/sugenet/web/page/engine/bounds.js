@@ -2,13 +2,14 @@
 // chosen. An undecided input counts as neither literal for the least and as both for the largest, so no activity is missed.
 
 import { effectsOf } from "./effects.js";
-import { popcount } from "./layers.js";
+import { popcount, topOf } from "./layers.js";
 
-// allowed[f] lists the states that feature f may take.
+// allowed[f] lists the states that feature f may take. For each layer: match counts (lo, hi), values (least, most), and state: +1 where the
+// value is the same and above 0 whatever is chosen, -1 where it is 0, 0 undecided.
 export function bounds(model, allowed) {
   const layers = [first(model, allowed)];
-  for (const layer of model.layers.slice(1)) layers.push(after(layer, layers.at(-1).state));
-  const inputs = layers.at(-1).state;
+  for (const layer of model.layers.slice(1)) layers.push(after(layer, layers.at(-1)));
+  const inputs = layers.at(-1);
   const { lo, hi } = range(model.head.rows, inputs);
   return { layers: model.layers.length ? layers : [], head: { lo, hi }, classes: possibleClasses(model, inputs) };
 }
@@ -16,12 +17,12 @@ export function bounds(model, allowed) {
 // The first layer is bounded exactly: the best and the worst state of each feature, feature by feature.
 function first(model, allowed) {
   const effects = effectsOf(model);
-  const { constants, listeners, tau, outputs } = effects;
+  const { constants, listeners } = effects;
   const low = Float64Array.from(constants);
   const high = Float64Array.from(constants);
   listeners.forEach((neurons, f) => {
     // Along steps with one weight a neuron is furthest at an end, so levels need two looks, not all of them.
-    const states = model.readsLevels ? ends(allowed[f]) : allowed[f];
+    const states = effects.byLevel ? ends(allowed[f]) : allowed[f];
     const rows = Array.from(states, (state) => effects.gains(f, state));
     for (let i = 0; i < neurons.length; i++) {
       let least = rows[0][i];
@@ -34,7 +35,10 @@ function first(model, allowed) {
       high[neurons[i]] += most;
     }
   });
-  return judged(Int32Array.from(low), Int32Array.from(high), tau, outputs);
+  const [least, most] = [effects.values(low), effects.values(high)];
+  // Pooling counts nothing: its levels stand for match counts.
+  const [lo, hi] = effects.pooled ? [least, most] : [low, high];
+  return judged(Int32Array.from(lo), Int32Array.from(hi), least, most);
 }
 
 function ends(states) {
@@ -43,29 +47,29 @@ function ends(states) {
 
 function after(layer, inputs) {
   const { lo, hi } = range(layer.rows, inputs);
-  return judged(lo, hi, layer.tau, layer.outputs);
+  return judged(lo, hi, layer.activity(lo), layer.activity(hi));
 }
 
-// +1: active whatever is chosen, -1: never, 0: undecided.
-function judged(lo, hi, tau, outputs) {
-  const state = new Int8Array(outputs);
-  for (let j = 0; j < outputs; j++) state[j] = lo[j] >= tau[j] ? 1 : hi[j] < tau[j] ? -1 : 0;
-  return { lo, hi, state };
+function judged(lo, hi, least, most) {
+  return { lo, hi, least, most, state: Int8Array.from(least, (low, j) => (low !== most[j] ? 0 : low > 0 ? 1 : -1)) };
 }
 
-// Least and largest match counts over inputs that are on (+1), off (-1) or undecided (0).
-function range(rows, inputs) {
+// Least and largest match counts over inputs between a least and a largest value.
+function range(rows, { least, most, state }) {
   const lo = new Int32Array(rows.outputs);
   const hi = new Int32Array(rows.outputs);
-  if (rows.signs) packedRange(rows, inputs, lo, hi);
-  else {
+  if (rows.signs) packedRange(rows, state, lo, hi);
+  else if (rows.isEvery) {
+    rows.counts(least, null, lo);
+    rows.counts(most, null, hi);
+  } else {
     for (let j = 0; j < rows.outputs; j++) {
       const { places, weights } = rows.row(j);
       for (let i = 0; i < places.length; i++) {
-        const size = Math.abs(weights[i]);
-        const held = inputs[places[i]] * Math.sign(weights[i]);
-        if (held > 0) lo[j] += size;
-        if (held >= 0) hi[j] += size;
+        const [place, weight] = [places[i], weights[i]];
+        const top = topOf(rows, place);
+        lo[j] += weight > 0 ? weight * least[place] : -weight * (top - most[place]);
+        hi[j] += weight > 0 ? weight * most[place] : -weight * (top - least[place]);
       }
     }
   }
@@ -95,7 +99,7 @@ function packedRange({ signs, mask, span, sizes, outputs }, inputs, lo, hi) {
 
 const RANKS = new WeakMap();
 
-// Ranks as sums over the head's inputs: rank_k = constant_k + sum of factors[k][i] where input i is on. Exact numbers, or BigInts.
+// Ranks as sums over the head's inputs: rank_k = constant_k + sum of factors[k][i] times input i. Exact numbers, or BigInts.
 export function ranksOf(model) {
   if (!RANKS.has(model)) {
     const { head } = model;
@@ -106,7 +110,8 @@ export function ranksOf(model) {
       return row;
     });
     const constants = head.slopes.map((slope, k) => {
-      const missing = head.rows.row(k).weights.reduce((sum, weight) => sum + Math.max(0, -weight), 0);
+      const { places, weights } = head.rows.row(k);
+      const missing = weights.reduce((sum, weight, i) => sum + Math.max(0, -weight) * topOf(head.rows, places[i]), 0);
       return slope * head.number(missing) + head.offsets[k];
     });
     RANKS.set(model, { factors, constants });
@@ -115,15 +120,16 @@ export function ranksOf(model) {
 }
 
 // Class a remains possible unless some class b beats it for certain, seen on the difference of their rows: what counts for both cancels.
-function possibleClasses(model, inputs) {
+function possibleClasses(model, { least, most: largest }) {
   const { factors, constants } = ranksOf(model);
-  const zero = model.head.number(0);
+  const { number } = model.head;
+  const zero = number(0);
   const canReach = (a, b) => {
     let most = constants[a] - constants[b];
     const [up, down] = [factors[a], factors[b]];
-    for (let i = 0; i < inputs.length; i++) {
+    for (let i = 0; i < least.length; i++) {
       const difference = up[i] - down[i];
-      if (inputs[i] > 0 || (inputs[i] === 0 && difference > zero)) most += difference;
+      most += difference * number(difference > zero ? largest[i] : least[i]);
     }
     return a < b ? most >= zero : most > zero;
   };

@@ -1,7 +1,10 @@
 // For the checker: bounds on every layer, worked out again in plain whole numbers.
 
-import { fields, Wrong } from "./check_form.js";
+import { Beyond, fields, Wrong } from "./check_form.js";
 import { looseNeurons, mostFeatures } from "./check_walk.js";
+import { bitsGiven, thresholdOf } from "./cut.js";
+
+const MOST_WEIGHTS = 50_000_000; // between two layers of steps
 
 // See that bounds alone exclude every violation.
 export function checkBounds(proof, model, problem, time) {
@@ -10,15 +13,17 @@ export function checkBounds(proof, model, problem, time) {
   const can = new Set(looseNeurons(problem));
   let loose = state.map((_, j) => can.has(j));
   let limit = mostTurned(problem, loose);
-  for (const layer of model.layers.slice(1)) {
-    time.look();
-    const rows = Array.from(layer.tau, (_, j) => denseRow(layer.rows, j));
-    const next = rows.map((row, j) => judged(row, layer.tau[j], state, loose, limit));
+  for (let l = 1; l < model.layers.length; l++) {
+    const next = Array.from(cutRows(model, l), ({ row, tau }) => {
+      time.look();
+      return judged(row, tau, state, loose, limit);
+    });
     state = next.map(({ active }) => active);
     loose = next.map(({ open }) => open);
     limit = loose.filter(Boolean).length;
   }
-  const head = model.classes.map((_, k) => denseRow(model.head.rows, k));
+  const read = readBy(model, model.layers.length);
+  const head = model.classes.map((_, k) => denseRow(model.head.rows.row(k), read));
   for (const parts of casesOf(model, problem.goal)) {
     const sums = parts.map((part) => overInputs(part, head));
     if (!contradict(sums) && !sums.some((sum) => isImpossible(sum, state, loose, limit))) {
@@ -28,11 +33,28 @@ export function checkBounds(proof, model, problem, time) {
   return "bounds through all layers exclude every violation";
 }
 
-function denseRow(rows, j) {
-  const row = new Array(rows.inputs).fill(0);
-  const { places, weights } = rows.row(j);
-  places.forEach((place, i) => (row[place] = weights[i]));
-  return row;
+// The bits that a layer reads: those that the one before gives, or the bits of the features.
+function readBy(model, l) {
+  if (l > 0) return bitsGiven(model, l - 1);
+  return { values: Int32Array.from({ length: model.width }, (_, i) => i), steps: new Int32Array(model.width).fill(1) };
+}
+
+// The neurons of a layer over these bits, cut into their steps: weights and tau.
+function* cutRows(model, l) {
+  const layer = model.layers[l];
+  const read = readBy(model, l);
+  const { values, steps } = bitsGiven(model, l);
+  if (values.length * read.values.length > MOST_WEIGHTS) throw new Beyond(`layer ${l + 1} has too many steps for a browser.`);
+  for (let at = 0; at < values.length; at++) {
+    const found = thresholdOf(layer, values[at], steps[at]);
+    yield { row: denseRow(found, read, found.step), tau: found.tau };
+  }
+}
+
+// Weights over bits. With a step, only bits of that level are read: pooling asks which of its values reach it.
+function denseRow({ places, weights }, read, step = 0) {
+  const byPlace = new Map(places.map((place, i) => [place, weights[i]]));
+  return Array.from(read.values, (value, at) => (step && read.steps[at] !== step ? 0 : (byPlace.get(value) ?? 0)));
 }
 
 // Whether a neuron is active at the sample, and whether at most `limit` loose inputs can turn it.

@@ -1,8 +1,9 @@
 // For the checker: what a question says, worked out again from the certificate and the model alone, in whole numbers. The match count of
 // the first layer is a sum over features, so what each single change adds to it is measured once, by evaluating the network.
 
-import { exact, Wrong } from "./check_form.js";
+import { Beyond, exact, Wrong } from "./check_form.js";
 import { flips, meets, moved, readSample, readValue, statesOf } from "./check_values.js";
+import { bitsGiven, thresholdOf, valuesOf } from "./cut.js";
 import { Fraction, ONE, ZERO } from "./exact.js";
 import { pack } from "./layers.js";
 
@@ -22,11 +23,20 @@ export function violates(model, { label, target, ties }, votes) {
   return ties === "lowest" ? tops[0] === target : tops.includes(target);
 }
 
-// M - tau of the first layer; of the bits themselves where there is no hidden layer.
+const MOST_STEPS = 20_000; // of the neurons of the first layer, that fit in a page's memory for every option
+
+// M - tau of the first layer, of neurons with several levels for each step; of the bits themselves where there is no hidden layer.
 function firstMargins(model, states) {
   if (!model.layers.length) return Array.from(model.bits(states), (bit) => bit - 1);
-  const { M, tau } = model.evaluate(states).layers[0];
-  return Array.from(M, (count, j) => count - tau[j]);
+  const [layer] = model.layers;
+  if (!layer.levels) return Array.from(model.evaluate(states).layers[0].M, (count, j) => count - layer.tau[j]);
+  const { values, steps } = bitsGiven(model, 0);
+  if (values.length > MOST_STEPS) throw new Beyond("layer 1 has too many steps for a browser.");
+  const { M } = model.evaluate(states).layers[0];
+  return Array.from(values, (value, at) => {
+    const { places, tau, step } = thresholdOf(layer, value, steps[at]);
+    return (step ? places.filter((place) => states[place] >= step).length : M[value]) - tau;
+  });
 }
 
 // A question about one sample as a plain problem:
@@ -176,9 +186,9 @@ function unitOf(options) {
   return 2n ** BigInt(Math.max(0, 59 - (total.floor() === 0n ? 0 : length)));
 }
 
-// Votes of the classes for an activity of the first layer, by the layers behind it.
+// Votes of the classes for an activity of the first layer, by the layers behind it; of its steps where it has levels.
 export function votesBehind(model, active) {
-  let values = active;
+  let values = model.layers[0]?.levels ? valuesOf(model, 0, active) : active;
   for (const layer of model.layers.slice(1)) values = layer.activity(layer.counts(values, pack(values)));
   return model.head.counts(values, pack(values));
 }

@@ -57,7 +57,7 @@ function widest(model, box) {
     let sum = 0;
     const rows = states.map((s) => effects.gains(f, s));
     effects.listeners[f].forEach((neuron, i) => {
-      if (state && state[neuron]) return;
+      if (state && state[effects.owner(neuron)]) return;
       const values = rows.map((row) => row[i]);
       sum += Math.max(...values) - Math.min(...values);
     });

@@ -112,6 +112,11 @@ class WeightedRows {
   }
 }
 
+// The largest level that an input can have.
+export function topOf(rows, place) {
+  return rows.tops ? rows.tops[place] : (rows.top ?? 1);
+}
+
 // For each position of a sliding window the pixel of each tap, row by row; -1 where it falls on padding.
 function tapsOf({ shape, kernel, stride, dilation, pads }) {
   const [, height, width] = shape;
@@ -136,7 +141,7 @@ function tapsOf({ shape, kernel, stride, dilation, pads }) {
 // One neuron for each output channel and position; taps on padding are no literals. Pooling is a kernel of ones on its own channel.
 class SlidingRows {
   constructor(data) {
-    const pool = data.kind === "pool";
+    const pool = data.kind === "pool" || data.kind === "level pool";
     this.inputs = data.inputs;
     this.outputs = data.outputs;
     this.taps = tapsOf(data.window);
@@ -148,7 +153,7 @@ class SlidingRows {
     this.channels = pool ? channels : data.channels;
     this.perIn = channels / groups;
     this.perOut = this.channels / groups;
-    this.top = pool ? 1 : (data.top ?? 1);
+    this.top = data.top ?? 1;
     this.weights = pool ? new Int32Array(channels * this.kernelSize).fill(1) : new Int32Array(words(data.weights).buffer);
     this.sizes = new Int32Array(this.outputs);
     this.constants = new Int32Array(this.outputs);
@@ -203,15 +208,39 @@ class SlidingRows {
   }
 }
 
+// Pooling of levels: not a sum but the largest of the window, or the least.
+class PooledRows extends SlidingRows {
+  constructor(data) {
+    super(data);
+    this.every = data.every;
+    this.sizes.fill(this.top);
+  }
+
+  isEvery(j) {
+    return this.every[Math.floor(j / this.positions)];
+  }
+
+  counts(values, packed, out) {
+    for (let j = 0; j < this.outputs; j++) {
+      const every = this.isEvery(j);
+      let found = every ? this.top : 0;
+      this.visit(j, (place) => (found = every ? Math.min(found, values[place]) : Math.max(found, values[place])));
+      out[j] = found;
+    }
+  }
+}
+
 // Rows of weights without thresholds, as the head has them.
 export function makeRows(data) {
   if (data.kind === "dense") return new PackedRows(data);
-  if (data.kind === "weights" || data.kind === "levels") return new WeightedRows(data);
-  if (data.kind === "conv" || data.kind === "pool") return new SlidingRows(data);
+  if (data.kind === "weights" || data.kind === "levels" || data.kind === "stairs") return new WeightedRows(data);
+  if (data.kind === "conv" || data.kind === "stairs conv" || data.kind === "pool") return new SlidingRows(data);
+  if (data.kind === "level pool") return new PooledRows(data);
   throw new Error(`this page does not know layers of kind ${data.kind}`);
 }
 
-// A hidden layer: rows, and tau. A neuron is active iff its match count reaches tau.
+// A hidden layer: rows, and thresholds. A neuron is active iff its match count reaches tau; the level of a staircase is how many of its
+// thresholds are reached.
 export class Layer {
   constructor(data) {
     this.kind = data.kind;
@@ -219,7 +248,43 @@ export class Layer {
     this.inputs = data.inputs;
     this.outputs = data.outputs;
     this.sizes = this.rows.sizes;
-    this.tau = data.kind === "pool" ? poolTau(data, this.rows) : Float64Array.from(data.tau);
+    this.levels = ["stairs", "stairs conv", "level pool"].includes(data.kind); // or else bits
+    this.height = this.levels ? data.height : 1;
+    this.shape = data.window ? [data.window.shape[0], data.window.shape[1] * data.window.shape[2]] : null;
+    this.outShape = data.window ? [this.rows.channels, this.rows.positions] : null;
+    if (!this.levels) this.tau = data.kind === "pool" ? poolTau(data, this.rows) : Float64Array.from(data.tau);
+    else if (data.kind !== "level pool") this.steps = words(data.steps);
+    if (data.kind === "stairs conv") this.shifts = shiftsOf(data, this.rows);
+  }
+
+  // The match count from which on neuron j has a level, from 1.
+  threshold(j, level) {
+    if (!this.levels) return this.tau[j];
+    if (this.kind === "level pool") return level;
+    if (this.kind === "stairs") return this.steps[j * this.height + level - 1];
+    const channel = Math.floor(j / this.rows.positions);
+    return Math.max(0, this.steps[channel * this.height + level - 1] - this.shifts[j]);
+  }
+
+  // The level of neuron j at a match count: thresholds rise, so halves suffice.
+  level(j, count) {
+    let [low, high] = [0, this.height];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (count >= this.threshold(j, middle)) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  // The nearest threshold to a match count that some inputs reach and some do not; null where there is none.
+  nearest(j, count) {
+    if (!this.levels) return this.tau[j];
+    const own = this.level(j, count);
+    const open = [own, own + 1].filter((m) => m >= 1 && m <= this.height).map((m) => this.threshold(j, m));
+    const distance = (tau) => Math.abs(2 * (count - tau) + 1);
+    const found = open.filter((tau) => tau > 0 && tau <= this.sizes[j]).sort((a, b) => distance(a) - distance(b));
+    return found.length ? found[0] : null;
   }
 
   counts(values, packed, out = new Int32Array(this.outputs)) {
@@ -227,10 +292,33 @@ export class Layer {
     return out;
   }
 
-  activity(counts, out = new Uint8Array(this.outputs)) {
-    for (let j = 0; j < out.length; j++) out[j] = counts[j] >= this.tau[j] ? 1 : 0;
+  activity(counts, out = this.room()) {
+    if (this.levels) for (let j = 0; j < out.length; j++) out[j] = this.level(j, counts[j]);
+    else for (let j = 0; j < out.length; j++) out[j] = counts[j] >= this.tau[j] ? 1 : 0;
     return out;
   }
+
+  // An array for the values of its neurons.
+  room() {
+    return this.levels ? new Int32Array(this.outputs) : new Uint8Array(this.outputs);
+  }
+}
+
+// Steps of a convolution are on the sum over all taps above its least, match counts leave out those on padding: what these add.
+function shiftsOf(data, rows) {
+  const shifts = new Float64Array(rows.outputs);
+  for (let j = 0; j < rows.outputs; j++) {
+    const channel = Math.floor(j / rows.positions);
+    const taps = (j % rows.positions) * rows.kernelSize;
+    for (let c = 0; c < rows.perIn; c++) {
+      const kernel = (channel * rows.perIn + c) * rows.kernelSize;
+      for (let t = 0; t < rows.kernelSize; t++) {
+        const weight = rows.weights[kernel + t];
+        if (rows.taps[taps + t] < 0) shifts[j] += data.pad * weight - Math.min(weight, 0) * rows.top;
+      }
+    }
+  }
+  return shifts;
 }
 
 // Any: one input of the window suffices. Every: all of them are needed.

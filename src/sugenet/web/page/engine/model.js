@@ -3,7 +3,7 @@
 
 import { OneHot, Steps } from "./codings.js";
 import { Head } from "./head.js";
-import { Layer, pack } from "./layers.js";
+import { Layer, pack, topOf } from "./layers.js";
 
 const MOST_LITERALS = 20000; // beyond, a neuron over levels names its features only
 
@@ -85,8 +85,8 @@ export class Model {
     let values = this.readsLevels ? Int32Array.from(states) : this.bits(states);
     for (const layer of this.layers) {
       const M = layer.counts(values, pack(values));
-      const active = layer.activity(M);
-      layers.push({ M, tau: layer.tau, sizes: layer.sizes, active });
+      const active = layer.activity(M); // 0 or 1, or the level
+      layers.push({ M, sizes: layer.sizes, active });
       values = active;
     }
     const { head } = this;
@@ -105,11 +105,14 @@ export class Model {
   // -- neurons ----------------------------------------------------------------------------------------------------------------
 
   // A neuron, or a class as the layer behind the last (then without tau): its literals, signed, with their weights, over the bits of
-  // the layer before. `levels` has [feature, weight, top] instead of single bits where the first layer reads levels.
+  // the layer before. `levels` has [input, weight, top] where it reads levels; over those of a layer it has no literals.
   neuron(layer, j) {
     const { rows, tau } = layer <= this.layers.length ? this.layers[layer - 1] : this.head;
     const { places, weights } = rows.row(j - 1);
     const about = { tau: tau ? tau[j - 1] : null, size: rows.sizes[j - 1], levels: null };
+    if (layer > 1 && this.layers[layer - 2].levels) {
+      return { ...about, literals: [], weights: [], levels: places.map((place, i) => [place, weights[i], topOf(rows, place)]) };
+    }
     if (layer > 1 || !this.readsLevels) {
       return { ...about, literals: places.map((place, i) => (weights[i] > 0 ? place + 1 : -place - 1)), weights: weights.map(Math.abs) };
     }

@@ -81,15 +81,15 @@ class Look {
     this.wanted = wanted;
     this.effects = effectsOf(model);
     this.voter = new Voter(model);
-    this.active = new Uint8Array(this.effects.outputs);
     this.goals = model.classes.map((_, k) => k).filter(wanted);
     this.others = model.classes.map((_, k) => k).filter((k) => !wanted(k));
     this.ranks = ranksOf(model);
   }
 
   stand(states) {
-    this.margins = this.effects.margins(states);
-    for (let j = 0; j < this.active.length; j++) this.active[j] = this.margins[j] >= 0 ? 1 : 0;
+    this.counts = this.effects.counts(states);
+    this.values = this.effects.values(this.counts);
+    this.active = this.values.slice(); // to try changes in
     this.lean = this.leaning();
   }
 
@@ -117,15 +117,16 @@ class Look {
     const [neurons, from, to] = [effects.listeners[f], effects.gains(f, before), effects.gains(f, after)];
     let nearer = 0;
     for (let i = 0; i < neurons.length; i++) {
-      const j = neurons[i];
-      const margin = this.margins[j] + to[i] - from[i];
-      this.active[j] = margin >= 0 ? 1 : 0;
-      if (this.lean) nearer += (this.lean[j] * (to[i] - from[i])) / (1 + Math.abs(margin));
+      const unit = neurons[i];
+      if (to[i] === from[i]) continue;
+      const [value, count] = [effects.owner(unit), this.counts[unit] + to[i] - from[i]];
+      this.active[value] += effects.reached(unit, count) - effects.reached(unit, this.counts[unit]);
+      if (this.lean) nearer += (this.lean[value] * (to[i] - from[i])) / (1 + Math.abs(effects.slack(unit, count)));
     }
     const [goal, other] = this.leaders();
     const { head } = this.model;
     const ahead = Number(head.rank(this.voter.votes, goal) - head.rank(this.voter.votes, other));
-    for (const j of neurons) this.active[j] = this.margins[j] >= 0 ? 1 : 0;
+    this.active.set(this.values);
     return ahead + 0.01 * nearer;
   }
 }

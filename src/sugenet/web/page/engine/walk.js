@@ -1,7 +1,8 @@
 // The least number of features whose change makes another class: all sets of one feature, then of two, and so on, none left out.
-// Everything behind the first layer depends on which of its neurons are active, and few of them can turn at all, so each different
-// pattern of these is judged once.
+// Everything behind the first layer depends on which of its neurons are active, or on which of its levels each reaches, and few of these
+// can turn at all, so each different pattern of them is judged once.
 
+import { bitsGiven } from "./cut.js";
 import { effectsOf } from "./effects.js";
 import { search } from "./search.js";
 import { SignatureTable } from "./table.js";
@@ -10,6 +11,7 @@ import { Voter } from "./votes.js";
 const STEP = 1 << 17; // sets between two words of progress
 const MOST_SETS = 2e7; // to walk, unless more are asked for
 const MOST_GAINS = 2e7; // numbers to keep about all options; beyond, nothing is walked
+const MOST_LANES = 5e7; // the same, once they are in lanes
 
 // What makes one of the wanted classes with the fewest changed features, every other state of a feature counting 1.
 //   target: the class to reach, or null for any other; locked: features that stay; most: features to change at most;
@@ -18,19 +20,20 @@ export function nearest(model, states, about = {}) {
   const { target = null, locked = [], most = Infinity, budget = MOST_SETS, seconds = 30, onProgress = () => {} } = about;
   const end = performance.now() + 1000 * seconds;
   const voter = new Voter(model);
-  const margins = effectsOf(model).margins(states);
-  const label = voter.label(Uint8Array.from(margins, (margin) => (margin >= 0 ? 1 : 0)));
+  const effects = effectsOf(model);
+  const counts = effects.counts(states);
+  const label = voter.label(effects.values(counts));
   const wanted = target === null ? (k) => k !== label : (k) => k === target;
   const facts = { tried: 1, patterns: 1, provedUpTo: 0 };
   if (wanted(label)) return { outcome: "minimum", changes: [], label, ...facts };
   const movable = movableOf(model, states, new Set(locked));
   const last = Math.min(most, movable.length);
-  const fits = movable.reduce((sum, { feature, others }) => sum + others.length * effectsOf(model).listeners[feature].length, 0) <= MOST_GAINS;
+  const fits = movable.reduce((sum, { feature, others }) => sum + others.length * effects.listeners[feature].length, 0) <= MOST_GAINS;
   const options = fits ? movable.map((row) => optionsOf(model, states, row)) : [];
   for (let k = 1; k <= last; k++) {
     const sets = setsOf(movable.map(({ others }) => others.length), k);
     if (!fits || facts.tried + sets > budget) return leftOpen(model, states, movable, wanted, label, facts);
-    const level = new Level(margins, options, k, voter, wanted, end);
+    const level = new Level(effects, counts, options, k, voter, wanted, end);
     const found = level.walk((share) => onProgress({ k, tried: facts.tried + Math.floor(share * sets), total: facts.tried + sets }));
     if (level.isLate) return leftOpen(model, states, movable, wanted, label, facts);
     facts.patterns += level.table.size;
@@ -54,21 +57,32 @@ function leftOpen(model, states, movable, wanted, label, facts) {
 }
 
 // All sets of up to k features: how many there are, the empty one included, and for each different pattern of the first layer the neurons
-// that it turns. Null where one makes a wanted class.
+// that it turns; of several levels, the steps, by the numbers that the network cut into them has. Null where one makes a wanted class.
 export function patternsUpTo(model, states, k, locked, wanted) {
-  const margins = effectsOf(model).margins(states);
+  const effects = effectsOf(model);
+  const counts = effects.counts(states);
   const movable = movableOf(model, states, new Set(locked));
   const options = movable.map((row) => optionsOf(model, states, row));
+  const number = numberOfSteps(model);
   const patterns = new Map([["", []]]);
   let sets = 1;
   for (let size = 1; size <= Math.min(k, movable.length); size++) {
     sets += setsOf(movable.map(({ others }) => others.length), size);
     if (sets > MOST_SETS) throw new Error(`these are more than ${MOST_SETS.toLocaleString("en")} sets of changes.`);
-    const level = new Level(margins, options, size, new Voter(model), wanted, Infinity);
+    const level = new Level(effects, counts, options, size, new Voter(model), wanted, Infinity);
     if (level.walk(() => {})) return null;
-    for (const turned of level.turned()) patterns.set(turned.join(), turned);
+    if (level.isLate) throw new Error("these are too many changes for a browser.");
+    for (const turned of level.turned(number)) patterns.set(turned.join(), turned);
   }
   return { sets, patterns: [...patterns.values()] };
+}
+
+// The number of a step of the first layer: of a value, from a level on.
+function numberOfSteps(model) {
+  if (!model.layers[0]?.levels) return (value) => value;
+  const { values, steps } = bitsGiven(model, 0);
+  const places = new Map(Array.from(values, (value, at) => [`${value} ${steps[at]}`, at]));
+  return (value, step) => places.get(`${value} ${step}`);
 }
 
 export function changed(states, changes) {
@@ -101,21 +115,25 @@ function setsOf(sizes, k) {
   return sums[k];
 }
 
-// All sets of exactly k features. Margins of neurons that k features can turn are lanes of 32-bit words, four bytes to a word where they
+// All sets of exactly k features. Margins of neurons, or of their steps, that k features can turn are lanes of 32-bit words, four bytes to a word where they
 // are small: one addition moves four neurons, and the top bit of a lane says whether its neuron is active.
 class Level {
-  constructor(margins, options, k, voter, wanted, end) {
-    Object.assign(this, { k, voter, wanted, end, isLate: false });
-    this.fragile = fragile(margins, options, k);
+  constructor(effects, counts, options, k, voter, wanted, end) {
+    Object.assign(this, { k, voter, wanted, end });
+    this.fragile = fragile(effects, counts, options, k);
     const largest = this.fragile.reduce((most, { margin, reach }) => Math.max(most, Math.abs(margin) + reach), 0);
     this.lanes = largest < 128 ? 4 : 1;
     this.bits = 32 / this.lanes;
     this.words = Math.ceil(this.fragile.length / this.lanes);
+    this.isLate = this.words * options.reduce((sum, row) => sum + row.length, 0) > MOST_LANES;
+    if (this.isLate) return;
     this.start = new Int32Array(this.words);
     this.fragile.forEach(({ margin }, i) => this.put(this.start, 0, i, margin + 2 ** (this.bits - 1)));
     this.choose(options);
-    this.active = Uint8Array.from(margins, (margin) => (margin >= 0 ? 1 : 0));
-    this.places = this.fragile.map(({ neuron }, i) => this.placeOf(neuron, i));
+    this.values = effects.values(counts);
+    this.base = this.values.slice(); // without what is fragile
+    for (const { value, margin } of this.fragile) if (margin >= 0) this.base[value]--;
+    this.places = this.fragile.map(({ value }, i) => this.placeOf(value, i));
     this.table = new SignatureTable(Math.max(1, Math.ceil(this.words / this.bits)));
   }
 
@@ -124,15 +142,16 @@ class Level {
     words[at + Math.floor(i / this.lanes)] += value * 2 ** (this.bits * (i % this.lanes));
   }
 
-  // Where the activity of a neuron stands in a pattern.
-  placeOf(neuron, i) {
+  // Where the activity of a neuron, or of a step, stands in a pattern.
+  placeOf(value, i) {
     const word = Math.floor(i / this.lanes);
-    return { neuron, word: Math.floor(word / this.bits), bit: this.bits * (i % this.lanes) + (word % this.bits) };
+    return { value, word: Math.floor(word / this.bits), bit: this.bits * (i % this.lanes) + (word % this.bits) };
   }
 
   // Options in lanes. One that moves no fragile neuron makes nothing new of a smaller set, and of two that move them alike one is enough.
   choose(options) {
-    const place = new Map(this.fragile.map(({ neuron }, i) => [neuron, i]));
+    const lanes = new Map();
+    this.fragile.forEach(({ unit }, i) => lanes.set(unit, [...(lanes.get(unit) ?? []), i]));
     this.options = [];
     this.behind = []; // for each option the first option of the next feature
     this.sizes = []; // how many options of each feature are walked
@@ -141,7 +160,7 @@ class Level {
       const seen = new Set();
       for (const option of choices) {
         const row = new Int32Array(this.words);
-        option.neurons.forEach((neuron, i) => place.has(neuron) && this.put(row, 0, place.get(neuron), option.gain[i]));
+        option.neurons.forEach((unit, i) => lanes.get(unit)?.forEach((lane) => this.put(row, 0, lane, option.gain[i])));
         const look = row.join();
         if (seen.has(look) || row.every((word) => word === 0)) continue;
         seen.add(look);
@@ -157,7 +176,7 @@ class Level {
 
   // The first set that makes a wanted class, or null.
   walk(onShare) {
-    if (!this.words) return null;
+    if (!this.words || this.isLate) return null;
     this.sums = new Int32Array(this.k * this.words);
     this.sums.set(this.start);
     this.chosen = new Int32Array(this.k).fill(-1);
@@ -206,29 +225,30 @@ class Level {
     return false;
   }
 
-  // The neurons that each pattern turns.
-  *turned() {
+  // What each pattern turns, by the numbers of neurons or of steps.
+  *turned(number) {
     for (const key of this.table.patterns()) {
-      yield this.fragile.flatMap(({ neuron, margin }, i) => {
+      yield this.fragile.flatMap(({ value, step, margin }, i) => {
         const { word, bit } = this.places[i];
-        return ((key[word] >>> bit) & 1) === (margin >= 0 ? 1 : 0) ? [] : [neuron];
+        return ((key[word] >>> bit) & 1) === (margin >= 0 ? 1 : 0) ? [] : [number(value, step)];
       });
     }
   }
 
   // The verdict on a new pattern, by the layers behind the first. Time is looked at now and then.
   isBad() {
-    const { key, active, places } = this;
+    const { key, values, base, places } = this;
     if ((this.table.size & 255) === 0 && performance.now() > this.end) this.isLate = true;
-    for (let i = 0; i < places.length; i++) active[places[i].neuron] = (key[places[i].word] >>> places[i].bit) & 1;
-    return this.wanted(this.voter.label(active));
+    for (let i = 0; i < places.length; i++) values[places[i].value] = base[places[i].value];
+    for (let i = 0; i < places.length; i++) values[places[i].value] += (key[places[i].word] >>> places[i].bit) & 1;
+    return this.wanted(this.voter.label(values));
   }
 }
 
-// Neurons that some k features can turn: the largest steps of k features towards their threshold reach it.
-function fragile(margins, options, k) {
-  const up = Array.from(margins, () => []);
-  const down = Array.from(margins, () => []);
+// Neurons, or steps of them, that some k features can turn: the largest gains of k features towards their threshold reach it.
+function fragile(effects, counts, options, k) {
+  const up = Array.from(counts, () => []);
+  const down = Array.from(counts, () => []);
   for (const row of options) {
     const [most, least] = [new Int32Array(row[0].gain), new Int32Array(row[0].gain)];
     for (const { gain } of row) {
@@ -244,9 +264,15 @@ function fragile(margins, options, k) {
   }
   const largest = (steps) => steps.sort((a, b) => b - a).slice(0, k).reduce((sum, step) => sum + step, 0);
   const found = [];
-  margins.forEach((margin, neuron) => {
-    const [rise, fall] = [largest(up[neuron]), largest(down[neuron])];
-    if (margin >= 0 ? margin < fall : margin + rise >= 0) found.push({ neuron, margin, reach: Math.max(rise, fall) });
+  counts.forEach((count, unit) => {
+    const [rise, fall] = [largest(up[unit]), largest(down[unit])];
+    if (!rise && !fall) return;
+    for (const { step, tau } of effects.steps(unit)) {
+      const margin = count - tau;
+      if (margin >= 0 ? margin < fall : margin + rise >= 0) {
+        found.push({ unit, value: effects.owner(unit), step, margin, reach: Math.max(rise, fall) });
+      }
+    }
   });
   return found;
 }
