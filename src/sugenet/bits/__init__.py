@@ -24,12 +24,17 @@ array([[ True,  True],
 from sugenet.bits.conv import PackedConv, PackedPool
 from sugenet.bits.engine import EngineName, prepare
 from sugenet.bits.layer import PackedLayer
+from sugenet.bits.level_maps import LevelMaps
 from sugenet.bits.maps import PackedMaps, map_columns, pack_maps, unpack_maps
 from sugenet.bits.network import PackedNetwork
+from sugenet.bits.stairs import LevelConv, LevelPool
 from sugenet.bits.words import pack, pack_signs, unpack, words_for
 
 __all__ = [
     "EngineName",
+    "LevelConv",
+    "LevelMaps",
+    "LevelPool",
     "PackedConv",
     "PackedLayer",
     "PackedMaps",

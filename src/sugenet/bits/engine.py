@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
+from sugenet.bits.stairs import StairMap
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
 
@@ -21,6 +22,7 @@ __all__ = [
     "CountingEngine",
     "Counts",
     "EngineName",
+    "LevelProgram",
     "MapProgram",
     "Neurons",
     "Program",
@@ -70,6 +72,16 @@ class MapProgram(Protocol):
         """
 
 
+class LevelProgram(Protocol):
+    """A chain of layers of staircases made ready to run; inputs have been checked before."""
+
+    def levels(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
+        """Return the levels of the last layer, flat."""
+
+    def sums(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
+        """Return the sums of the last layer, which has no steps."""
+
+
 class CountingEngine(Protocol):
     """One way of counting matches."""
 
@@ -82,6 +94,9 @@ class CountingEngine(Protocol):
 
     def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
         """Make a chain of convolutions and pooling ready to run."""
+
+    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+        """Make a chain of layers of staircases ready to run."""
 
     def prepare(self, notify: Callable[[str], None] | None = None) -> None:
         """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""
