@@ -7,8 +7,8 @@ products are added to the neuron's sum. A *tile* of `ROWS` positions and 1, 2 or
 its sums in registers while it walks over the quads of a *block* of neurons; quads without any weight are left
 out, so groups, depthwise kernels and values that are only carried on cost what they weigh.
 
-At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in 32-bit floats in the registers;
-or they are put down, and made levels by a line in 64-bit floats or by comparison with every threshold.
+At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in the registers; or they are put
+down, and made levels by comparison with every threshold.
 
 All compiled code of levels is in this file, since the cache on disk is renewed when *this* file changes.
 """
@@ -194,16 +194,17 @@ def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
 def _tile(rows: int, of: int) -> Any:
     """Return the intrinsic that does a tile of `rows` positions and `of` vectors of neurons.
 
-    `places` has two rows: where a position begins in `arena` before and after. Where `on_lines` the levels
-    are written to the arena, else the sums to `scratch`, a position after the other.
+    `places` has two rows: where a position begins in `arena` before and after. On lines the levels are
+    written to the arena, else the sums to `scratch`, a position after the other.
     """
 
     def typed(  # type: ignore[no-untyped-def]
-        _, arena, places, r, offsets, offset_at, w, w_at, quads, lines, line_at, on_lines, out_at, scratch
+        _, arena, places, r, offsets, offset_at, w, w_at, quads, lines, long_lines, line_at, then, out_at, scratch
     ):
         place = types.intp
         signature = types.void(
-            *(arena, places, place, offsets, place, w, place, place, lines, place, types.boolean, place, scratch)
+            *(arena, places, place, offsets, place, w, place, place),
+            *(lines, long_lines, place, place, place, scratch),
         )
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -222,23 +223,25 @@ def _tile(rows: int, of: int) -> Any:
                 found = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
                 for row, totals in zip(sums, found, strict=True):
                     row += totals
-            put_down, done = b.function.append_basic_block("put_down"), b.function.append_basic_block("done")
-            fused = b.function.append_basic_block("fused")
-            b.cbranch(b.trunc(args[10], ir.IntType(1)) if args[10].type.width > 1 else args[10], fused, put_down)
-            b.position_at_end(fused)
-            lines = at(8, args[9])
-            targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
-            for vector in range(of):
-                line = _line(b, lines, vector, of)
-                for row in range(rows):
-                    levels = _on_line(b, sums[row][vector], line)
-                    target = b.gep(targets[row], [_int(vector * LANES)])
-                    b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
-            b.branch(done)
+            names = ("short", "long", "put_down", "done")
+            *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
+            choice = b.switch(args[11], put_down)
+            for then, block, array in zip((LINE, LONG_LINE), fused, (8, 9), strict=True):
+                choice.add_case(_int(then), block)
+                b.position_at_end(block)
+                lines = at(array, args[10])
+                targets = [at(0, b.add(of_row(1, row), args[12])) for row in range(rows)]
+                for vector in range(of):
+                    line = _line(b, lines, vector, of)
+                    for row in range(rows):
+                        levels = _on_line(b, sums[row][vector], line)
+                        target = b.gep(targets[row], [_int(vector * LANES)])
+                        b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
+                b.branch(done)
             b.position_at_end(put_down)
             for row in range(rows):
                 for vector in range(of):
-                    target = at(12, _int((row * of + vector) * LANES))
+                    target = at(13, _int((row * of + vector) * LANES))
                     b.store(sums[row][vector], b.bitcast(target, _SUMS.as_pointer())).align = 4
             b.branch(done)
             b.position_at_end(done)
@@ -247,26 +250,6 @@ def _tile(rows: int, of: int) -> Any:
         return signature, emit
 
     return intrinsic(typed)
-
-
-def _typed_long_line(_, scratch, at, lines, line_at, of, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    """Make levels of 16 sums by lines in 64-bit floats, `of` numbers from one part of the lines to the next."""
-    place = types.intp
-    signature = types.void(scratch, place, lines, place, place, arena, place)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
-        lines = _data(context, b, signature.args[2], args[2])
-        kind = ir.VectorType(ir.DoubleType(), LANES)
-        line = [
-            _load(b, b.gep(lines, [b.add(args[3], b.mul(args[4], _int(part)))]), kind, 8) for part in range(4)
-        ]
-        levels = _on_line(b, sums, line)
-        target = b.gep(_data(context, b, signature.args[5], args[5]), [args[6]])
-        b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
 
 
 def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
@@ -333,7 +316,6 @@ def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, targe
 
 _tile_4, _tile_2, _tile_1 = (_tile(ROWS, of) for of in VECTORS)
 _row_4, _row_2, _row_1 = (_tile(1, of) for of in VECTORS)
-_long_line: Any = intrinsic(_typed_long_line)
 _compared: Any = intrinsic(_typed_compared)
 _maximum: Any = intrinsic(_typed_maximum)
 
@@ -432,38 +414,32 @@ def _levels(  # type: ignore[no-untyped-def]
                         blocks[j, 7],
                         blocks[j, 8],
                     )
-                    fused, width = then == LINE, vectors * LANES
-                    line = at if fused else 0
+                    width = vectors * LANES
                     r = 0
                     while r < size:
                         # fmt: off
                         done = ROWS if r + ROWS <= size else 1
                         if done == ROWS:
                             if vectors == 4:
-                                _tile_4(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                        fused, neuron, scratch)
+                                _tile_4(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        long_lines, at, then, neuron, scratch)
                             elif vectors == 2:
-                                _tile_2(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                        fused, neuron, scratch)
+                                _tile_2(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        long_lines, at, then, neuron, scratch)
                             else:
-                                _tile_1(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                        fused, neuron, scratch)
+                                _tile_1(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        long_lines, at, then, neuron, scratch)
                         elif vectors == 4:
-                            _row_4(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                   fused, neuron, scratch)
+                            _row_4(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   long_lines, at, then, neuron, scratch)
                         elif vectors == 2:
-                            _row_2(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                   fused, neuron, scratch)
+                            _row_2(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   long_lines, at, then, neuron, scratch)
                         else:
-                            _row_1(arena, places, r, offsets, offset, weights, w, quads, lines, line,
-                                   fused, neuron, scratch)
+                            _row_1(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   long_lines, at, then, neuron, scratch)
                         # fmt: on
-                        if then == LONG_LINE:
-                            for row in range(done):
-                                for c in range(0, width, LANES):
-                                    target = places[1, r + row] + neuron + c
-                                    _long_line(scratch, row * width + c, long_lines, at + c, width, arena, target)
-                        elif then == COMPARED:
+                        if then == COMPARED:
                             for row in range(done):
                                 for c in range(0, width, LANES):
                                     target = places[1, r + row] + neuron + c

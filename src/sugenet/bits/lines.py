@@ -62,23 +62,20 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
     >>> lines.levels(np.array([[2, 3, 8, 9]]))[0].tolist()
     [0, 1, 2, 3]
     """
-    neurons, count = steps.shape
     low = (steps <= least[:, None]).sum(axis=1)
     high = (steps <= most[:, None]).sum(axis=1)
-    number = np.arange(1, count + 1)
+    number = np.arange(1, steps.shape[1] + 1)
     open_ = (number > low[:, None]) & (number <= high[:, None])  # steps that some sums reach and some do not
-    slope, offset = _fitted(steps, open_, low, high)
-    with np.errstate(over="ignore"):
-        slope = slope.astype(dtype)
-    _, floor, ceiling = _room(slope.astype(np.float64), steps, open_)
-    found = np.where(open_.any(axis=1), (floor + ceiling) / 2, 0)
-    offset = np.where(np.isfinite(found), found, 0).astype(dtype)
+    slope = _fitted(steps, open_, low, high).astype(dtype)
+    floor, ceiling = _bounds(slope.astype(np.float64), steps, open_)
+    middle = np.add(floor, ceiling, where=open_.any(axis=1), out=np.zeros(len(steps))) / 2
+    offset = middle.astype(dtype)
     low_, high_ = low.astype(dtype), high.astype(dtype)
     rows = np.where(open_, steps, 0)
     # what a sum at a step, and one below it, must give: equal thresholds are one step of several levels
     after = _last_equal(rows, open_, number)
     before = _first_equal(rows, open_, number) - 1
-    good = np.isfinite(slope) & (slope >= 0)
+    good = slope >= 0
     for sums, levels in ((rows, after), (rows - 1, before)):
         equal = _on_line(sums, slope, offset, low_, high_) == levels
         good &= (equal | ~open_).all(axis=1)
@@ -93,7 +90,7 @@ def _on_line(sums: _Ints, slope: _Floats, offset: _Floats, low: _Floats, high: _
 
 def _fitted(
     steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> npt.NDArray[np.float64]:
     """The slope that leaves most room for the offset; the room is a concave function of the slope."""
     neurons = np.arange(len(steps))
     first, last = np.minimum(low, steps.shape[1] - 1), np.maximum(high - 1, 0)
@@ -106,22 +103,27 @@ def _fitted(
     for _ in range(_HALVINGS):
         third = (over - under) / 3
         left, right = under + third, over - third
-        better = _room(left, steps, open_)[0] < _room(right, steps, open_)[0]
+        better = _room(left, steps, open_) < _room(right, steps, open_)
         under, over = np.where(better, left, under), np.where(better, over, right)
-    slope = (under + over) / 2
-    return slope, slope
+    return (under + over) / 2
 
 
 def _room(
     slope: npt.NDArray[np.float64], steps: _Ints, open_: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """How much room a slope leaves for the offset: level m is reached at its threshold and not one below."""
+) -> npt.NDArray[np.float64]:
+    floor, ceiling = _bounds(slope, steps, open_)
+    return np.asarray(ceiling - floor)
+
+
+def _bounds(
+    slope: npt.NDArray[np.float64], steps: _Ints, open_: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Between what the offset must be: level m is reached at its threshold, and not one below."""
     number = np.arange(1, steps.shape[1] + 1)
     at = number - slope[:, None] * np.where(open_, steps, 0)
     floor = np.where(open_, at, -np.inf).max(axis=1, initial=-np.inf)
     ceiling = np.where(open_, at + slope[:, None], np.inf).min(axis=1, initial=np.inf)
-    with np.errstate(invalid="ignore"):
-        return ceiling - floor, floor, ceiling
+    return floor, ceiling
 
 
 def _last_equal(rows: _Ints, open_: npt.NDArray[np.bool_], number: _Ints) -> _Ints:
