@@ -27,7 +27,9 @@ CONV, MAXIMUM = range(2)  # kinds of layers
 LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # what becomes of the sums of a block
 LANES = 16  # neurons in a vector
 VECTORS = (4, 2, 1)  # vectors in a block
-ROWS = 6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
+ROWS = (
+    6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
+)
 ROOM = 96  # positions whose places are worked out together
 
 _I8, _I16, _I32, _I64 = (ir.IntType(size) for size in (8, 16, 32, 64))
@@ -83,7 +85,9 @@ class _Products:
                 found.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
             return found
         return [
-            b.ashr(b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES))
+            b.ashr(
+                b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES)
+            )
             for byte in range(4)
         ]
 
@@ -127,7 +131,8 @@ class _Products:
 def _halves(b: ir.IRBuilder, vector: ir.Value) -> list[ir.Value]:
     places = ir.VectorType(_I32, 8)
     return [
-        b.shuffle_vector(vector, vector, ir.Constant(places, [start + i for i in range(8)])) for start in (0, 8)
+        b.shuffle_vector(vector, vector, ir.Constant(places, [start + i for i in range(8)]))
+        for start in (0, 8)
     ]
 
 
@@ -160,7 +165,8 @@ def _sums(
     b.position_at_end(body)
     first = b.mul(k, _int(of))
     w = [
-        products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4)) for vector in vectors
+        products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
+        for vector in vectors
     ]
     offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
     for start, row in zip(starts, sums, strict=True):
@@ -198,13 +204,12 @@ def _tile(rows: int, of: int) -> Any:
     written to the arena, else the sums to `scratch`, a position after the other.
     """
 
-    def typed(  # type: ignore[no-untyped-def]
-        _, arena, places, r, offsets, offset_at, w, w_at, quads, lines, long_lines, line_at, then, out_at, scratch
-    ):
+    # fmt: off
+    def typed(_, x, places, r, offsets, offset_at, w, w_at, quads, lines, longs, at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        # fmt: on
         place = types.intp
         signature = types.void(
-            *(arena, places, place, offsets, place, w, place, place),
-            *(lines, long_lines, place, place, place, scratch),
+            *(x, places, place, offsets, place, w, place, place, lines, longs, place, place, place, scratch)
         )
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -217,17 +222,17 @@ def _tile(rows: int, of: int) -> Any:
             starts = [at(0, of_row(0, row)) for row in range(rows)]
             weights = b.bitcast(at(5, args[6]), _SUMS.as_pointer())
             together = min(of, _Products(context, b).together)
-            sums: list[list[ir.Value]] = [[] for _ in range(rows)]
+            sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
             for first in range(0, of, together):
                 part = range(first, first + together)
                 found = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
-                for row, totals in zip(sums, found, strict=True):
-                    row += totals
+                for totals, more in zip(sums, found, strict=True):
+                    totals += more
             names = ("short", "long", "put_down", "done")
             *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
             choice = b.switch(args[11], put_down)
-            for then, block, array in zip((LINE, LONG_LINE), fused, (8, 9), strict=True):
-                choice.add_case(_int(then), block)
+            for kind, block, array in zip((LINE, LONG_LINE), fused, (8, 9), strict=True):
+                choice.add_case(_int(kind), block)
                 b.position_at_end(block)
                 lines = at(array, args[10])
                 targets = [at(0, b.add(of_row(1, row), args[12])) for row in range(rows)]
@@ -443,7 +448,9 @@ def _levels(  # type: ignore[no-untyped-def]
                             for row in range(done):
                                 for c in range(0, width, LANES):
                                     target = places[1, r + row] + neuron + c
-                                    _compared(scratch, row * width + c, steps, at + c, width, many, arena, target)
+                                    _compared(
+                                        scratch, row * width + c, steps, at + c, width, many, arena, target
+                                    )
                         elif then == COUNTED:
                             for row in range(done):
                                 for c in range(neurons):

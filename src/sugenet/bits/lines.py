@@ -88,9 +88,7 @@ def _on_line(sums: _Ints, slope: _Floats, offset: _Floats, low: _Floats, high: _
     return np.minimum(np.maximum(values, low[:, None]), high[:, None]).astype(np.int32).astype(np.int64)
 
 
-def _fitted(
-    steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints
-) -> npt.NDArray[np.float64]:
+def _fitted(steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints) -> npt.NDArray[np.float64]:
     """The slope that leaves most room for the offset; the room is a concave function of the slope."""
     neurons = np.arange(len(steps))
     first, last = np.minimum(low, steps.shape[1] - 1), np.maximum(high - 1, 0)
@@ -105,7 +103,7 @@ def _fitted(
         left, right = under + third, over - third
         better = _room(left, steps, open_) < _room(right, steps, open_)
         under, over = np.where(better, left, under), np.where(better, over, right)
-    return (under + over) / 2
+    return np.asarray((under + over) / 2)
 
 
 def _room(

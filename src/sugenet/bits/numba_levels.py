@@ -39,16 +39,17 @@ _Values = npt.NDArray[Any]
 
 _ARENA = 1 << 18  # bytes of all maps of the samples that go through the layers together
 _MOST = ROOM  # samples that do so at most
-_PRODUCTS_PER_HANDOVER = 1 << 23  # some 50 microseconds of work on one core, above the cost of waking a thread
+_PRODUCTS_PER_HANDOVER = (
+    1 << 23
+)  # some 50 microseconds of work on one core, above the cost of waking a thread
 _NEVER = (1 << 31) - 1  # no sum reaches this
 _SPARE = 64  # bytes behind the last map: whole vectors and quads may be read and written there
 
 
 def level_program(layers: tuple[StairMap, ...]) -> LevelProgram:
     """Make a chain ready to run; layers beyond bytes are done by the NumPy twin."""
-    parts: list[LevelProgram] = []
-    for bytes_, run in groupby(layers, _fits):
-        parts.append(NumbaLevels(tuple(run)) if bytes_ else NumpyLevels(tuple(run)))
+    runs = [(fits, tuple(run)) for fits, run in groupby(layers, _fits)]
+    parts: list[LevelProgram] = [NumbaLevels(run) if fits else NumpyLevels(run) for fits, run in runs]
     return parts[0] if len(parts) == 1 else _Joined(tuple(parts))
 
 
@@ -58,7 +59,7 @@ def _fits(layer: StairMap) -> bool:
         return False
     if isinstance(layer, LevelPool):
         return True
-    return -128 <= int(layer.weights.min()) and int(layer.weights.max()) <= 127 and layer.largest < _NEVER
+    return int(layer.weights.min()) >= -128 and int(layer.weights.max()) <= 127 and layer.largest < _NEVER
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,7 @@ def _quads(
     without those that have none.
     """
     slide, rows = layer.slide, layer.weights[neuron : neuron + lanes]
-    channels, per_in = slide.shape[0], layer.weights.shape[1]
+    per_in = layer.weights.shape[1]
     group = np.arange(neuron, neuron + len(rows)) * layer.groups // len(layer.weights)
     low, high = int(group[0]) * per_in, (int(group[-1]) + 1) * per_in
     wide = np.zeros((lanes, len(slide.offsets), high - low), np.int8)

@@ -70,12 +70,15 @@ class _Conv:
         rows = around[:, :, slide.taps].astype(self.dtype)  # samples, channels, positions, taps
         rows = rows.reshape(len(maps), layer.groups, channels // layer.groups, count, taps)
         rows = rows.transpose(1, 0, 3, 2, 4).reshape(layer.groups, len(maps) * count, -1)
-        sums = (rows @ self.weights).astype(np.int64)  # groups, samples x positions, neurons
+        sums = np.matmul(rows, self.weights).astype(np.int64)  # groups, samples x positions, neurons
         sums = sums.reshape(layer.groups, len(maps), count, -1).transpose(0, 3, 1, 2)
         found = sums.reshape(len(layer.weights), len(maps), count)
         if layer.steps is not None:
             found = np.stack(
-                [np.searchsorted(steps, row, side="right") for steps, row in zip(layer.steps, found, strict=True)]
+                [
+                    np.searchsorted(steps, row, side="right")
+                    for steps, row in zip(layer.steps, found, strict=True)
+                ]
             )
         return np.asarray(found.transpose(1, 0, 2).reshape(len(maps), -1))
 
@@ -91,4 +94,4 @@ class _Pool:
         found = maps[:, :, slide.taps]
         least = np.where(inside, found, self.layer.top).min(axis=3)
         most = np.where(inside, found, 0).max(axis=3)
-        return np.where(every[:, 0], least, most).reshape(len(maps), -1)
+        return np.asarray(np.where(every[:, 0], least, most).reshape(len(maps), -1))

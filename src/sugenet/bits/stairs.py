@@ -40,6 +40,8 @@ class LevelConv:
         The largest level of an input.
     pad : int
         The level of padding.
+    tops : int64 array of shape (in channels, height, width), or None
+        The largest level of each input, for a window that is the whole map.
 
     Examples
     --------
@@ -52,7 +54,8 @@ class LevelConv:
     slide: Slide
     groups: int
     top: int
-    pad: int
+    pad: int = 0
+    tops: _Ints | None = None
 
     @classmethod
     def from_arrays(
@@ -67,6 +70,7 @@ class LevelConv:
         pads: Any = 0,
         groups: int = 1,
         pad: int = 0,
+        tops: _Ints | None = None,
     ) -> "LevelConv":
         """Check a kernel and its steps; steps beyond all sums are kept as the nearest that no sum reaches,
         or all do.
@@ -96,35 +100,42 @@ class LevelConv:
             given = np.clip(rows, -_NEVER, _NEVER).astype(np.int64)
             if (given[:, 1:] < given[:, :-1]).any():
                 raise NetworkError("steps must not fall: sort each row.")
-        kept = cls(kernel.astype(np.int64), given, slide, groups, int(top), int(pad))
+        if max(int(kernel.max()), -int(kernel.min()), 1) * max(top, 1) >= _LARGEST:
+            raise NetworkError(f"a weight of {np.abs(kernel).max()} with levels up to {top} is too large.")
+        kept = cls(kernel.astype(np.int64), given, slide, groups, int(top), int(pad), tops)
         if kept.largest >= _LARGEST:
             raise NetworkError(f"sums of up to {kept.largest} are too large: they must stay below 2^31.")
         return kept
 
     @classmethod
     def dense(
-        cls, weights: npt.NDArray[Any], steps: npt.ArrayLike | None, shape: tuple[int, int, int], top: int
+        cls, weights: _Ints, steps: npt.ArrayLike | None, shape: tuple[int, int, int], tops: npt.ArrayLike
     ) -> "LevelConv":
-        """A dense layer over flat maps of a shape: weights of shape (outputs, inputs)."""
-        return cls.from_arrays(weights.reshape(len(weights), *shape), steps, shape, top=top)
+        """A dense layer over flat maps of a shape: weights of shape (outputs, inputs), the largest level of
+        each input or one for all.
+        """
+        each = np.array(np.broadcast_to(np.asarray(tops, np.int64), weights.shape[1:])).reshape(shape)
+        kernel = weights.reshape(len(weights), *shape)
+        return cls.from_arrays(kernel, steps, shape, top=int(each.max()), tops=each)
 
     @cached_property
     def largest(self) -> int:
         """No sum, and no part of one, is larger in size."""
-        flat = self.weights.reshape(len(self.weights), -1)
-        if max(int(flat.max()), -int(flat.min())) * self.top * flat.shape[1] < _LARGEST:
-            return int(np.abs(flat).sum(axis=1).max()) * self.top
-        return max(sum(map(abs, row)) for row in flat.tolist()) * self.top
+        return max(int(self.most.max()), int((self.most - self.least).max()), -int(self.least.min()))
 
     @cached_property
     def least(self) -> _Ints:
         """Bound below of the sums of each channel."""
-        return np.asarray(np.minimum(self.weights, 0).sum(axis=(1, 2, 3)) * self.top)
+        return self._reach(np.minimum(self.weights, 0))
 
     @cached_property
     def most(self) -> _Ints:
         """Bound above of the sums of each channel."""
-        return np.asarray(np.maximum(self.weights, 0).sum(axis=(1, 2, 3)) * self.top)
+        return self._reach(np.maximum(self.weights, 0))
+
+    def _reach(self, weights: _Ints) -> _Ints:
+        tops = np.asarray(self.top) if self.tops is None else self.tops
+        return np.asarray((weights * tops).sum(axis=(1, 2, 3)))
 
     @property
     def output_shape(self) -> tuple[int, int, int]:
