@@ -148,6 +148,7 @@ def test_the_contract_on_processors_without_wide_vectors(processor: str, tmp_pat
         "numba",
         str(HERE / "test_contract.py"),
         str(HERE / "test_conv.py"),
+        str(HERE / "test_levels.py"),
     ]
     code = f"""
 import sys, pytest

@@ -179,18 +179,35 @@ def _sums(
     return [list(row) for row in sums]
 
 
-def _on_line(b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
-    """Levels by lines, as bytes: the operations of `sugenet.bits.lines`, one by one."""
+def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
+    """Levels by lines (`sugenet.bits.lines`), as bytes; product and sum are rounded once where the processor
+    can.
+    """
     slope, offset, low, high = line
-    value = b.fadd(b.fmul(b.sitofp(sums, slope.type), slope), offset)
-    value = b.select(b.fcmp_ordered(">", value, low), value, low)
-    value = b.select(b.fcmp_ordered("<", value, high), value, high)
-    return b.trunc(b.fptosi(value, _SUMS), ir.VectorType(_I8, LANES))
+    floats = slope.type
+    value = b.sitofp(sums, floats)
+    if "+fma" in context.codegen().magic_tuple()[2].split(","):
+        name = f"llvm.fma.v{LANES}f{'32' if isinstance(floats.element, ir.FloatType) else '64'}"
+        value = _call(b, name, floats, [value, slope, offset])
+    else:
+        value = b.fadd(b.fmul(value, slope), offset)
+    level = b.fptosi(value, _SUMS)
+    level = b.select(b.icmp_signed(">", level, low), level, low)
+    level = b.select(b.icmp_signed("<", level, high), level, high)
+    return b.trunc(level, ir.VectorType(_I8, LANES))
 
 
-def _line(b: ir.IRBuilder, lines: ir.Value, vector: int, of: int) -> list[ir.Value]:
-    kind = ir.VectorType(lines.type.pointee, LANES)
-    return [_load(b, b.gep(lines, [_int((part * of + vector) * LANES)]), kind, 4) for part in range(4)]
+def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: int) -> list[ir.Value]:
+    """Slope, offset, least and largest level of 16 neurons, from bytes where those of a block follow each
+    other.
+    """
+    found, place, width = [], 0, of * LANES
+    for kind in (floats, floats, _I32, _I32):
+        size = 8 if isinstance(kind, ir.DoubleType) else 4
+        start = b.gep(lines, [_int(place + vector * LANES * size)])
+        found.append(_load(b, start, ir.VectorType(kind, LANES), 4))
+        place += width * size
+    return found
 
 
 def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
@@ -205,11 +222,11 @@ def _tile(rows: int, of: int) -> Any:
     """
 
     # fmt: off
-    def typed(_, x, places, r, offsets, offset_at, w, w_at, quads, lines, longs, at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def typed(_, x, places, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
         # fmt: on
         place = types.intp
         signature = types.void(
-            *(x, places, place, offsets, place, w, place, place, lines, longs, place, place, place, scratch)
+            *(x, places, place, offsets, place, w, place, place, lines, place, place, place, scratch)
         )
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -230,23 +247,24 @@ def _tile(rows: int, of: int) -> Any:
                     totals += more
             names = ("short", "long", "put_down", "done")
             *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
-            choice = b.switch(args[11], put_down)
-            for kind, block, array in zip((LINE, LONG_LINE), fused, (8, 9), strict=True):
+            choice = b.switch(args[10], put_down)
+            floats = (ir.FloatType(), ir.DoubleType())
+            for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
                 choice.add_case(_int(kind), block)
                 b.position_at_end(block)
-                lines = at(array, args[10])
-                targets = [at(0, b.add(of_row(1, row), args[12])) for row in range(rows)]
+                lines = at(8, args[9])
+                targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
                 for vector in range(of):
-                    line = _line(b, lines, vector, of)
+                    line = _line(b, lines, float_, vector, of)
                     for row in range(rows):
-                        levels = _on_line(b, sums[row][vector], line)
+                        levels = _on_line(context, b, sums[row][vector], line)
                         target = b.gep(targets[row], [_int(vector * LANES)])
                         b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
                 b.branch(done)
             b.position_at_end(put_down)
             for row in range(rows):
                 for vector in range(of):
-                    target = at(13, _int((row * of + vector) * LANES))
+                    target = at(12, _int((row * of + vector) * LANES))
                     b.store(sums[row][vector], b.bitcast(target, _SUMS.as_pointer())).align = 4
             b.branch(done)
             b.position_at_end(done)
@@ -325,6 +343,36 @@ _compared: Any = intrinsic(_typed_compared)
 _maximum: Any = intrinsic(_typed_maximum)
 
 
+def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Copy `count` bytes that lie some steps apart."""
+    place = types.intp
+    signature = types.void(x, place, place, y, place, place, place)
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        source = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        target = b.gep(_data(context, b, signature.args[3], args[3]), [args[4]])
+        together, apart, done = (
+            b.function.append_basic_block(name) for name in ("together", "apart", "done")
+        )
+        ones = b.and_(*(b.icmp_signed("==", step, _int(1)) for step in (args[2], args[5])))
+        b.cbranch(ones, together, apart)
+        b.position_at_end(together)
+        cgutils.raw_memcpy(b, target, source, args[6], 1)  # type: ignore[no-untyped-call]
+        b.branch(done)
+        b.position_at_end(apart)
+        with cgutils.for_range(b, args[6]) as loop:
+            octet = b.load(b.gep(source, [b.mul(loop.index, args[2])]))
+            b.store(octet, b.gep(target, [b.mul(loop.index, args[5])]))
+        b.branch(done)
+        b.position_at_end(done)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+_copy: Any = intrinsic(_typed_copy)
+
+
 @register_jitable
 def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
     """Copy flat samples, channel by channel, into the arena, pixel by pixel, inside the padding.
@@ -335,16 +383,14 @@ def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
     channels, height, width = source[0], source[1], source[2]
     size, pixel, first, pitch = source[3], source[4], source[5], source[6]
     for s in range(samples):
+        here, place = (base + s) * x.shape[1], s * size + first
         if height * width == 1:
-            place = s * size + first
-            for c in range(channels):
-                arena[place + c] = x[base + s, c]
+            _copy(x, here, 1, arena, place, 1, channels)
             continue
         for c in range(channels):
             for row in range(height):
-                place, at = s * size + first + row * pitch * pixel + c, (c * height + row) * width
-                for column in range(width):
-                    arena[place + column * pixel] = x[base + s, at + column]
+                at = here + (c * height + row) * width
+                _copy(x, at, 1, arena, place + row * pitch * pixel + c, pixel, width)
 
 
 @register_jitable
@@ -371,7 +417,6 @@ def _levels(  # type: ignore[no-untyped-def]
     offsets,
     weights,
     lines,
-    long_lines,
     steps,
     masks,
     arena,
@@ -387,7 +432,7 @@ def _levels(  # type: ignore[no-untyped-def]
     of the first of them in `positions`, first and last block; for a maximum the channels, first tap, taps and
     place of the mask; at the end the channels of the output and bytes of a pixel. A row of `blocks`: vectors,
     place in `weights`, quads, place in `offsets`, first neuron, neurons, what becomes of the sums, place in
-    `lines`, `long_lines` or `steps`, and number of steps. A row of `positions`: place of the input under the
+    `lines` or `steps`, and number of steps. A row of `positions`: place of the input under the
     first tap and place of the output.
     """
     last = plan.shape[0] - 1
@@ -420,29 +465,29 @@ def _levels(  # type: ignore[no-untyped-def]
                         blocks[j, 8],
                     )
                     width = vectors * LANES
-                    r = 0
+                    r, done = 0, ROWS if size >= ROWS else 1
                     while r < size:
+                        r = min(r, size - done)  # the last tile does some positions of the one before again
                         # fmt: off
-                        done = ROWS if r + ROWS <= size else 1
                         if done == ROWS:
                             if vectors == 4:
                                 _tile_4(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        long_lines, at, then, neuron, scratch)
+                                        at, then, neuron, scratch)
                             elif vectors == 2:
                                 _tile_2(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        long_lines, at, then, neuron, scratch)
+                                        at, then, neuron, scratch)
                             else:
                                 _tile_1(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        long_lines, at, then, neuron, scratch)
+                                        at, then, neuron, scratch)
                         elif vectors == 4:
                             _row_4(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   long_lines, at, then, neuron, scratch)
+                                   at, then, neuron, scratch)
                         elif vectors == 2:
                             _row_2(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   long_lines, at, then, neuron, scratch)
+                                   at, then, neuron, scratch)
                         else:
                             _row_1(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   long_lines, at, then, neuron, scratch)
+                                   at, then, neuron, scratch)
                         # fmt: on
                         if then == COMPARED:
                             for row in range(done):
@@ -457,12 +502,14 @@ def _levels(  # type: ignore[no-untyped-def]
                                     sums[base + r0 + r + row, neuron + c] = scratch[row * width + c]
                         r += done
         if out.shape[0] > 0:
-            out_at, out_size, count, first = plan[last, 3], plan[last, 4], plan[last, 5], plan[last, 6]
+            out_at, out_size, count, channels = plan[last, 3], plan[last, 4], plan[last, 5], plan[last, 11]
             for s in range(samples):
-                for p in range(count):
-                    place = out_at + s * out_size + positions[first + p, 1]
-                    for c in range(plan[last, 11]):
-                        out[base + s, c * count + p] = arena[place + c]
+                place, here = out_at + s * out_size, (base + s) * out.shape[1]
+                if count == 1:
+                    _copy(arena, place, 1, out, here, 1, channels)
+                    continue
+                for c in range(channels):
+                    _copy(arena, place + c, out_size // count, out, here + c * count, 1, count)
 
 
 _PLACE, _PLAN, _BYTES = types.intp, types.int64[:, ::1], types.uint8[::1]
@@ -470,7 +517,7 @@ KERNEL = (
     _levels,
     types.void(
         *(types.Array(types.uint8, 2, "C", readonly=True), _PLACE, _PLACE, _PLACE, types.int64[::1]),
-        *(_PLAN, _PLAN, _PLAN, types.int32[::1], types.int8[::1], types.float32[::1], types.float64[::1]),
+        *(_PLAN, _PLAN, _PLAN, types.int32[::1], types.int8[::1], _BYTES),
         *(types.int32[::1], _BYTES, _BYTES, _PLAN, types.int32[::1], types.uint8[:, ::1]),
         types.int32[:, ::1],
     ),

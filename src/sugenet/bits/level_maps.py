@@ -98,7 +98,7 @@ class LevelMaps:
 
     def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         first, array = self.layers[0], np.asarray(inputs)
-        width = int(np.prod(first.slide.shape))
+        width = self._width
         if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != width:
             raise EncodingError(
                 f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape "
@@ -113,6 +113,10 @@ class LevelMaps:
                 f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{first.top}."
             )
         return array
+
+    @cached_property
+    def _width(self) -> int:
+        return int(np.prod(self.layers[0].slide.shape))
 
     @cached_property
     def _program(self) -> LevelProgram:

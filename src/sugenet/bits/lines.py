@@ -1,9 +1,10 @@
 """Steps as lines: where thresholds lie at even distances, a level is a product and a sum in floating point,
 cut at both ends; and where this is proved, not hoped for.
 
-With floats ``slope >= 0`` and ``offset``, ``trunc(min(max(float(s) * slope + offset, low), high))`` never
-falls as ``s`` grows: each rounded operation keeps the order. So it equals the steps everywhere as soon as it
-is equal on both sides of every step, and there it is worked out, with the operations of the kernel.
+With floats ``slope >= 0`` and ``offset``, ``min(max(trunc(float(s) * slope + offset), low), high)`` never
+falls as ``s`` grows: each rounded operation keeps the order, whether product and sum are rounded one by one
+or at once. So it equals the steps everywhere as soon as it is equal on both sides of every step. There the
+exact value is farther from the next whole number than all roundings together can move it.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,11 @@ __all__ = ["Lines", "clipped_steps", "lines_of"]
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.floating[Any]]
 
-_HALVINGS = 40  # of the range of slopes
+_TURNS = 40  # in which the slope is found
+_ROUNDED = (
+    2  # units in the last place: to a float, of the product and of the sum, each by half a unit at most
+)
+_LARGEST = 1 << 30  # of a value on a line, which becomes a whole number of 32 bits
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,14 @@ class Lines:
 
     slope: _Floats
     offset: _Floats
-    low: _Floats
-    high: _Floats
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
     proved: npt.NDArray[np.bool_]
 
     def levels(self, sums: _Ints) -> _Ints:
         """Levels of sums, one row a neuron, by the operations that the kernels use."""
-        return _on_line(sums, self.slope, self.offset, self.low, self.high)
+        values = sums.astype(self.slope.dtype) * self.slope[:, None] + self.offset[:, None]
+        return np.clip(values.astype(np.int64), self.low[:, None], self.high[:, None])
 
 
 def clipped_steps(steps: _Ints, least: _Ints, most: _Ints) -> _Ints:
@@ -70,22 +76,16 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
     floor, ceiling = _bounds(slope.astype(np.float64), steps, open_)
     middle = np.add(floor, ceiling, where=open_.any(axis=1), out=np.zeros(len(steps))) / 2
     offset = middle.astype(dtype)
-    low_, high_ = low.astype(dtype), high.astype(dtype)
-    rows = np.where(open_, steps, 0)
-    # what a sum at a step, and one below it, must give: equal thresholds are one step of several levels
-    after = _last_equal(rows, open_, number)
-    before = _first_equal(rows, open_, number) - 1
-    good = slope >= 0
-    for sums, levels in ((rows, after), (rows - 1, before)):
-        equal = _on_line(sums, slope, offset, low_, high_) == levels
-        good &= (equal | ~open_).all(axis=1)
-    return Lines(slope, offset, low_, high_, good)
-
-
-def _on_line(sums: _Ints, slope: _Floats, offset: _Floats, low: _Floats, high: _Floats) -> _Ints:
-    # in 32 bits, as the kernel has them: a conversion from 64 could round otherwise
-    values = sums.astype(np.int32).astype(slope.dtype) * slope[:, None] + offset[:, None]
-    return np.minimum(np.maximum(values, low[:, None]), high[:, None]).astype(np.int32).astype(np.int64)
+    # equal thresholds are one step of several levels: there the last is reached, and below it not the first
+    first, last = _first_equal(steps, open_, number), _last_equal(steps, open_, number)
+    exact, start = slope.astype(np.float64)[:, None], offset.astype(np.float64)[:, None]
+    at = steps * exact + start
+    unsure = ((np.abs(steps) + 1) * exact + np.abs(start)) * _ROUNDED
+    unsure *= float(np.finfo(dtype).eps) + float(np.finfo(np.float64).eps)  # of the kernel, and here
+    good = ((at - unsure >= last) & (at - exact + unsure < first)) | ~open_
+    largest = np.maximum(np.abs(least), np.abs(most))[:, None] * exact + np.abs(start)
+    proved = good.all(axis=1) & (slope >= 0) & (largest[:, 0] < _LARGEST)
+    return Lines(slope, offset, low.astype(np.int32), high.astype(np.int32), proved)
 
 
 def _fitted(steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints) -> npt.NDArray[np.float64]:
@@ -98,7 +98,7 @@ def _fitted(steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints)
     under = rise / (run + 1)
     over = np.where(run > 1, rise / np.maximum(run - 1, 1), high - low + 1.0)
     over = np.maximum(over, under) + np.where(rise == 0, 1.0, 0)
-    for _ in range(_HALVINGS):
+    for _ in range(_TURNS):
         third = (over - under) / 3
         left, right = under + third, over - third
         better = _room(left, steps, open_) < _room(right, steps, open_)

@@ -37,7 +37,7 @@ __all__ = ["NumbaLevels", "level_program"]
 _Ints = npt.NDArray[np.int64]
 _Values = npt.NDArray[Any]
 
-_ARENA = 1 << 18  # bytes of all maps of the samples that go through the layers together
+_ARENA = 1 << 19  # bytes of all maps of the samples that go through the layers together
 _MOST = ROOM  # samples that do so at most
 _PRODUCTS_PER_HANDOVER = (
     1 << 23
@@ -50,7 +50,7 @@ def level_program(layers: tuple[StairMap, ...]) -> LevelProgram:
     """Make a chain ready to run; layers beyond bytes are done by the NumPy twin."""
     runs = [(fits, tuple(run)) for fits, run in groupby(layers, _fits)]
     parts: list[LevelProgram] = [NumbaLevels(run) if fits else NumpyLevels(run) for fits, run in runs]
-    return parts[0] if len(parts) == 1 else _Joined(tuple(parts))
+    return parts[0] if len(parts) == 1 else _Parts(tuple(parts))
 
 
 def _fits(layer: StairMap) -> bool:
@@ -63,7 +63,7 @@ def _fits(layer: StairMap) -> bool:
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _Parts:
     parts: tuple[LevelProgram, ...]
 
     def levels(self, inputs: _Values, threads: int | None) -> _Values:
@@ -79,7 +79,7 @@ class _Joined:
 
 
 @dataclass
-class _Plan:
+class _LevelPlan:
     """The flat arrays of the kernel as they grow, layer by layer."""
 
     rows: list[list[int]] = field(default_factory=list)
@@ -87,8 +87,7 @@ class _Plan:
     positions: list[_Ints] = field(default_factory=list)
     offsets: list[npt.NDArray[np.int32]] = field(default_factory=list)
     weights: list[npt.NDArray[np.int8]] = field(default_factory=list)
-    lines: list[npt.NDArray[np.float32]] = field(default_factory=list)
-    long_lines: list[npt.NDArray[np.float64]] = field(default_factory=list)
+    lines: list[npt.NDArray[np.uint8]] = field(default_factory=list)
     steps: list[npt.NDArray[np.int32]] = field(default_factory=list)
     masks: list[npt.NDArray[np.uint8]] = field(default_factory=list)
 
@@ -116,7 +115,7 @@ class NumbaLevels:
         sizes.append(pixels[-1] * layers[-1].slide.count)
         self._most = max(1, min(_MOST, _ARENA // sum(sizes)))
         starts = [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
-        plan = _Plan()
+        plan = _LevelPlan()
         for number, layer in enumerate(layers):
             following = layers[number + 1] if number + 1 < len(layers) else None
             inner = np.arange(layer.slide.count) if following is None else following.slide.inner
@@ -132,8 +131,7 @@ class NumbaLevels:
             np.concatenate(plan.positions).astype(np.int64),
             _flat(plan.offsets, np.int32),
             _flat(plan.weights, np.int8),
-            _flat(plan.lines, np.float32),
-            _flat(plan.long_lines, np.float64),
+            _flat(plan.lines, np.uint8),
             _flat(plan.steps, np.int32),
             _flat(plan.masks, np.uint8),
         )
@@ -198,7 +196,7 @@ def _fresh(layers: tuple[StairMap, ...], pixels: list[int], sizes: list[int], mo
     return np.concatenate([*parts, np.zeros(sizes[-1] * most + _SPARE, np.uint8)])
 
 
-def _laid(plan: _Plan, layer: StairMap, pixel: int) -> list[int]:
+def _laid(plan: _LevelPlan, layer: StairMap, pixel: int) -> list[int]:
     """Add a layer: its kind and the end of its row in the plan."""
     if isinstance(layer, LevelPool):
         mask = np.zeros(_whole(pixel), np.uint8)
@@ -211,7 +209,7 @@ def _laid(plan: _Plan, layer: StairMap, pixel: int) -> list[int]:
     return [CONV, first, len(plan.blocks), 0, 0]
 
 
-def _laid_block(plan: _Plan, layer: LevelConv, pixel: int, neuron: int) -> int:
+def _laid_block(plan: _LevelPlan, layer: LevelConv, pixel: int, neuron: int) -> int:
     """Add a block of neurons, as wide as makes it cheapest; return how many lanes it has."""
     left = -(-(len(layer.weights) - neuron) // LANES)
     made = {v: _quads(layer, pixel, neuron, v * LANES) for v in VECTORS if v <= left}
@@ -258,18 +256,18 @@ def _quads(
     return places[:, ::4].reshape(-1)[used].astype(np.int32), np.ascontiguousarray(quads[used])
 
 
-def _finish(plan: _Plan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:
+def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:
     """What becomes of the sums of a block: how, by what, and how many steps."""
     if layer.steps is None:
         return COUNTED, 0, 0
     steps, least, most = layer.steps[start:stop], layer.least[start:stop], layer.most[start:stop]
     steps = clipped_steps(steps, least, most)
-    for then, parts, dtype in ((LINE, plan.lines, np.float32), (LONG_LINE, plan.long_lines, np.float64)):
+    for then, dtype in ((LINE, np.float32), (LONG_LINE, np.float64)):
         lines = lines_of(steps, least, most, dtype)
         if lines.proved.all():
-            table = np.zeros((4, lanes), dtype)
-            table[:, : stop - start] = [lines.slope, lines.offset, lines.low, lines.high]
-            return then, _append(parts, table.reshape(-1)), 0
+            parts = (lines.slope, lines.offset, lines.low, lines.high)
+            full = [np.concatenate([part, np.zeros(lanes - len(part), part.dtype)]) for part in parts]
+            return then, _append(plan.lines, np.concatenate([part.view(np.uint8) for part in full])), 0
     compared = np.full((steps.shape[1], lanes), _NEVER, np.int32)
     compared[:, : stop - start] = steps.T
     return COMPARED, _append(plan.steps, compared.reshape(-1)), steps.shape[1]

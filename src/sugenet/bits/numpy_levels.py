@@ -50,11 +50,13 @@ class NumpyLevels:
         return out
 
     @cached_property
-    def _made(self) -> list["_Conv | _Pool"]:
-        return [_Conv(layer) if isinstance(layer, LevelConv) else _Pool(layer) for layer in self.layers]
+    def _made(self) -> list["_LevelConv | _LevelPool"]:
+        return [
+            _LevelConv(layer) if isinstance(layer, LevelConv) else _LevelPool(layer) for layer in self.layers
+        ]
 
 
-class _Conv:
+class _LevelConv:
     def __init__(self, layer: LevelConv) -> None:
         self.layer = layer
         self.dtype = np.float32 if layer.largest < _EXACT else np.float64  # no partial sum is rounded
@@ -83,7 +85,7 @@ class _Conv:
         return np.asarray(found.transpose(1, 0, 2).reshape(len(maps), -1))
 
 
-class _Pool:
+class _LevelPool:
     def __init__(self, layer: LevelPool) -> None:
         self.layer = layer
 

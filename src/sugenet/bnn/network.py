@@ -157,7 +157,7 @@ class Network(Drawn):
         """What the first layer reads: levels for a layer over them, else bits."""
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
-    @property
+    @cached_property
     def reads_levels(self) -> bool:
         """Whether the first layer reads levels instead of bits."""
         tops = tops_of(self.layers[0]) if self.layers else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -344,9 +345,12 @@ class Packed:
             values = stage.bits(values, threads)
         return tail.match_counts(values if isinstance(tail, Levels) else tail.words(values), threads)
 
+    @cached_property
+    def _widest(self) -> int:
+        return max(map(_width, self.stages), default=0)
+
     def _chunks(self, inputs: _Values) -> Iterator[_Values]:
-        widest = max(map(_width, self.stages), default=0)
-        step = max(64, _CHUNK_BYTES // widest) if widest else max(1, len(inputs))
+        step = max(64, _CHUNK_BYTES // self._widest) if self._widest else max(1, len(inputs))
         for start in range(0, max(len(inputs), 1), step):
             yield inputs[start : start + step]
 
