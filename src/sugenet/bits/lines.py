@@ -83,8 +83,8 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
     unsure = ((np.abs(steps) + 1) * exact + np.abs(start)) * _ROUNDED
     unsure *= float(np.finfo(dtype).eps) + float(np.finfo(np.float64).eps)  # of the kernel, and here
     good = ((at - unsure >= last) & (at - exact + unsure < first)) | ~open_
-    largest = np.maximum(np.abs(least), np.abs(most))[:, None] * exact + np.abs(start)
-    proved = good.all(axis=1) & (slope >= 0) & (largest[:, 0] < _LARGEST)
+    ends = np.abs(np.stack([least, most], axis=1) * exact + start).max(axis=1)
+    proved = good.all(axis=1) & (slope >= 0) & (ends < _LARGEST)
     return Lines(slope, offset, low.astype(np.int32), high.astype(np.int32), proved)
 
 
