@@ -209,7 +209,7 @@ def _turn(system: System) -> float:
 
 def measure(quick: bool = False) -> dict[str, Any]:
     """Compare all; figures are null where the peer is not installed."""
-    prepare("numba")
+    prepare("numba", levels=True)
     rng, threads = np.random.default_rng(0), cores()
     result: dict[str, Any] = {}
     print(f"{'':<34}{'sugenet':>12}{'ONNX Runtime':>15}{'sugenet is faster by':>23}")

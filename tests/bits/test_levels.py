@@ -1,6 +1,8 @@
 """Layers of staircases on bytes against sums written out in whole numbers, for both engines."""
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 from sugenet.bits import LevelConv, LevelMaps, LevelPool
 from sugenet.bits.level_kernels import COMPARED, COUNTED, LINE, LONG_LINE
 from sugenet.bits.lines import lines_of
+from sugenet.bits.numba_engine import on_a_line
+from sugenet.bits.numba_levels import _own_room
 from sugenet.bits.slide import Slide
 from sugenet.errors import EncodingError, NetworkError
 
@@ -135,6 +139,36 @@ def test_every_end_of_a_tile_is_taken_and_quads_without_weights_are_left_out():
     x = rng.integers(0, 4, (3, 256))
     dense = LevelConv.dense(np.eye(256, dtype=int)[::-1], None, (64, 2, 2), 3)
     check([dense], x, "numba")
+
+
+def test_threads_that_share_one_sample():
+    """All threads begin together, or late: the sums are the same, and who comes late touches nothing."""
+    rng = np.random.default_rng(0)
+    layers = [conv(rng, (8, 16, 16), 48, 255, 255, 3, pads=1)]
+    layers.append(LevelPool(Slide((48, 16, 16), 2, 2), rng.random(48) < 0.5, 255))
+    layers += [conv(rng, (48, 8, 8), 64, 15, 255, 3), conv(rng, (64, 6, 6), 10, None, 15, 6)]
+    program = LevelMaps(layers, "numba")._program
+    x = rng.integers(0, 256, (1, 8 * 16 * 16), np.uint8)
+    alone = program.sums(x, 1)
+    program._call_together(x, program._no_levels, together := np.empty_like(alone), 3)
+    assert np.array_equal(together, alone)
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(25):
+            team, sums = np.zeros(2 * len(layers) + 2, np.int64), np.zeros_like(alone)
+            arena, start = on_a_line(program._fresh), threading.Barrier(3)
+
+            def work(team=team, sums=sums, arena=arena, start=start):
+                own = _own_room()
+                start.wait()
+                program._run(x, 0, 1, 1, *program._arrays, arena, *own, team, program._no_levels, sums)
+
+            for done in [pool.submit(work) for _ in range(3)]:
+                done.result()
+            assert np.array_equal(sums, alone)
+            kept, sums[:] = arena.copy(), 0
+            program._run(x, 0, 1, 1, *program._arrays, arena, *_own_room(), team, program._no_levels, sums)
+            assert not sums.any()
+            assert np.array_equal(arena, kept)
 
 
 @settings(max_examples=200)

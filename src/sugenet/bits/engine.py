@@ -98,8 +98,10 @@ class CountingEngine(Protocol):
     def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
         """Make a chain of layers of staircases ready to run."""
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
-        """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
+        """Load whatever the first run would have to wait for, that of levels where asked, and call `notify`
+        before a wait of seconds.
+        """
 
 
 def engine_named(name: str = "auto") -> CountingEngine:
@@ -131,7 +133,9 @@ def engine_named(name: str = "auto") -> CountingEngine:
     return NumpyEngine()
 
 
-def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = None) -> EngineName:
+def prepare(
+    engine: EngineName = "auto", notify: Callable[[str], None] | None = None, *, levels: bool = False
+) -> EngineName:
     """Load the kernels now, and say so before they have to be compiled.
 
     Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a
@@ -143,6 +147,8 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
         The engine to make ready.
     notify : callable, optional
         Called with one sentence before a wait of seconds; not called when nothing has to be compiled.
+    levels : bool
+        Whether layers over levels will run, too: they have a kernel of their own.
 
     Returns
     -------
@@ -155,5 +161,5 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
     'numpy'
     """
     chosen = engine_named(engine)
-    chosen.prepare(notify)
+    chosen.prepare(notify, levels=levels)
     return cast(EngineName, chosen.name)

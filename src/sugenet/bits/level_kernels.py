@@ -31,6 +31,7 @@ ROWS = (
     6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
 )
 ROOM = 96  # positions whose places are worked out together
+PARTS = 8  # into which the positions of a layer are cut where threads share them
 
 _I8, _I16, _I32, _I64 = (ir.IntType(size) for size in (8, 16, 32, 64))
 _SUMS = ir.VectorType(_I32, LANES)
@@ -373,6 +374,39 @@ def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # ty
 _copy: Any = intrinsic(_typed_copy)
 
 
+def _typed_took(_, team, place):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Add 1 to a number that threads share, and return what it was."""
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        return b.atomic_rmw("add", number, _int(1), "seq_cst")
+
+    return types.int64(team, types.intp), emit
+
+
+def _typed_wait(_, team, place, least):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Wait until a number that threads share is `least` or more."""
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
+        b.branch(look)
+        b.position_at_end(look)
+        b.cbranch(b.icmp_signed(">=", b.load_atomic(number, "seq_cst", 8), args[2]), done, pause)
+        b.position_at_end(pause)
+        if context.codegen().magic_tuple()[0].startswith("x86"):
+            _call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
+        b.branch(look)
+        b.position_at_end(done)
+        return context.get_dummy_value()
+
+    return types.void(team, types.intp, types.intp), emit
+
+
+_took: Any = intrinsic(_typed_took)
+_wait: Any = intrinsic(_typed_wait)
+
+
 @register_jitable
 def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
     """Copy flat samples, channel by channel, into the arena, pixel by pixel, inside the padding.
@@ -394,15 +428,11 @@ def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _pooled(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-untyped-def]
-    in_at, in_size, out_at, out_size, count, first = plan[1], plan[2], plan[3], plan[4], plan[5], plan[6]
+def _pooled(plan, size, places, offsets, masks, arena):  # type: ignore[no-untyped-def]
     channels, tap, taps, mask = plan[7], plan[8], plan[9], plan[10]
-    for s in range(samples):
-        for p in range(count):
-            source = in_at + s * in_size + positions[first + p, 0]
-            target = out_at + s * out_size + positions[first + p, 1]
-            for c in range(0, channels, LANES):
-                _maximum(arena, source + c, offsets, tap, taps, masks, mask + c, target + c)
+    for r in range(size):
+        for c in range(0, channels, LANES):
+            _maximum(arena, places[0, r] + c, offsets, tap, taps, masks, mask + c, places[1, r] + c)
 
 
 def _levels(  # type: ignore[no-untyped-def]
@@ -422,11 +452,17 @@ def _levels(  # type: ignore[no-untyped-def]
     arena,
     places,
     scratch,
+    team,
     out,
     sums,
 ):
     """Take samples start..stop through all layers, `most` at a time, and write the last layer's levels to
     `out` or, where its blocks are counted, its sums to `sums`.
+
+    Where `team` has numbers, several threads do this for the same samples, `most` at most, in one arena: each
+    takes parts of a layer's positions as long as there are any, and waits until all parts are done. A thread
+    that comes late finds nothing left and touches nothing. The numbers are, for reading and for each layer,
+    how many parts have been taken and how many are done; all 0 at first.
 
     A row of `plan`: kind, place in the arena and bytes of a sample for input and for output, positions, place
     of the first of them in `positions`, first and last block; for a maximum the channels, first tap, taps and
@@ -435,27 +471,40 @@ def _levels(  # type: ignore[no-untyped-def]
     `lines` or `steps`, and number of steps. A row of `positions`: place of the input under the
     first tap and place of the output.
     """
-    last = plan.shape[0] - 1
+    last, shared = plan.shape[0] - 1, team.shape[0] > 0
     for base in range(start, stop, most):
         samples = min(most, stop - base)
-        _read(x, base, samples, source, arena)  # type: ignore[no-untyped-call]
+        if not shared or _took(team, 0) == 0:
+            _read(x, base, samples, source, arena)  # type: ignore[no-untyped-call]
+            if shared:
+                _took(team, 1)
+        if shared:
+            _wait(team, 1, 1)
         for layer in range(last + 1):
-            if plan[layer, 0] == MAXIMUM:
-                _pooled(plan[layer], samples, positions, offsets, masks, arena)  # type: ignore[no-untyped-call]
-                continue
             in_at, in_size, out_at, out_size = plan[layer, 1], plan[layer, 2], plan[layer, 3], plan[layer, 4]
             count, first = plan[layer, 5], plan[layer, 6]
             total = samples * count
-            s, p = 0, 0
-            for r0 in range(0, total, ROOM):
-                size = min(ROOM, total - r0)
+            part = min(ROOM, (total // (PARTS * ROWS) + 1) * ROWS) if shared else ROOM
+            parts = (total + part - 1) // part
+            turn = 0
+            while True:
+                number = _took(team, 2 * layer + 2) if shared else turn
+                turn += 1
+                if number >= parts:
+                    break
+                r0 = number * part
+                size = min(part, total - r0)
+                s, p = r0 // count, r0 % count
                 for r in range(size):
                     places[0, r] = in_at + s * in_size + positions[first + p, 0]
                     places[1, r] = out_at + s * out_size + positions[first + p, 1]
                     p += 1
                     if p == count:
                         s, p = s + 1, 0
-                for j in range(plan[layer, 7], plan[layer, 8]):
+                if plan[layer, 0] == MAXIMUM:
+                    _pooled(plan[layer], size, places, offsets, masks, arena)  # type: ignore[no-untyped-call]
+                first_block, last_block = plan[layer, 7], plan[layer, 8]
+                for j in range(first_block, last_block if plan[layer, 0] == CONV else first_block):
                     vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
                     neuron, neurons, then, at, many = (
                         blocks[j, 4],
@@ -501,6 +550,10 @@ def _levels(  # type: ignore[no-untyped-def]
                                 for c in range(neurons):
                                     sums[base + r0 + r + row, neuron + c] = scratch[row * width + c]
                         r += done
+                if shared:
+                    _took(team, 2 * layer + 3)
+            if shared:
+                _wait(team, 2 * layer + 3, parts)
         if out.shape[0] > 0:
             out_at, out_size, count, channels = plan[last, 3], plan[last, 4], plan[last, 5], plan[last, 11]
             for s in range(samples):
@@ -518,7 +571,7 @@ KERNEL = (
     types.void(
         *(types.Array(types.uint8, 2, "C", readonly=True), _PLACE, _PLACE, _PLACE, types.int64[::1]),
         *(_PLAN, _PLAN, _PLAN, types.int32[::1], types.int8[::1], _BYTES),
-        *(types.int32[::1], _BYTES, _BYTES, _PLAN, types.int32[::1], types.uint8[:, ::1]),
+        *(types.int32[::1], _BYTES, _BYTES, _PLAN, types.int32[::1], types.int64[::1], types.uint8[:, ::1]),
         types.int32[:, ::1],
     ),
 )

@@ -52,10 +52,10 @@ class NumbaEngine:
 
         return level_program(tuple(layers))
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
-        """Load all kernels, and call `notify` before one has to be compiled."""
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
+        """Load all kernels, that of levels where asked, and call `notify` before one has to be compiled."""
         with telling(notify):
-            for name in ("layers", "maps", "levels"):
+            for name in ("layers", "maps", *(["levels"] if levels else [])):
                 kernel_named(name)
 
 

@@ -30,7 +30,7 @@ from sugenet.bits.lines import clipped_steps, lines_of
 from sugenet.bits.numba_engine import kernel_named, on_a_line
 from sugenet.bits.numpy_levels import NumpyLevels
 from sugenet.bits.stairs import LevelConv, LevelPool, StairMap
-from sugenet.bits.threads import share
+from sugenet.bits.threads import help_out, share
 
 __all__ = ["NumbaLevels", "level_program"]
 
@@ -42,7 +42,9 @@ _MOST = ROOM  # samples that do so at most
 _PRODUCTS_PER_HANDOVER = (
     1 << 23
 )  # some 50 microseconds of work on one core, above the cost of waking a thread
+_PRODUCTS_PER_TEAM = 1 << 24  # of one sample, that it is worth waking threads for it
 _NEVER = (1 << 31) - 1  # no sum reaches this
+_ALONE = np.zeros(0, np.int64)
 _SPARE = 64  # bytes behind the last map: whole vectors and quads may be read and written there
 
 
@@ -140,6 +142,12 @@ class NumbaLevels:
             layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, LevelConv)
         )
         self._grain = -(-_PRODUCTS_PER_HANDOVER // max(1, products))
+        apart = [
+            layer.weights.size * layer.slide.count
+            for layer in layers
+            if isinstance(layer, LevelConv) and layer.slide.count >= 2 * ROWS
+        ]
+        self._shared = sum(apart) >= _PRODUCTS_PER_TEAM
         self._spare: deque[tuple[_Values, _Ints, npt.NDArray[np.int32]]] = deque()
         self._no_levels, self._no_sums = np.empty((0, 0), np.uint8), np.empty((0, 0), np.int32)
 
@@ -157,20 +165,42 @@ class NumbaLevels:
 
     def _call(self, inputs: _Values, out: _Values, sums: _Values, threads: int | None) -> None:
         octets = np.ascontiguousarray(inputs, np.uint8)
+        if len(octets) == 1 and self._shared and threads != 1:
+            self._call_together(octets, out, sums, threads)
+            return
 
         def task(start: int, stop: int) -> None:
-            try:
-                room = self._spare.pop()  # threads take arenas of earlier calls and give them back
-            except IndexError:
-                room = self._new_room()
-            self._run(octets, start, stop, self._most, *self._arrays, *room, out, sums)
+            room = self._room()
+            self._run(octets, start, stop, self._most, *self._arrays, *room, _ALONE, out, sums)
             self._spare.append(room)
 
         share(task, len(octets), self._grain, threads)
 
-    def _new_room(self) -> tuple[_Values, _Ints, npt.NDArray[np.int32]]:
-        scratch = on_a_line(np.zeros(ROWS * max(VECTORS) * LANES, np.int32))
-        return on_a_line(self._fresh), np.zeros((2, ROOM), np.int64), scratch
+    def _call_together(self, octets: _Values, out: _Values, sums: _Values, threads: int | None) -> None:
+        """One sample by all threads, layer by layer."""
+        team = np.zeros(2 * len(self._arrays[1]) + 2, np.int64)
+        room = self._room()
+
+        def helper() -> None:
+            own = _own_room()
+            self._run(octets, 0, 1, 1, *self._arrays, room[0], *own, team, self._no_levels, sums)
+
+        def lead() -> None:
+            self._run(octets, 0, 1, 1, *self._arrays, *room, team, out, sums)
+
+        help_out(lead, helper, threads)
+        self._spare.append(room)
+
+    def _room(self) -> tuple[_Values, _Ints, npt.NDArray[np.int32]]:
+        """An arena and what a thread needs beside it; those of earlier calls are used again."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return on_a_line(self._fresh), *_own_room()
+
+
+def _own_room() -> tuple[_Ints, npt.NDArray[np.int32]]:
+    return np.zeros((2, ROOM), np.int64), on_a_line(np.zeros(ROWS * max(VECTORS) * LANES, np.int32))
 
 
 def _whole(channels: int) -> int:

@@ -39,7 +39,7 @@ class NumpyEngine:
 
         return NumpyLevels(tuple(layers))
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
         """Do nothing: this engine has nothing to compile."""
 
 
