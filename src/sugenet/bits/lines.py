@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lines", "clipped_steps", "lines_of"]
+__all__ = ["Lines", "clipped_steps", "lines_of", "slopes_of"]
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.floating[Any]]
 
-_TURNS = 40  # in which the slope is found
+_TURNS = 30  # in which the slope is found
 _ROUNDED = (
     2  # units in the last place: to a float, of the product and of the sum, each by half a unit at most
 )
@@ -48,7 +48,9 @@ def clipped_steps(steps: _Ints, least: _Ints, most: _Ints) -> _Ints:
     return np.minimum(np.maximum(steps, least[:, None]), most[:, None] + 1)
 
 
-def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
+def lines_of(
+    steps: _Ints, least: _Ints, most: _Ints, dtype: Any, slopes: npt.NDArray[np.float64] | None = None
+) -> Lines:
     """Find lines in floats of `dtype` for neurons whose sums are `least` to `most`.
 
     Parameters
@@ -59,6 +61,8 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
         Bounds of the sums.
     dtype : numpy.float32 or numpy.float64
         The floats of the kernel.
+    slopes : float64 array of shape (neurons,), optional
+        As `slopes_of` finds them, where they are known.
 
     Examples
     --------
@@ -68,11 +72,8 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
     >>> lines.levels(np.array([[2, 3, 8, 9]]))[0].tolist()
     [0, 1, 2, 3]
     """
-    low = (steps <= least[:, None]).sum(axis=1)
-    high = (steps <= most[:, None]).sum(axis=1)
-    number = np.arange(1, steps.shape[1] + 1)
-    open_ = (number > low[:, None]) & (number <= high[:, None])  # steps that some sums reach and some do not
-    slope = _fitted(steps, open_, low, high).astype(dtype)
+    low, high, number, open_ = _reached(steps, least, most)
+    slope = (slopes_of(steps, least, most) if slopes is None else slopes).astype(dtype)
     floor, ceiling = _bounds(slope.astype(np.float64), steps, open_)
     middle = np.add(floor, ceiling, where=open_.any(axis=1), out=np.zeros(len(steps))) / 2
     offset = middle.astype(dtype)
@@ -88,8 +89,19 @@ def lines_of(steps: _Ints, least: _Ints, most: _Ints, dtype: Any) -> Lines:
     return Lines(slope, offset, low.astype(np.int32), high.astype(np.int32), proved)
 
 
-def _fitted(steps: _Ints, open_: npt.NDArray[np.bool_], low: _Ints, high: _Ints) -> npt.NDArray[np.float64]:
-    """The slope that leaves most room for the offset; the room is a concave function of the slope."""
+def _reached(steps: _Ints, least: _Ints, most: _Ints) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.bool_]]:
+    """How many steps all sums reach, how many any; the steps' numbers; and which are open: some sums reach
+    them and some do not.
+    """
+    low = (steps <= least[:, None]).sum(axis=1)
+    high = (steps <= most[:, None]).sum(axis=1)
+    number = np.arange(1, steps.shape[1] + 1)
+    return low, high, number, (number > low[:, None]) & (number <= high[:, None])
+
+
+def slopes_of(steps: _Ints, least: _Ints, most: _Ints) -> npt.NDArray[np.float64]:
+    """The slopes that leave most room for the offset; the room is a concave function of the slope."""
+    low, high, _, open_ = _reached(steps, least, most)
     neurons = np.arange(len(steps))
     first, last = np.minimum(low, steps.shape[1] - 1), np.maximum(high - 1, 0)
     rise, run = high - 1 - low, steps[neurons, last] - steps[neurons, first]

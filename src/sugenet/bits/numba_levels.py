@@ -26,7 +26,7 @@ from sugenet.bits.level_kernels import (
     ROWS,
     VECTORS,
 )
-from sugenet.bits.lines import clipped_steps, lines_of
+from sugenet.bits.lines import clipped_steps, lines_of, slopes_of
 from sugenet.bits.numba_engine import kernel_named, on_a_line
 from sugenet.bits.numpy_levels import NumpyLevels
 from sugenet.bits.stairs import LevelConv, LevelPool, StairMap
@@ -292,8 +292,9 @@ def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: in
         return COUNTED, 0, 0
     steps, least, most = layer.steps[start:stop], layer.least[start:stop], layer.most[start:stop]
     steps = clipped_steps(steps, least, most)
+    slopes = slopes_of(steps, least, most)
     for then, dtype in ((LINE, np.float32), (LONG_LINE, np.float64)):
-        lines = lines_of(steps, least, most, dtype)
+        lines = lines_of(steps, least, most, dtype, slopes)
         if lines.proved.all():
             parts = (lines.slope, lines.offset, lines.low, lines.high)
             full = [np.concatenate([part, np.zeros(lanes - len(part), part.dtype)]) for part in parts]

@@ -102,7 +102,7 @@ class LevelConv:
                 raise NetworkError("steps must not fall: sort each row.")
         if max(int(kernel.max()), -int(kernel.min()), 1) * max(top, 1) >= _LARGEST:
             raise NetworkError(f"a weight of {np.abs(kernel).max()} with levels up to {top} is too large.")
-        kept = cls(kernel.astype(np.int64), given, slide, groups, int(top), int(pad), tops)
+        kept = cls(kernel.astype(np.int64, copy=False), given, slide, groups, int(top), int(pad), tops)
         if kept.largest >= _LARGEST:
             raise NetworkError(f"sums of up to {kept.largest} are too large: they must stay below 2^31.")
         return kept
