@@ -241,7 +241,7 @@ class Levels:
     def match_counts(self, values: _Values, threads: int | None = None) -> Ints:
         """Match counts of the head."""
         assert self.lowest is not None
-        return np.asarray(self.maps.sums(values, threads).astype(np.int64) - self.lowest)
+        return np.asarray(self.maps.sums(values, threads) - self.lowest)
 
 
 def _as_given(levels: _Values, *, binary: bool) -> _Values:
@@ -321,6 +321,8 @@ class Packed:
 
     def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
         """Match counts of the classes, from what the first layer reads."""
+        if not self._widest:
+            return self._counts(inputs, threads)
         parts = [self._counts(chunk, threads) for chunk in self._chunks(inputs)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
