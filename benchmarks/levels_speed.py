@@ -252,9 +252,8 @@ def main() -> None:
     parser.add_argument("--one-core", action="store_true", help="one thread each, in processor time")
     options = parser.parse_args()
     watch = Watch()
-    print(
-        f"{machine()}; {1 if options.one_core else cores()} threads; Python {platform.python_version()}, NumPy {np.__version__}\n"
-    )
+    threads = "1 thread" if options.one_core else f"{cores()} threads"
+    print(f"{machine()}; {threads}; Python {platform.python_version()}, NumPy {np.__version__}\n")
     result = measure(options.quick, options.one_core)
     print(f"\nOther programs used {watch.others():.0%} of the cores meanwhile.")
     print("RESULT", json.dumps(result))
