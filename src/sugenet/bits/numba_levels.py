@@ -170,7 +170,7 @@ class NumbaLevels:
             return
 
         def task(start: int, stop: int) -> None:
-            room = self._room()
+            room = self._room()  # one for each thread
             self._run(octets, start, stop, self._most, *self._arrays, *room, _ALONE, out, sums)
             self._spare.append(room)
 
