@@ -230,7 +230,7 @@ def measure(quick: bool = False, one_core: bool = False) -> dict[str, Any]:
             floats = (part / TOP).astype(np.float32).reshape(len(part), *shape)
             theirs = [lambda s=session, f=floats: s.run(None, {"x": f}) for session in sessions]
             pair = compared(
-                lambda p=part, n=network: n.predict(p, threads=threads), theirs, 2 if quick else 15, clock
+                lambda p=part, n=network: n.predict(p, threads=threads), theirs, 1.5 if quick else 15, clock
             )
             result[name] = round(pair.ratio, 2)
             what = f"{kind}, {words} {len(part)}" if words else f"{kind}, one sample"

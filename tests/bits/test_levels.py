@@ -15,7 +15,7 @@ from sugenet.bits.lines import lines_of
 from sugenet.bits.numba_engine import on_a_line
 from sugenet.bits.numba_levels import _own_room
 from sugenet.bits.slide import Slide
-from sugenet.errors import EncodingError, NetworkError
+from sugenet.errors import EncodingError, NetworkError, SugenetError
 
 ENGINES = ["numba", "numpy"]
 
@@ -152,6 +152,8 @@ def test_threads_that_share_one_sample():
     alone = program.sums(x, 1)
     program._call_together(x, program._no_levels, together := np.empty_like(alone), 3)
     assert np.array_equal(together, alone)
+    with pytest.raises(SugenetError, match="threads is 0, but must be 1 or more"):
+        program._call_together(x, program._no_levels, together, 0)
     with ThreadPoolExecutor(3) as pool:
         for _ in range(25):
             team, sums = np.zeros(2 * len(layers) + 2, np.int64), np.zeros_like(alone)

@@ -45,8 +45,7 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
     threads : int or None
         How many threads may work at once; None for one per core.
     """
-    if threads is not None and threads < 1:
-        raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
+    _check(threads)
     # asked before the cores are counted, which takes as long as a small network does
     if total < 2 * grain or threads == 1:
         if total:
@@ -82,6 +81,7 @@ def help_out(lead: Callable[[], object], helper: Callable[[], object], threads: 
 
     Nobody waits for a helper: it may begin late, or not at all, and must then find nothing left to do.
     """
+    _check(threads)
     count = cores() if threads is None else threads
     futures = [_pool(count - 1).submit(helper) for _ in range(count - 1)]
     try:
@@ -89,6 +89,11 @@ def help_out(lead: Callable[[], object], helper: Callable[[], object], threads: 
     finally:
         for future in futures:
             future.cancel()
+
+
+def _check(threads: int | None) -> None:
+    if threads is not None and threads < 1:
+        raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
 
 
 def _pool(helpers: int) -> ThreadPoolExecutor:
