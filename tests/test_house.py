@@ -119,7 +119,14 @@ KEEP_OUT = {
 CIRCLES = {
     frozenset(
         f"sugenet.bits.{name}"
-        for name in ("engine", "numba_engine", "numba_maps", "numpy_engine", "numpy_maps")
+        for name in (
+            "engine",
+            "numba_engine",
+            "numba_levels",
+            "numba_maps",
+            "numpy_engine",
+            "numpy_maps",
+        )
     ),
     frozenset({"sugenet.cli.commands", "sugenet.cli.complete"}),
 }

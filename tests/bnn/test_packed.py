@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, packed
-from sugenet.bnn.packed import Maps, Packed, Plain, Rows
+from sugenet.bnn.packed import Levels, Maps, Packed, Plain, Rows
 
 ENGINES = ["numba", "numpy"]
 
@@ -171,7 +171,7 @@ def seams(rng):
         (Maps, Rows, Maps, Rows),
     )
     level = LevelLayer(rng.integers(-2, 3, (32, 6)), rng.integers(5, 12, 32), [3] * 6)
-    yield "levels in front of maps", [level, conv(rng, bits, 5), dense(rng, 20, 4)], (Plain, Maps, Rows)
+    yield "levels in front of maps", [level, conv(rng, bits, 5), dense(rng, 20, 4)], (Levels, Maps, Rows)
     yield "dense alone", [dense(rng, 9, 8, most=2)], (Rows,)
 
 

@@ -1,11 +1,11 @@
-"""Packed 64-bit words and compiled kernels: the fast twin of `sugenet.bnn`,
+"""Packed 64-bit words, bytes and compiled kernels: the fast twin of `sugenet.bnn`,
 with the same answers bit for bit.
 
 Feature ``i`` is bit ``i % 64`` of word ``i // 64``; bit 1 stands for +1 and bit 0 for -1. A `PackedLayer`
 holds many neurons over one input space, a `PackedNetwork` a chain of them with a head, `PackedMaps` a chain
-of convolutions and pooling. All count matches with one of two engines: ``"numba"`` (compiled, fast) and
-``"numpy"`` (no compiler needed). Importing this package imports neither compiler nor kernels;
-the first layer does.
+of convolutions and pooling; `LevelMaps` is a chain of layers over levels, a byte each. All have one of two
+engines: ``"numba"`` (compiled, fast) and ``"numpy"`` (no compiler needed). Importing this package imports
+neither compiler nor kernels; the first layer does.
 
 Examples
 --------
@@ -24,12 +24,17 @@ array([[ True,  True],
 from sugenet.bits.conv import PackedConv, PackedPool
 from sugenet.bits.engine import EngineName, prepare
 from sugenet.bits.layer import PackedLayer
+from sugenet.bits.level_maps import LevelMaps
 from sugenet.bits.maps import PackedMaps, map_columns, pack_maps, unpack_maps
 from sugenet.bits.network import PackedNetwork
+from sugenet.bits.stairs import LevelConv, LevelPool
 from sugenet.bits.words import pack, pack_signs, unpack, words_for
 
 __all__ = [
     "EngineName",
+    "LevelConv",
+    "LevelMaps",
+    "LevelPool",
     "PackedConv",
     "PackedLayer",
     "PackedMaps",

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
+from sugenet.bits.stairs import StairMap
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
 
@@ -21,6 +22,7 @@ __all__ = [
     "CountingEngine",
     "Counts",
     "EngineName",
+    "LevelProgram",
     "MapProgram",
     "Neurons",
     "Program",
@@ -70,6 +72,16 @@ class MapProgram(Protocol):
         """
 
 
+class LevelProgram(Protocol):
+    """A chain of layers of staircases made ready to run; inputs have been checked before."""
+
+    def levels(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
+        """Return the levels of the last layer, flat."""
+
+    def sums(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
+        """Return the sums of the last layer, which has no steps."""
+
+
 class CountingEngine(Protocol):
     """One way of counting matches."""
 
@@ -83,8 +95,13 @@ class CountingEngine(Protocol):
     def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
         """Make a chain of convolutions and pooling ready to run."""
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
-        """Load whatever the first run would have to wait for, and call `notify` before a wait of seconds."""
+    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+        """Make a chain of layers of staircases ready to run."""
+
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
+        """Load whatever the first run would have to wait for, that of levels where asked, and call `notify`
+        before a wait of seconds.
+        """
 
 
 def engine_named(name: str = "auto") -> CountingEngine:
@@ -116,7 +133,9 @@ def engine_named(name: str = "auto") -> CountingEngine:
     return NumpyEngine()
 
 
-def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = None) -> EngineName:
+def prepare(
+    engine: EngineName = "auto", notify: Callable[[str], None] | None = None, *, levels: bool = False
+) -> EngineName:
     """Load the kernels now, and say so before they have to be compiled.
 
     Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a
@@ -128,6 +147,8 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
         The engine to make ready.
     notify : callable, optional
         Called with one sentence before a wait of seconds; not called when nothing has to be compiled.
+    levels : bool
+        Whether layers over levels will run, too: they have a kernel of their own.
 
     Returns
     -------
@@ -140,5 +161,5 @@ def prepare(engine: EngineName = "auto", notify: Callable[[str], None] | None = 
     'numpy'
     """
     chosen = engine_named(engine)
-    chosen.prepare(notify)
+    chosen.prepare(notify, levels=levels)
     return cast(EngineName, chosen.name)

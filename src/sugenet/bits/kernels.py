@@ -34,6 +34,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
+from sugenet.bits.level_kernels import KERNEL as LEVELS_KERNEL
+
 __all__ = [
     "BLOCK",
     "DENSE",
@@ -788,8 +790,8 @@ _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
 
 
 def load(name: str) -> Any:
-    """Return the kernel `name` ("layers", "maps") from the cache on disk, or compile it now."""
-    function, signature = _KERNELS[name]
+    """Return the kernel `name` ("layers", "maps", "levels") from the cache on disk, or compile it now."""
+    function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
     return _compiled(function, signature, (True, False))
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
-from sugenet.bits.engine import Counts, MapProgram, Neurons
+from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, load
+from sugenet.bits.stairs import StairMap
 from sugenet.bits.telling import telling
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
@@ -23,7 +24,7 @@ __all__ = ["PRODUCTS_PER_HANDOVER", "NumbaEngine", "NumbaProgram", "kernel_named
 PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
 _LINE = 64  # bytes
 
-_Lane = TypeVar("_Lane", np.uint64, np.int64)
+_Lane = TypeVar("_Lane", bound=np.generic)
 
 _loaded: dict[str, Any] = {}
 _loading = Lock()
@@ -45,10 +46,16 @@ class NumbaEngine:
 
         return map_program(tuple(layers))
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
-        """Load all kernels, and call `notify` before one has to be compiled."""
+    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+        """Make a chain of layers of staircases ready to run."""
+        from sugenet.bits.numba_levels import level_program
+
+        return level_program(tuple(layers))
+
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
+        """Load all kernels, that of levels where asked, and call `notify` before one has to be compiled."""
         with telling(notify):
-            for name in ("layers", "maps"):
+            for name in ("layers", "maps", *(["levels"] if levels else [])):
                 kernel_named(name)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
-from sugenet.bits.engine import Counts, MapProgram, Neurons
+from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons
+from sugenet.bits.stairs import StairMap
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, pack, tail_mask
 
@@ -32,7 +33,13 @@ class NumpyEngine:
 
         return NumpyMaps(tuple(layers))
 
-    def prepare(self, notify: Callable[[str], None] | None = None) -> None:
+    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+        """Make a chain of layers of staircases ready to run."""
+        from sugenet.bits.numpy_levels import NumpyLevels
+
+        return NumpyLevels(tuple(layers))
+
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
         """Do nothing: this engine has nothing to compile."""
 
 

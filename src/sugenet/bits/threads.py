@@ -14,7 +14,7 @@ from threading import Lock
 
 from sugenet.errors import SugenetError
 
-__all__ = ["cores", "share"]
+__all__ = ["cores", "help_out", "share"]
 
 _BLOCKS_PER_THREAD = 8  # enough that a late core costs little, few enough that taking one costs nothing
 _STEP = 64  # blocks begin at multiples of this many samples, the block that the kernels keep in cache
@@ -45,8 +45,7 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
     threads : int or None
         How many threads may work at once; None for one per core.
     """
-    if threads is not None and threads < 1:
-        raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
+    _check(threads)
     # asked before the cores are counted, which takes as long as a small network does
     if total < 2 * grain or threads == 1:
         if total:
@@ -75,6 +74,26 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
         errors = [error for future in begun if (error := future.exception()) is not None]
     if errors:
         raise errors[0]
+
+
+def help_out(lead: Callable[[], object], helper: Callable[[], object], threads: int | None) -> None:
+    """Call `lead` here and, meanwhile, `helper` in every other thread that may work; return when `lead` does.
+
+    Nobody waits for a helper: it may begin late, or not at all, and must then find nothing left to do.
+    """
+    _check(threads)
+    count = cores() if threads is None else threads
+    futures = [_pool(count - 1).submit(helper) for _ in range(count - 1)]
+    try:
+        lead()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _check(threads: int | None) -> None:
+    if threads is not None and threads < 1:
+        raise SugenetError(f"threads is {threads}, but must be 1 or more, or None for one thread per core.")
 
 
 def _pool(helpers: int) -> ThreadPoolExecutor:

@@ -210,13 +210,10 @@ class Encoder:
         ):
             return None
         domain = self._uniform
-        if (
-            domain is None
-            or domain.bipolar
-            or self._unit_steps is None
-            or array.min() < domain.low
-            or array.max() > domain.high
-        ):
+        if domain is None or domain.bipolar or self._unit_steps is None:
+            return None
+        bytes_ = array.dtype == np.uint8 and domain.low <= 0 and domain.high >= 255  # inside in any case
+        if not bytes_ and (array.min() < domain.low or array.max() > domain.high):
             return None
         low = int(domain.low)
         return array if low == 0 else np.asarray(array.astype(np.int64) - low)

@@ -136,12 +136,18 @@ class Head:
 
     def ranked(self, counts: Ints) -> npt.NDArray[Any]:
         """Scores times a common unit: int64 where all of them fit, else Python integers."""
+        slopes, offsets = self._ranking
+        return np.asarray(counts.astype(slopes.dtype, copy=False) * slopes + offsets)
+
+    @cached_property
+    def _ranking(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The integers as arrays."""
         slopes, offsets, _ = self.integers
         largest = max(
             abs(a) * max(int(n), 1) + abs(b) for a, b, n in zip(slopes, offsets, self.sizes, strict=True)
         )
         dtype = np.int64 if largest < 1 << 62 else object
-        return np.asarray(counts.astype(dtype) * np.array(slopes, dtype) + np.array(offsets, dtype))
+        return np.array(slopes, dtype), np.array(offsets, dtype)
 
     def scores(self, counts: Ints) -> npt.NDArray[Any]:
         """Exact scores as Fractions, an object array."""
@@ -165,7 +171,7 @@ class Head:
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
         """The class with the largest exact score; of equal ones the lowest number."""
-        return np.asarray(np.argmax(self.ranked(counts), axis=1))
+        return np.asarray(self.ranked(counts).argmax(axis=1))
 
     def tied(self, counts: Ints) -> npt.NDArray[np.bool_]:
         """Where several classes share the largest score."""

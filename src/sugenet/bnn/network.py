@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -142,8 +142,13 @@ class Network(Drawn):
         ``engine="definition"`` evaluates layer by layer as the definition says; the others use packed words
         and give the same.
         """
-        parts = [self._counts(chunk, engine, threads) for chunk in self._chunks(X)]
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        rows = self.encoder.rows(X)
+        if rows.ndim != 2 or len(rows) <= CHUNK:  # the encoder says what is wrong with other shapes
+            return self._counts(rows, engine, threads)
+        starts = range(0, len(rows), CHUNK)
+        return np.concatenate(
+            [self._counts(rows[start : start + CHUNK], engine, threads) for start in starts]
+        )
 
     def _counts(self, X: npt.NDArray[Any], engine: EngineChoice, threads: int | None) -> Ints:
         if engine == "definition":
@@ -157,7 +162,7 @@ class Network(Drawn):
         """What the first layer reads: levels for a layer over them, else bits."""
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
-    @property
+    @cached_property
     def reads_levels(self) -> bool:
         """Whether the first layer reads levels instead of bits."""
         tops = tops_of(self.layers[0]) if self.layers else None
@@ -222,14 +227,6 @@ class Network(Drawn):
     def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
         """Possibility distribution over the classes: the best has 1."""
         return self.head.possibility(self.match_counts(X), temperature)
-
-    def _chunks(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        array = self.encoder.rows(X)
-        if array.ndim != 2:  # the encoder says what is wrong with it
-            yield array
-            return
-        for start in range(0, max(len(array), 1), CHUNK):
-            yield array[start : start + CHUNK]
 
     # -- looking inside --------------------------------------------------------------------------------------
 

@@ -1,14 +1,15 @@
 """The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`.
 
 Layers of one kind that follow each other run together: convolutions and pooling as maps, dense layers as rows
-of words. A dense layer behind maps has its columns put in the order of the packed maps once, here, so that it
-reads their words as they are.
+of words, layers that read or give levels as bytes. A dense layer behind maps has its columns put in the order
+of the packed maps once, here, so that it reads their words as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -16,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import (
+    LevelConv,
+    LevelMaps,
+    LevelPool,
     PackedConv,
     PackedLayer,
     PackedMaps,
@@ -28,16 +32,16 @@ from sugenet.bits import (
     unpack_maps,
     words_for,
 )
+from sugenet.bits.slide import Slide
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.cutting import is_cut
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Binary, Layer
+from sugenet.bnn.layer import Layer, gives, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.errors import TooLargeError
 
-__all__ = ["Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "fast_levels", "unmerged"]
+__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "unmerged"]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
@@ -79,21 +83,15 @@ def unmerged(
 
 @dataclass(frozen=True)
 class Plain:
-    """A layer that runs as the definition says: one over levels that is no convolution,
-    or a kernel with very large weights.
-    """
+    """A layer that runs as the definition says: a kernel with very large weights, or a layer of no width."""
 
-    layer: Binary
+    layer: Layer
 
-    def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
+    def bits(self, values: _Values, threads: int | None = None) -> _Values:  # noqa: ARG002
         """Activity of the layer."""
-        return (
-            fast_levels(self.layer, values)
-            if isinstance(self.layer, LevelLayer)
-            else self.layer.activity(values)
-        )
+        return self.layer.activity(values)
 
-    def hidden(self, values: _Values) -> list[Bits]:
+    def hidden(self, values: _Values) -> list[_Values]:
         """The same, as a list of one."""
         return [self.bits(values)]
 
@@ -206,33 +204,115 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """Layers that read or give levels, on bytes."""
+
+    maps: LevelMaps
+    binary: tuple[bool, ...]
+    """For each layer, whether it gives bits."""
+    lowest: Ints | None = None
+    """Where the last layer is the head, the least sum of each class."""
+
+    @classmethod
+    def of(cls, layers: Sequence[Layer], head: Head | None, engine: Any) -> Levels:
+        """Hand over layers, and the head where it follows them."""
+        maps: list[LevelConv | LevelPool] = []
+        for layer in layers:
+            maps.append(_level_map(layer, maps[-1].output_shape if maps else None))
+        binary, lowest = tuple(gives(layer) is None for layer in layers), None
+        if head is not None:
+            assert head.tops is not None
+            shape = maps[-1].output_shape if maps else (head.inputs, 1, 1)
+            maps.append(LevelConv.dense(head.weights, None, shape, head.tops))
+            lowest = np.minimum(head.weights, 0) @ head.tops
+        return cls(LevelMaps(maps, engine), binary, lowest)
+
+    def bits(self, values: _Values, threads: int | None = None) -> _Values:
+        """What the last layer gives: levels, or bits."""
+        return _as_given(self.maps.levels(values, threads), binary=self.binary[-1])
+
+    def hidden(self, values: _Values) -> list[_Values]:
+        """What every layer gives, the head left out."""
+        return [
+            _as_given(levels, binary=binary)
+            for levels, binary in zip(self.maps.hidden(values), self.binary, strict=True)
+        ]
+
+    def match_counts(self, values: _Values, threads: int | None = None) -> Ints:
+        """Match counts of the head."""
+        assert self.lowest is not None
+        return np.asarray(self.maps.sums(values, threads) - self.lowest)
+
+
+def _as_given(levels: _Values, *, binary: bool) -> _Values:
+    return levels.view(bool) if binary else levels
+
+
+def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | LevelPool:
+    if isinstance(layer, StairConv):
+        window = layer.window
+        return LevelConv.from_arrays(
+            layer.weights,
+            layer.steps,
+            window.shape,
+            stride=window.stride,
+            dilation=window.dilation,
+            pads=window.pads,
+            groups=layer.groups,
+            top=layer.top,
+            pad=layer.pad,
+        )
+    if isinstance(layer, PoolLayer):
+        window, top = layer.window, layer.top
+        assert top is not None
+        return LevelPool(
+            Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads), layer.every, top
+        )
+    assert isinstance(layer, LevelLayer | StairLayer)
+    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer)
+    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), layer.tops)
+
+
+def _steps(layer: LevelLayer) -> Ints:
+    """The threshold of each neuron on its plain sum."""
+    tau: Ints = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
+    least: Ints = np.minimum(layer.weights, 0) @ layer.tops
+    return (tau + least)[:, None]
+
+
+@dataclass(frozen=True)
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    stages: tuple[Plain | Maps | Rows, ...]
-    """What runs in front of the last dense layers: each gives flat bits,
-    but the words of maps go on as they are.
+    stages: tuple[Plain | Maps | Rows | Levels, ...]
+    """What runs in front of the last layers: each gives flat bits or levels,
+    but the words of maps in front of rows go on as they are.
     """
-    tail: Rows
-    """The last dense layers and the head."""
+    tail: Rows | Levels
+    """The last layers, of one kind, and the head."""
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        stages: list[Plain | Maps | Rows] = []
-        parts = [(kind, list(part)) for kind, part in groupby(layers, _kind)]
-        dense = parts.pop()[1] if parts and parts[-1][0] is Rows else []
+        stages: list[Plain | Maps | Rows | Levels] = []
+        parts = _parts(layers)
+        last = Rows if head.tops is None else Levels
+        ending = parts.pop()[1] if parts and parts[-1][0] is last else []
         for kind, part in parts:
             if kind is Plain:
-                stages += [Plain(layer) for layer in part if not isinstance(layer, StairLayer | StairConv)]
+                stages += [Plain(layer) for layer in part]
             elif kind is Maps:
                 stages.append(Maps.of(part, engine))
+            elif kind is Levels:
+                stages.append(Levels.of(part, None, engine))
             else:
                 rows = [layer for layer in part if isinstance(layer, DenseLayer)]
                 stages.append(
                     Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine)
                 )
-        rows = [layer for layer in dense if isinstance(layer, DenseLayer)]
+        if head.tops is not None:
+            return cls(tuple(stages), Levels.of(ending, head, engine))
+        rows = [layer for layer in ending if isinstance(layer, DenseLayer)]
         taus = [*(layer.tau for layer in rows), np.zeros(head.outputs, np.int64)]
         before = stages[-1].maps if stages and isinstance(stages[-1], Maps) else None
         return cls(
@@ -241,38 +321,48 @@ class Packed:
 
     def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
         """Match counts of the classes, from what the first layer reads."""
+        if not self._widest:
+            return self._counts(inputs, threads)
         parts = [self._counts(chunk, threads) for chunk in self._chunks(inputs)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def hidden(self, inputs: _Values) -> list[Bits]:
+    def hidden(self, inputs: _Values) -> list[_Values]:
         """Activity of every hidden layer."""
-        found: list[Bits] = []
+        found: list[_Values] = []
         for stage in self.stages:
             found += _all_of(stage, found[-1] if found else inputs)
+        values = found[-1] if found else inputs
+        if isinstance(self.tail, Levels):
+            return found + self.tail.hidden(values)
         if self.stages and isinstance(self.stages[-1], Maps):
-            words = pack_maps(found[-1], self.stages[-1].maps.output_shape)
+            words = pack_maps(values, self.stages[-1].maps.output_shape)
             return found + self.tail.hidden(words.reshape(len(words), words.shape[1] * words.shape[2]))
-        return found + self.tail.hidden(self.tail.words(found[-1] if found else inputs))
+        return found + self.tail.hidden(self.tail.words(values))
 
     def _counts(self, values: _Values, threads: int | None) -> Ints:
-        *front, last = self.stages or (None,)
-        for stage in front:
-            assert stage is not None
+        tail = self.tail
+        for stage in self.stages:
+            if isinstance(stage, Maps) and isinstance(tail, Rows) and stage is self.stages[-1]:
+                return tail.match_counts(stage.words(values, threads), threads)
             values = stage.bits(values, threads)
-        if isinstance(last, Maps):
-            return self.tail.match_counts(last.words(values, threads), threads)
-        return self.tail.match_counts(
-            self.tail.words(values if last is None else last.bits(values, threads)), threads
-        )
+        return tail.match_counts(values if isinstance(tail, Levels) else tail.words(values), threads)
+
+    @cached_property
+    def _widest(self) -> int:
+        return max(map(_width, self.stages), default=0)
 
     def _chunks(self, inputs: _Values) -> Iterator[_Values]:
-        sizes = [stage.maps.output_shape for stage in self.stages if isinstance(stage, Maps)]
-        widest = max(
-            (8 * words_for(channels) * height * width for channels, height, width in sizes), default=0
-        )
-        step = max(64, _CHUNK_BYTES // widest) if widest else max(1, len(inputs))
+        step = max(64, _CHUNK_BYTES // self._widest) if self._widest else max(1, len(inputs))
         for start in range(0, max(len(inputs), 1), step):
             yield inputs[start : start + step]
+
+
+def _width(stage: Plain | Maps | Rows | Levels) -> int:
+    """Bytes of the maps that a stage gives for one sample."""
+    if isinstance(stage, Plain | Rows):
+        return 0
+    channels, height, width = stage.maps.output_shape
+    return (8 * words_for(channels) if isinstance(stage, Maps) else channels) * height * width
 
 
 @dataclass(frozen=True)
@@ -298,7 +388,7 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
     """A network for an engine; where any will do and the weights are too large to be packed,
     as the definition says.
     """
-    if not is_cut(layers, head):
+    if head.tops is not None and not head.inputs:
         return Unpacked(tuple(layers), head)
     try:
         return Packed.of(layers, head, engine)
@@ -308,7 +398,7 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
         return Unpacked(tuple(layers), head)
 
 
-def _all_of(stage: Plain | Maps | Rows, values: _Values) -> list[Bits]:
+def _all_of(stage: Plain | Maps | Rows | Levels, values: _Values) -> list[_Values]:
     return (
         [*stage.hidden(stage.words(values)), stage.bits(values)]
         if isinstance(stage, Rows)
@@ -316,13 +406,42 @@ def _all_of(stage: Plain | Maps | Rows, values: _Values) -> list[Bits]:
     )
 
 
+def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:
+    """Layers of one kind that run together; maps of levels begin anew, and so do maps of another shape."""
+    parts: list[tuple[type, list[Layer]]] = []
+    for kind, run in groupby(layers, _kind):
+        part: list[Layer] = []
+        for layer in run:
+            begins = part and (
+                (kind is Maps and tops_of(layer) is not None)
+                or (kind is Levels and not _follows(part, layer))
+            )
+            if begins:
+                parts.append((kind, part))
+                part = []
+            part.append(layer)
+        parts.append((kind, part))
+    return parts
+
+
+def _follows(part: Sequence[Layer], layer: Layer) -> bool:
+    """Whether a layer reads maps of the shape that the ones before it give."""
+    if not isinstance(layer, StairConv | PoolLayer):
+        return True
+    before = part[-1]
+    given = before.output_shape if isinstance(before, StairConv | PoolLayer) else (before.outputs, 1, 1)
+    return layer.window.shape == given
+
+
 def _kind(layer: Layer) -> type:
     if isinstance(layer, DenseLayer):
         return Rows
     if isinstance(layer, PoolLayer):
-        return Maps
-    if not isinstance(layer, ConvLayer) or not layer.weights.size:
+        return Maps if layer.top is None else Levels
+    if not layer.weights.size:
         return Plain
+    if not isinstance(layer, ConvLayer):
+        return Levels
     # kernels are packed over all channels
     largest, spread = (
         int(np.abs(layer.weights).max()),
@@ -365,14 +484,3 @@ def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:
         signs = np.where(np.abs(weights) > turn, np.sign(weights), 0)
         parts.append(np.where(columns >= 0, signs[:, columns], -1 if full else 0))
     return np.concatenate(parts, axis=1), copies, int((columns < 0).sum()) if full else 0
-
-
-def fast_levels(layer: LevelLayer, levels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Activity of a level layer by a floating-point matrix product that is exact: every partial sum is an
-    integer below 2^24 or 2^53.
-    """
-    largest = int(layer.sizes.max(initial=0))
-    dtype = np.float32 if largest < 1 << 24 else np.float64
-    sums = levels.astype(dtype) @ layer.weights.T.astype(dtype)
-    tau = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
-    return np.asarray(sums >= tau + np.minimum(layer.weights, 0) @ layer.tops)

@@ -90,6 +90,7 @@ def _predict(parser: Parser) -> Run:
 
 def _show_predictions(options: Namespace, screen: Screen) -> int:
     from sugenet.bits import prepare
+    from sugenet.bnn.layer import tops_of
     from sugenet.show import view_predictions
 
     network = network_of(options.model)
@@ -98,7 +99,8 @@ def _show_predictions(options: Namespace, screen: Screen) -> int:
     if options.index is not None:
         X, truth = X[first : first + 1], None if truth is None else truth[first : first + 1]
     if options.engine != "definition":
-        prepare(options.engine, notify=screen.tell)
+        levels = network.head.tops is not None or any(tops_of(layer) is not None for layer in network.layers)
+        prepare(options.engine, notify=screen.tell, levels=levels)
     view = view_predictions(network, X, truth, first, engine=options.engine, threads=options.threads)
     return screen.say(view.table(options.limit), view.data())
 

@@ -1,0 +1,578 @@
+"""The compiled kernel over levels: products of bytes, sums of 32 bits, steps at once.
+
+Maps lie in the *arena* as ``[sample][pixel][channel]``, a byte a level, with their padding around them. A
+dense layer is a convolution whose window is the whole map. Four neighbouring bytes, a *quad*, meet the four
+weights of each of 16 neurons in one instruction where the processor has it (VNNI): lane by lane, the four
+products are added to the neuron's sum. A *tile* of `ROWS` positions and 1, 2 or 4 vectors of neurons keeps
+its sums in registers while it walks over the quads of a *block* of neurons; quads without any weight are left
+out, so groups, depthwise kernels and values that are only carried on cost what they weigh.
+
+At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in the registers; or they are put
+down, and made levels by comparison with every threshold.
+
+All compiled code of levels is in this file, since the cache on disk is renewed when *this* file changes.
+"""
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+
+__all__ = ["COMPARED", "CONV", "COUNTED", "LANES", "LINE", "LONG_LINE", "MAXIMUM", "ROOM", "ROWS", "VECTORS"]
+__all__ += ["KERNEL"]
+
+CONV, MAXIMUM = range(2)  # kinds of layers
+LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # what becomes of the sums of a block
+LANES = 16  # neurons in a vector
+VECTORS = (4, 2, 1)  # vectors in a block
+ROWS = (
+    6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
+)
+ROOM = 96  # positions whose places are worked out together
+PARTS = 8  # into which the positions of a layer are cut where threads share them
+
+_I8, _I16, _I32, _I64 = (ir.IntType(size) for size in (8, 16, 32, 64))
+_SUMS = ir.VectorType(_I32, LANES)
+
+
+def _int(value: int) -> ir.Constant:
+    return ir.Constant(_I64, value)
+
+
+def _call(b: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
+
+
+def _everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """One value in all lanes."""
+    kind = ir.VectorType(value.type, lanes)
+    undefined = ir.Constant(kind, ir.Undefined)
+    one = b.insert_element(undefined, value, ir.Constant(_I32, 0))
+    return b.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
+
+
+def _load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> ir.Value:
+    value = b.load(b.bitcast(pointer, kind.as_pointer()))
+    value.align = align
+    return value
+
+
+class _Products:
+    """Adds products of quads; chooses the instruction when it is made."""
+
+    def __init__(self, context: Any, b: ir.IRBuilder) -> None:
+        features = context.codegen().magic_tuple()[2].split(",")
+        self.b = b
+        self.wide = "+avx512vnni" in features
+        self.half = not self.wide and "+avxvnni" in features
+        self.words = not self.wide and not self.half and "+avx2" in features
+        self.together = 4 if "+avx512f" in features else 1  # vectors whose sums fit into the registers
+
+    def weights(self, vector: ir.Value) -> Any:
+        """What a vector of weights is turned into, once for all rows."""
+        b = self.b
+        if self.wide:
+            return vector
+        if self.half:
+            return _halves(b, vector)
+        if self.words:
+            found = []
+            for part in _halves(b, vector):
+                pairs = b.bitcast(part, ir.VectorType(_I16, 16))
+                eight = ir.Constant(pairs.type, [8] * 16)
+                found.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
+            return found
+        return [
+            b.ashr(
+                b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES)
+            )
+            for byte in range(4)
+        ]
+
+    def quad(self, value: ir.Value) -> Any:
+        """What the four bytes of a position are turned into, once for all vectors."""
+        b = self.b
+        if self.wide:
+            return _everywhere(b, value, LANES)
+        if self.half:
+            return _everywhere(b, value, 8)
+        if self.words:
+            mask = ir.Constant(_I32, 0x00FF00FF)
+            even, odd = b.and_(value, mask), b.and_(b.lshr(value, ir.Constant(_I32, 8)), mask)
+            return [b.bitcast(_everywhere(b, part, 8), ir.VectorType(_I16, 16)) for part in (even, odd)]
+        return [
+            _everywhere(b, b.and_(b.lshr(value, ir.Constant(_I32, 8 * byte)), ir.Constant(_I32, 255)), LANES)
+            for byte in range(4)
+        ]
+
+    def add(self, total: ir.Value, quad: Any, weights: Any) -> ir.Value:
+        """The sums with four products more in each lane; unsigned bytes, signed weights."""
+        b = self.b
+        if self.wide:
+            return _call(b, "llvm.x86.avx512.vpdpbusd.512", _SUMS, [total, quad, weights])
+        if self.half:
+            name, parts = "llvm.x86.avx512.vpdpbusd.256", _halves(b, total)
+            return _joined(
+                b, [_call(b, name, p.type, [p, quad, w]) for p, w in zip(parts, weights, strict=True)]
+            )
+        if self.words:
+            parts, eight = _halves(b, total), ir.VectorType(_I32, 8)
+            for number, (even, odd) in enumerate(weights):
+                for x, w in ((quad[0], even), (quad[1], odd)):
+                    parts[number] = b.add(parts[number], _call(b, "llvm.x86.avx2.pmadd.wd", eight, [x, w]))
+            return _joined(b, parts)
+        for x, w in zip(quad, weights, strict=True):
+            total = b.add(total, b.mul(x, w))
+        return total
+
+
+def _halves(b: ir.IRBuilder, vector: ir.Value) -> list[ir.Value]:
+    places = ir.VectorType(_I32, 8)
+    return [
+        b.shuffle_vector(vector, vector, ir.Constant(places, [start + i for i in range(8)]))
+        for start in (0, 8)
+    ]
+
+
+def _joined(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
+    return b.shuffle_vector(parts[0], parts[1], ir.Constant(ir.VectorType(_I32, 16), list(range(16))))
+
+
+def _sums(
+    context: Any,
+    b: ir.IRBuilder,
+    starts: list[ir.Value],
+    offsets: ir.Value,
+    weights: ir.Value,
+    vectors: range,
+    of: int,
+    quads: ir.Value,
+) -> list[list[ir.Value]]:
+    """Emit the walk over all quads for some vectors of a block of `of`; a list of sums for each position."""
+    products = _Products(context, b)
+    entry = b.block
+    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+    b.branch(head)
+    b.position_at_end(head)
+    k = b.phi(_I64)
+    k.add_incoming(_int(0), entry)
+    sums = [[b.phi(_SUMS) for _ in vectors] for _ in starts]
+    for total in (total for row in sums for total in row):
+        total.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
+    b.cbranch(b.icmp_signed("<", k, quads), body, done)
+    b.position_at_end(body)
+    first = b.mul(k, _int(of))
+    w = [
+        products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
+        for vector in vectors
+    ]
+    offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
+    for start, row in zip(starts, sums, strict=True):
+        quad = products.quad(_load(b, b.gep(start, [offset]), _I32))
+        for vector, total in enumerate(row):
+            total.add_incoming(products.add(total, quad, w[vector]), body)
+    k.add_incoming(b.add(k, _int(1)), body)
+    b.branch(head)
+    b.position_at_end(done)
+    return [list(row) for row in sums]
+
+
+def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
+    """Levels by lines (`sugenet.bits.lines`), as bytes; product and sum are rounded once where the processor
+    can.
+    """
+    slope, offset, low, high = line
+    floats = slope.type
+    value = b.sitofp(sums, floats)
+    if "+fma" in context.codegen().magic_tuple()[2].split(","):
+        name = f"llvm.fma.v{LANES}f{'32' if isinstance(floats.element, ir.FloatType) else '64'}"
+        value = _call(b, name, floats, [value, slope, offset])
+    else:
+        value = b.fadd(b.fmul(value, slope), offset)
+    level = b.fptosi(value, _SUMS)
+    level = b.select(b.icmp_signed(">", level, low), level, low)
+    level = b.select(b.icmp_signed("<", level, high), level, high)
+    return b.trunc(level, ir.VectorType(_I8, LANES))
+
+
+def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: int) -> list[ir.Value]:
+    """Slope, offset, least and largest level of 16 neurons, from bytes where those of a block follow each
+    other.
+    """
+    found, place, width = [], 0, of * LANES
+    for kind in (floats, floats, _I32, _I32):
+        size = 8 if isinstance(kind, ir.DoubleType) else 4
+        start = b.gep(lines, [_int(place + vector * LANES * size)])
+        found.append(_load(b, start, ir.VectorType(kind, LANES), 4))
+        place += width * size
+    return found
+
+
+def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
+    return context.make_array(kind)(context, b, array).data
+
+
+def _tile(rows: int, of: int) -> Any:
+    """Return the intrinsic that does a tile of `rows` positions and `of` vectors of neurons.
+
+    `places` has two rows: where a position begins in `arena` before and after. On lines the levels are
+    written to the arena, else the sums to `scratch`, a position after the other.
+    """
+
+    # fmt: off
+    def typed(_, x, places, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        # fmt: on
+        place = types.intp
+        signature = types.void(
+            *(x, places, place, offsets, place, w, place, place, lines, place, place, place, scratch)
+        )
+
+        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            def at(array: int, start: Any) -> ir.Value:
+                return b.gep(_data(context, b, signature.args[array], args[array]), [start])
+
+            def of_row(which: int, row: int) -> ir.Value:
+                return b.load(at(1, b.add(args[2], _int(which * ROOM + row))))
+
+            starts = [at(0, of_row(0, row)) for row in range(rows)]
+            weights = b.bitcast(at(5, args[6]), _SUMS.as_pointer())
+            together = min(of, _Products(context, b).together)
+            sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
+            for first in range(0, of, together):
+                part = range(first, first + together)
+                found = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
+                for totals, more in zip(sums, found, strict=True):
+                    totals += more
+            names = ("short", "long", "put_down", "done")
+            *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
+            choice = b.switch(args[10], put_down)
+            floats = (ir.FloatType(), ir.DoubleType())
+            for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
+                choice.add_case(_int(kind), block)
+                b.position_at_end(block)
+                lines = at(8, args[9])
+                targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
+                for vector in range(of):
+                    line = _line(b, lines, float_, vector, of)
+                    for row in range(rows):
+                        levels = _on_line(context, b, sums[row][vector], line)
+                        target = b.gep(targets[row], [_int(vector * LANES)])
+                        b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
+                b.branch(done)
+            b.position_at_end(put_down)
+            for row in range(rows):
+                for vector in range(of):
+                    target = at(12, _int((row * of + vector) * LANES))
+                    b.store(sums[row][vector], b.bitcast(target, _SUMS.as_pointer())).align = 4
+            b.branch(done)
+            b.position_at_end(done)
+            return context.get_dummy_value()
+
+        return signature, emit
+
+    return intrinsic(typed)
+
+
+def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Make levels of 16 sums by comparing them with `count` thresholds, `of` numbers from one to the next."""
+    place = types.intp
+    signature = types.void(scratch, place, steps, place, place, place, arena, place)
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
+        steps = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
+        entry = b.block
+        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        k, levels = b.phi(_I64), b.phi(_SUMS)
+        k.add_incoming(_int(0), entry)
+        levels.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
+        b.cbranch(b.icmp_signed("<", k, args[5]), body, done)
+        b.position_at_end(body)
+        threshold = _load(b, b.gep(steps, [b.mul(k, args[4])]), _SUMS, 4)
+        reached = b.sext(b.icmp_signed(">=", sums, threshold), _SUMS)
+        levels.add_incoming(b.sub(levels, reached), body)
+        k.add_incoming(b.add(k, _int(1)), body)
+        b.branch(head)
+        b.position_at_end(done)
+        octets = b.trunc(levels, ir.VectorType(_I8, LANES))
+        target = b.gep(_data(context, b, signature.args[6], args[6]), [args[7]])
+        b.store(octets, b.bitcast(target, octets.type.as_pointer())).align = 1
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """The largest of 16 bytes over the taps of a window; bytes are flipped by the mask before and after."""
+    place = types.intp
+    signature = types.void(arena, place, offsets, place, place, masks, place, place)
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        octets = ir.VectorType(_I8, LANES)
+        arena = _data(context, b, signature.args[0], args[0])
+        offsets = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
+        mask = _load(b, b.gep(_data(context, b, signature.args[5], args[5]), [args[6]]), octets)
+        start = b.gep(arena, [args[1]])
+        entry = b.block
+        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        k, most = b.phi(_I64), b.phi(octets)
+        k.add_incoming(_int(0), entry)
+        most.add_incoming(ir.Constant(octets, [0] * LANES), entry)
+        b.cbranch(b.icmp_signed("<", k, args[4]), body, done)
+        b.position_at_end(body)
+        found = b.xor(_load(b, b.gep(start, [b.sext(b.load(b.gep(offsets, [k])), _I64)]), octets), mask)
+        most.add_incoming(b.select(b.icmp_unsigned(">", found, most), found, most), body)
+        k.add_incoming(b.add(k, _int(1)), body)
+        b.branch(head)
+        b.position_at_end(done)
+        b.store(b.xor(most, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+_tile_4, _tile_2, _tile_1 = (_tile(ROWS, of) for of in VECTORS)
+_row_4, _row_2, _row_1 = (_tile(1, of) for of in VECTORS)
+_compared: Any = intrinsic(_typed_compared)
+_maximum: Any = intrinsic(_typed_maximum)
+
+
+def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Copy `count` bytes that lie some steps apart."""
+    place = types.intp
+    signature = types.void(x, place, place, y, place, place, place)
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        source = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        target = b.gep(_data(context, b, signature.args[3], args[3]), [args[4]])
+        together, apart, done = (
+            b.function.append_basic_block(name) for name in ("together", "apart", "done")
+        )
+        ones = b.and_(*(b.icmp_signed("==", step, _int(1)) for step in (args[2], args[5])))
+        b.cbranch(ones, together, apart)
+        b.position_at_end(together)
+        cgutils.raw_memcpy(b, target, source, args[6], 1)  # type: ignore[no-untyped-call]
+        b.branch(done)
+        b.position_at_end(apart)
+        with cgutils.for_range(b, args[6]) as loop:
+            octet = b.load(b.gep(source, [b.mul(loop.index, args[2])]))
+            b.store(octet, b.gep(target, [b.mul(loop.index, args[5])]))
+        b.branch(done)
+        b.position_at_end(done)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+_copy: Any = intrinsic(_typed_copy)
+
+
+def _typed_took(_, team, place):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Add 1 to a number that threads share, and return what it was."""
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        return b.atomic_rmw("add", number, _int(1), "seq_cst")
+
+    return types.int64(team, types.intp), emit
+
+
+def _typed_wait(_, team, place, least):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Wait until a number that threads share is `least` or more."""
+
+    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
+        b.branch(look)
+        b.position_at_end(look)
+        b.cbranch(b.icmp_signed(">=", b.load_atomic(number, "seq_cst", 8), args[2]), done, pause)
+        b.position_at_end(pause)
+        if context.codegen().magic_tuple()[0].startswith("x86"):
+            _call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
+        b.branch(look)
+        b.position_at_end(done)
+        return context.get_dummy_value()
+
+    return types.void(team, types.intp, types.intp), emit
+
+
+_took: Any = intrinsic(_typed_took)
+_wait: Any = intrinsic(_typed_wait)
+
+
+@register_jitable
+def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
+    """Copy flat samples, channel by channel, into the arena, pixel by pixel, inside the padding.
+
+    `source`: channels, height, width, bytes of a sample and of a pixel in the arena, place of the first
+    pixel, and width with padding.
+    """
+    channels, height, width = source[0], source[1], source[2]
+    size, pixel, first, pitch = source[3], source[4], source[5], source[6]
+    for s in range(samples):
+        here, place = (base + s) * x.shape[1], s * size + first
+        if height * width == 1:
+            _copy(x, here, 1, arena, place, 1, channels)
+            continue
+        for c in range(channels):
+            for row in range(height):
+                at = here + (c * height + row) * width
+                _copy(x, at, 1, arena, place + row * pitch * pixel + c, pixel, width)
+
+
+@register_jitable
+def _pooled(plan, size, places, offsets, masks, arena):  # type: ignore[no-untyped-def]
+    channels, tap, taps, mask = plan[7], plan[8], plan[9], plan[10]
+    for r in range(size):
+        for c in range(0, channels, LANES):
+            _maximum(arena, places[0, r] + c, offsets, tap, taps, masks, mask + c, places[1, r] + c)
+
+
+def _levels(  # type: ignore[no-untyped-def]
+    x,
+    start,
+    stop,
+    most,
+    source,
+    plan,
+    blocks,
+    positions,
+    offsets,
+    weights,
+    lines,
+    steps,
+    masks,
+    arena,
+    places,
+    scratch,
+    team,
+    out,
+    sums,
+):
+    """Take samples start..stop through all layers, `most` at a time, and write the last layer's levels to
+    `out` or, where its blocks are counted, its sums to `sums`.
+
+    Where `team` has numbers, several threads do this for the same samples, `most` at most, in one arena: each
+    takes parts of a layer's positions as long as there are any, and waits until all parts are done. A thread
+    that comes late finds nothing left and touches nothing. The numbers are, for reading and for each layer,
+    how many parts have been taken and how many are done; all 0 at first.
+
+    A row of `plan`: kind, place in the arena and bytes of a sample for input and for output, positions, place
+    of the first of them in `positions`, first and last block; for a maximum the channels, first tap, taps and
+    place of the mask; at the end the channels of the output and bytes of a pixel. A row of `blocks`: vectors,
+    place in `weights`, quads, place in `offsets`, first neuron, neurons, what becomes of the sums, place in
+    `lines` or `steps`, and number of steps. A row of `positions`: place of the input under the
+    first tap and place of the output.
+    """
+    last, shared = plan.shape[0] - 1, team.shape[0] > 0
+    for base in range(start, stop, most):
+        samples = min(most, stop - base)
+        if not shared or _took(team, 0) == 0:
+            _read(x, base, samples, source, arena)  # type: ignore[no-untyped-call]
+            if shared:
+                _took(team, 1)
+        if shared:
+            _wait(team, 1, 1)
+        for layer in range(last + 1):
+            in_at, in_size, out_at, out_size = plan[layer, 1], plan[layer, 2], plan[layer, 3], plan[layer, 4]
+            count, first = plan[layer, 5], plan[layer, 6]
+            total = samples * count
+            part = min(ROOM, (total // (PARTS * ROWS) + 1) * ROWS) if shared else ROOM
+            parts = (total + part - 1) // part
+            turn = 0
+            while True:
+                number = _took(team, 2 * layer + 2) if shared else turn
+                turn += 1
+                if number >= parts:
+                    break
+                r0 = number * part
+                size = min(part, total - r0)
+                s, p = r0 // count, r0 % count
+                for r in range(size):
+                    places[0, r] = in_at + s * in_size + positions[first + p, 0]
+                    places[1, r] = out_at + s * out_size + positions[first + p, 1]
+                    p += 1
+                    if p == count:
+                        s, p = s + 1, 0
+                if plan[layer, 0] == MAXIMUM:
+                    _pooled(plan[layer], size, places, offsets, masks, arena)  # type: ignore[no-untyped-call]
+                first_block, last_block = plan[layer, 7], plan[layer, 8]
+                for j in range(first_block, last_block if plan[layer, 0] == CONV else first_block):
+                    vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
+                    neuron, neurons, then, at, many = (
+                        blocks[j, 4],
+                        blocks[j, 5],
+                        blocks[j, 6],
+                        blocks[j, 7],
+                        blocks[j, 8],
+                    )
+                    width = vectors * LANES
+                    r, done = 0, ROWS if size >= ROWS else 1
+                    while r < size:
+                        r = min(r, size - done)  # the last tile does some positions of the one before again
+                        # fmt: off
+                        if done == ROWS:
+                            if vectors == 4:
+                                _tile_4(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        at, then, neuron, scratch)
+                            elif vectors == 2:
+                                _tile_2(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        at, then, neuron, scratch)
+                            else:
+                                _tile_1(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                        at, then, neuron, scratch)
+                        elif vectors == 4:
+                            _row_4(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   at, then, neuron, scratch)
+                        elif vectors == 2:
+                            _row_2(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   at, then, neuron, scratch)
+                        else:
+                            _row_1(arena, places, r, offsets, offset, weights, w, quads, lines,
+                                   at, then, neuron, scratch)
+                        # fmt: on
+                        if then == COMPARED:
+                            for row in range(done):
+                                for c in range(0, width, LANES):
+                                    target = places[1, r + row] + neuron + c
+                                    _compared(
+                                        scratch, row * width + c, steps, at + c, width, many, arena, target
+                                    )
+                        elif then == COUNTED:
+                            for row in range(done):
+                                for c in range(neurons):
+                                    sums[base + r0 + r + row, neuron + c] = scratch[row * width + c]
+                        r += done
+                if shared:
+                    _took(team, 2 * layer + 3)
+            if shared:
+                _wait(team, 2 * layer + 3, parts)
+        if out.shape[0] > 0:
+            out_at, out_size, count, channels = plan[last, 3], plan[last, 4], plan[last, 5], plan[last, 11]
+            for s in range(samples):
+                place, here = out_at + s * out_size, (base + s) * out.shape[1]
+                if count == 1:
+                    _copy(arena, place, 1, out, here, 1, channels)
+                    continue
+                for c in range(channels):
+                    _copy(arena, place + c, out_size // count, out, here + c * count, 1, count)
+
+
+_PLACE, _PLAN, _BYTES = types.intp, types.int64[:, ::1], types.uint8[::1]
+KERNEL = (
+    _levels,
+    types.void(
+        *(types.Array(types.uint8, 2, "C", readonly=True), _PLACE, _PLACE, _PLACE, types.int64[::1]),
+        *(_PLAN, _PLAN, _PLAN, types.int32[::1], types.int8[::1], _BYTES),
+        *(types.int32[::1], _BYTES, _BYTES, _PLAN, types.int32[::1], types.int64[::1], types.uint8[:, ::1]),
+        types.int32[:, ::1],
+    ),
+)
+"""The one kernel, as its function and signature."""
