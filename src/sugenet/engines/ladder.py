@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from sugenet.engines.bounds import BOUNDS
+from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.learn.solver import CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
@@ -25,7 +26,7 @@ from sugenet.problem.sizes import combinations_of, sets_within
 __all__ = ["ENGINES", "decide"]
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (BOUNDS, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
+    engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
 }
 
 _FEW = 3e5

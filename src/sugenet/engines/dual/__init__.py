@@ -1,0 +1,1 @@
+"""Dual bounds in exact integers through all layers, with branching."""

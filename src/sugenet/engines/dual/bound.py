@@ -1,0 +1,179 @@
+"""The dual bound: multipliers for the inequalities of a case, the neurons and the budget give a whole number
+that no input of the neighbourhood can exceed; below 0 the case is excluded (docs/theory.md 7.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.dual.inputs import Inputs, Taken
+from sugenet.engines.dual.sums import Best, Linear, Pieces, Pool, Range, Reading, Reals, reading_of
+from sugenet.problem.problem import Problem
+
+__all__ = ["Multipliers", "Node", "Relaxed", "Seen", "Windows"]
+
+Windows = Mapping[tuple[int, int], tuple[int, int]]
+"""For a layer from 1 and a neuron from 0 the levels that it may have; for layer 0 and a feature's place the
+options, counted from 0.
+"""
+_LARGEST = 1 << 61
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """One row for each case that is looked at: for the inequalities, the budget and every layer."""
+
+    mu: Reals
+    """Not negative, and 0 for inequalities of other cases."""
+    nu: Reals
+    """Not negative."""
+    layers: list[Reals]
+
+    def rows(self, which: Ints | slice | list[int]) -> Multipliers:
+        """Some of the rows."""
+        return Multipliers(self.mu[which], self.nu[which], [row[which] for row in self.layers])
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """How far every sum and level can go, within windows."""
+
+    windows: Windows
+    open_: npt.NDArray[np.bool_]
+    """Options of the features."""
+    levels: list[Range]
+    """Of the inputs and of every layer."""
+    reach: list[Range]
+    """Of the match counts of every layer, or the levels of a pool."""
+    empty: bool
+    relaxed: Relaxed
+
+    @cached_property
+    def pieces(self) -> list[Pieces | None]:
+        """The staircases of every layer."""
+        return [
+            Pieces.of(layer.steps, reach) if isinstance(layer, Linear) else None
+            for layer, reach in zip(self.relaxed.layers, self.reach, strict=True)
+        ]
+
+    @cached_property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Which inequalities the ranges alone leave possible."""
+        rows, least = self.relaxed.rows, self.relaxed.least
+        low, high = self.levels[-1]
+        top = np.maximum(rows * low, rows * high).sum(axis=1)
+        return np.asarray(top >= least)
+
+    def excludes(self, case: Sequence[int]) -> bool:
+        """Whether ranges alone exclude a case."""
+        return self.empty or not self.possible[list(case)].all()
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A bound, and what reaches it in every layer by itself."""
+
+    value: Reals
+    worth: list[Reals]
+    """What the levels of every layer are worth."""
+    best: list[Best]
+    taken: Taken
+
+
+class Relaxed:
+    """A problem as layers of sums and staircases."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.layers: list[Reading] = [reading_of(layer) for layer in problem.near.network.layers]
+        self.inputs = Inputs(problem.near)
+        self.rows, self.least = problem.goal.neurons(problem.near.network.head)
+        self.cases = problem.goal.members
+
+    def node(self, windows: Windows, before: Node | None = None) -> Node:
+        """Ranges of all layers within windows; from `before`, which had all of them but some of one layer."""
+        first = min((layer for layer, _ in windows), default=0) if before is None else -1
+        if before is not None:
+            changed = [key for key, window in windows.items() if before.windows.get(key) != window]
+            first = min((layer for layer, _ in changed), default=len(self.layers) + 1)
+        if before is None or first == 0:
+            open_ = self._open(windows)
+            levels, reach, first = [self.inputs.box(open_)], [], 0
+        else:
+            open_, levels, reach = before.open_, before.levels[:first], before.reach[: first - 1]
+            first -= 1
+        empty = levels[0].empty
+        for number, layer in enumerate(self.layers[first:], start=first):
+            if empty:
+                break
+            there = self.inputs.reach(layer, open_) if number == 0 else layer.reach(levels[-1])
+            own = [(unit, window) for (at, unit), window in windows.items() if at == number + 1]
+            if own:
+                there = Range(there.low.copy(), there.high.copy())
+            for unit, (least, most) in own:
+                layer.within(there, unit, least, most)
+            empty = there.empty
+            reach.append(there)
+            levels.append(layer.levels(there))
+        return Node(windows, open_, levels, reach, empty, self)
+
+    def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
+        """Options within the windows of their features."""
+        open_ = self.inputs.everything()
+        for (layer, place), (least, most) in windows.items():
+            if layer == 0:
+                start, stop = int(self.inputs.starts[place]), int(self.inputs.stops[place])
+                open_[start : start + least] = False
+                open_[start + most + 1 : stop] = False
+        return open_
+
+    def see(self, node: Node, given: Multipliers) -> Seen:
+        """The bound: exact for whole numbers, a guide for floats."""
+        worth, total = given.mu @ self.rows, -(given.mu @ self.least)
+        asked, best = [], []
+        for number in reversed(range(len(self.layers))):
+            layer, own = self.layers[number], given.layers[number]
+            asked.append(worth)
+            pieces = node.pieces[number]
+            if pieces is not None:
+                assert isinstance(layer, Linear)
+                found = pieces.best(worth, own)
+                total = total + own @ layer.base
+            else:
+                assert isinstance(layer, Pool)
+                found = layer.best(worth, own, node.levels[number], node.reach[number])
+            best.append(found)
+            total = total + found.value.sum(axis=1)
+            worth = layer.back(own)
+        taken = self.inputs.best(worth, given.nu, node.open_)
+        asked.append(worth)
+        return Seen(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
+
+    def whole(self, node: Node, given: Multipliers) -> tuple[Multipliers, Reals]:
+        """Multipliers in whole numbers, with the bounds that they give; where they are too large for 64 bits,
+        a bound that excludes nothing.
+        """
+        top = float(node.levels[-1].high.max(initial=1))
+        sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
+        largest = [float((given.mu @ sums).max(initial=0))]
+        for layer, own in zip(self.layers, given.layers, strict=True):
+            largest.append(2 * float((np.abs(own) @ layer.sizes.astype(np.float64)).max(initial=0)))
+        if self.inputs.budget is not None and self.inputs.count:
+            paid = float(self.inputs.prices.astype(np.float64).max())
+            largest.append(
+                float(given.nu.max(initial=0)) * (self.inputs.budget + paid * len(self.inputs.features))
+            )
+        if sum(largest) >= _LARGEST or not np.isfinite(sum(largest)):
+            return given, np.ones(len(given.mu))
+        kept = Multipliers(
+            np.rint(given.mu).astype(np.int64),
+            np.rint(given.nu).astype(np.int64),
+            [np.rint(row).astype(np.int64) for row in given.layers],
+        )
+        return kept, self.see(node, kept).value

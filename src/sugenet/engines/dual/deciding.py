@@ -1,0 +1,278 @@
+"""The engine: ranges, then slopes, then an attack, then multipliers from a linear program or step by step, then
+branching, the most promising node first.
+
+A node that stays open is split at a step of one neuron: where its staircase and its hull lie furthest apart,
+at the kink of a clip first. What is proved is proved by whole numbers alone.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+from zlib import compress
+
+import numpy as np
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.dual.ascent import ascend
+from sugenet.engines.dual.attack import Attack
+from sugenet.engines.dual.bound import Multipliers, Node, Relaxed, Seen
+from sugenet.engines.dual.linear import Solved, fits, solve
+from sugenet.engines.dual.slopes import SCALE, by_slopes
+from sugenet.engines.dual.sums import Linear, Reals
+from sugenet.engines.protocol import Engine
+from sugenet.problem.clock import Clock
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
+from sugenet.problem.problem import Problem
+
+__all__ = ["DUAL"]
+
+_STEPS = 60
+"""Steps of the ascent at a node."""
+
+
+def _decide(problem: Problem, clock: Clock) -> Outcome:
+    return _Deciding(problem, clock).run()
+
+
+DUAL = Engine("dual", _decide)
+"""Multipliers and branching."""
+
+
+class _Tree:
+    """A case on its way to being excluded: closed by ranges, closed by multipliers, or split."""
+
+    def __init__(self) -> None:
+        self.leaf: Multipliers | None = None
+        self.split: tuple[int, int, int] | None = None
+        self.parts: tuple[_Tree, _Tree] | None = None
+
+
+class _Deciding:
+    """One problem."""
+
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        self.relaxed = Relaxed(problem)
+        self.nodes = 0
+
+    def run(self) -> Outcome:
+        relaxed = self.relaxed
+        self.root = relaxed.node({})
+        trees = [_Tree() for _ in relaxed.cases]
+        left = [number for number, case in enumerate(relaxed.cases) if not self.root.excludes(case)]
+        if left:
+            given, seen = self._first(left, trees)
+            left = [number for number in left if trees[number].leaf is None]
+            if left:
+                self.attack = Attack(relaxed, self.root)
+                if self._attacks(left, given, seen):
+                    assert self.attack.found is not None
+                    return replayed(self.problem, "dual", self.attack.found)
+        self.small = fits(relaxed)
+        for number in left:
+            if not self._branch(number, trees[number]):
+                if self.attack.found is not None:
+                    return replayed(self.problem, "dual", self.attack.found)
+                facts = {"dual_nodes": self.nodes}
+                return Open("dual", f"dual bounds leave a case open after {self.nodes} nodes", facts)
+        return Holds("dual", self._proof(trees))
+
+    # -- all cases at once -----------------------------------------------------------------------------------
+
+    def _mu(self, cases: list[int]) -> Ints:
+        """Equal parts of the inequalities of each case."""
+        mu = np.zeros((len(cases), len(self.relaxed.rows)), np.int64)
+        for row, case in enumerate(cases):
+            for which in self.relaxed.cases[case]:
+                mu[row, which] = SCALE // len(self.relaxed.cases[case])
+        return mu
+
+    def _first(self, left: list[int], trees: list[_Tree]) -> tuple[Multipliers, Seen]:
+        """Slopes in closed form, for all cases at once."""
+        mu = self._mu(left)
+        given, values, seen = self._by_slopes(self.root, mu)
+        for row, number in enumerate(left):
+            if values[row] < 0:
+                trees[number].leaf = given.rows([row])
+        return given, seen
+
+    def _by_slopes(self, node: Node, mu: Ints) -> tuple[Multipliers, Reals, Seen]:
+        relaxed = self.relaxed
+        first, other = by_slopes(node, mu, flat=False), by_slopes(node, mu, flat=True)
+        given, values = relaxed.whole(node, first)
+        if all(np.array_equal(a, b) for a, b in zip(first.layers, other.layers, strict=True)):
+            return given, values, relaxed.see(node, given)
+        second, others = relaxed.whole(node, other)
+        better = others < values
+        mixed = Multipliers(
+            mu,
+            np.where(better, second.nu, given.nu),
+            [np.where(better[:, None], b, a) for a, b in zip(given.layers, second.layers, strict=True)],
+        )
+        return mixed, np.where(better, others, values), relaxed.see(node, mixed)
+
+    def _attacks(self, left: list[int], given: Multipliers, seen: Seen) -> bool:
+        """Whether some violation is found from what the bounds favour."""
+        rows = [row for row, leaf in enumerate(range(len(given.mu))) if seen.value[leaf] >= 0]
+        options = self.attack.vertex(seen.worth[0][rows].astype(np.float64))
+        return self.attack.walk(options, np.array(left), turns=8)
+
+    # -- one case --------------------------------------------------------------------------------------------
+
+    def _branch(self, number: int, tree: _Tree) -> bool:
+        """Whether a case is excluded."""
+        case = self.relaxed.cases[number]
+        order = count()
+        waiting: list[tuple[float, int, Node, _Tree]] = [(0.0, next(order), self.root, tree)]
+        while waiting:
+            if self.clock.up():
+                return False
+            _, _, node, place = heappop(waiting)
+            self.nodes += 1
+            found = self._close(node, case, number, place)
+            if self.attack.found is not None:
+                return False
+            if found is None:
+                continue
+            value, split = found
+            if split is None:
+                return False
+            place.split = split
+            place.parts = (_Tree(), _Tree())
+            layer, unit, level = split
+            least, most = node.windows.get((layer, unit), (0, 1 << 60))
+            for part, window in zip(place.parts, ((least, level - 1), (level, most)), strict=True):
+                inside = self.relaxed.node({**node.windows, (layer, unit): window}, node)
+                if not inside.excludes(case):
+                    heappush(waiting, (-value, next(order), inside, part))
+        return True
+
+    def _close(
+        self, node: Node, case: tuple[int, ...], number: int, place: _Tree
+    ) -> tuple[float, tuple[int, int, int] | None] | None:
+        """Close a node, or say how far it is from that and where to split it."""
+        if node is not self.root:
+            given, values, seen = self._by_slopes(node, self._mu([number]))
+            if values[0] < 0:
+                place.leaf = given
+                return None
+        if self.small:
+            solved = solve(node, case, self.clock.left())
+            if solved is not None:
+                given, values = self.relaxed.whole(node, solved.given)
+                if values[0] < 0:
+                    place.leaf = given
+                    return None
+                if self.attack.walk(solved.options[None], np.array([number]), turns=3):
+                    return None
+                return float(values[0]), self._where_solved(node, given, solved)
+        start = by_slopes(node, self._mu([number]), flat=True)
+        better, seen = ascend(node, start, self.clock, _STEPS)
+        given, values = self.relaxed.whole(node, better)
+        if values[0] < 0:
+            place.leaf = given
+            return None
+        options = self.attack.vertex(seen.worth[0])
+        if self.attack.walk(options, np.array([number]), turns=3):
+            return None
+        return float(values[0]), self._where_seen(node, seen)
+
+    # -- where to split --------------------------------------------------------------------------------------
+
+    def _where_solved(self, node: Node, given: Multipliers, solved: Solved) -> tuple[int, int, int] | None:
+        """Where level and sum of the linear program lie furthest apart."""
+        worth = self.relaxed.see(node, given).worth
+        best, split = 0.0, None
+        for number, layer in enumerate(self.relaxed.layers):
+            assert isinstance(layer, Linear)
+            sums, levels = solved.sums[number], solved.levels[number + 0]
+            stands = (layer.steps <= np.rint(sums)[:, None]).sum(axis=1)
+            gap = np.abs(worth[number + 1][0] * (levels - stands)) * _splittable(node, number)
+            unit = int(np.argmax(gap))
+            if gap[unit] > best:
+                best, split = float(gap[unit]), (number, unit)
+        if split is None:
+            return self._anywhere(node)
+        number, unit = split
+        return number + 1, unit, self._step(node, number, unit, float(solved.sums[number][unit]))
+
+    def _where_seen(self, node: Node, seen: Seen) -> tuple[int, int, int] | None:
+        """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
+        best, split, level = 0.0, None, 0
+        for number, layer in enumerate(self.relaxed.layers):
+            if not isinstance(layer, Linear):
+                continue
+            low, high = node.levels[number + 1]
+            gap = np.abs(seen.worth[number + 1][0]) * (high - low)
+            unit = int(np.argmax(gap))
+            if gap[unit] > best:
+                best, split = float(gap[unit]), (number, unit)
+                reach = node.reach[number]
+                level = self._step(node, number, unit, (reach.low[unit] + reach.high[unit]) / 2)
+        return self._anywhere(node) if split is None else (split[0] + 1, split[1], level)
+
+    def _anywhere(self, node: Node) -> tuple[int, int, int] | None:
+        """Any neuron that is not settled, else any feature that has a choice."""
+        for number in range(len(self.relaxed.layers)):
+            low, high = node.levels[number + 1]
+            if (low < high).any():
+                unit = int(np.argmax(high - low))
+                return number + 1, unit, int(low[unit] + high[unit] + 1) // 2
+        inputs = self.relaxed.inputs
+        for place, (start, stop) in enumerate(zip(inputs.starts, inputs.stops, strict=True)):
+            open_ = np.flatnonzero(node.open_[start:stop])
+            if len(open_) > 1:
+                return 0, place, int(open_[len(open_) // 2])
+        return None
+
+    def _step(self, node: Node, number: int, unit: int, at: float) -> int:
+        """The level to split a neuron at: the nearer end of its steps where a clip lies beyond it,
+        else the step nearest to a sum.
+        """
+        layer = self.relaxed.layers[number]
+        assert isinstance(layer, Linear)
+        low, high = (int(end[unit]) for end in node.levels[number + 1])
+        first, last = (int(end[unit]) for end in node.reach[number])
+        steps = layer.steps[unit]
+        inside = steps[low:high]
+        step = float(np.diff(inside).mean()) if len(inside) > 1 else float("inf")
+        kinks = []
+        if inside[0] - first > 2 * step:
+            kinks.append(low + 1)
+        if last - inside[-1] > 2 * step:
+            kinks.append(high)
+        marks = kinks or list(range(low + 1, high + 1))
+        return min(marks, key=lambda level: abs(float(steps[level - 1]) - 0.5 - at))
+
+    # -- the proof -------------------------------------------------------------------------------------------
+
+    def _proof(self, trees: list[_Tree]) -> dict[str, Any]:
+        """The trees as nested lists, 0 for a leaf that ranges close, 1 for one with multipliers, a split as
+        layer, neuron, level and its two parts; and the multipliers in that order, packed.
+        """
+        data: list[bytes] = []
+
+        def told(tree: _Tree, case: tuple[int, ...]) -> Any:
+            if tree.parts is not None and tree.split is not None:
+                layer, unit, level = tree.split
+                if layer == 0:
+                    unit = int(self.relaxed.inputs.features[unit])
+                return [layer, unit, level, *(told(part, case) for part in tree.parts)]
+            if tree.leaf is None:
+                return 0
+            leaf = tree.leaf
+            parts = [leaf.mu[0, list(case)], leaf.nu, *(own[0] for own in leaf.layers)]
+            data.append(np.concatenate(parts).astype("<i8").tobytes())
+            return 1
+
+        cases = [told(tree, case) for tree, case in zip(trees, self.relaxed.cases, strict=True)]
+        packed = b64encode(compress(b"".join(data), 6)).decode() if data else ""
+        return {"kind": "dual", "cases": cases, "multipliers": packed}
+
+
+def _splittable(node: Node, number: int) -> Any:
+    low, high = node.levels[number + 1]
+    return low < high
