@@ -11,7 +11,9 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
 
-from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, Steps
+import numpy as np
+
+from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, StairConv, StairLayer, Steps
 
 
 class Truth:
@@ -54,15 +56,16 @@ class Truth:
     def scores(self, x):
         states = tuple(self.state(f, value) for f, value in enumerate(x))
         if states not in self._scores:
-            bits = [bool(b) for f, s in enumerate(states) for b in self.codings[f].bits(s)]
+            values = [int(b) for f, s in enumerate(states) for b in self.codings[f].bits(s)]
+            if self.network.reads_levels:
+                values = list(states)
             for layer in self.network.layers:
-                bits = [
-                    m >= tau
-                    for m, tau in zip(_match_counts(layer, bits, states), layer.tau.tolist(), strict=True)
-                ]
+                values = _given(layer, values)
             head = self.network.head
+            tops = [1] * len(values) if head.tops is None else head.tops.tolist()
             signs = [
-                sum(w if b else -w for w, b in zip(row, bits, strict=True)) for row in head.weights.tolist()
+                sum(w * (2 * v - t) for w, v, t in zip(row, values, tops, strict=True))
+                for row in head.weights.tolist()
             ]
             self._scores[states] = [a * s + b for a, s, b in zip(head.scale, signs, head.bias, strict=True)]
         return self._scores[states]
@@ -151,26 +154,38 @@ class Truth:
         return tops[0] == target if question["ties"] == "lowest" else target in tops
 
 
-def _match_counts(layer, bits, states):
-    """What holds for each neuron, literal by literal."""
-    if isinstance(layer, ConvLayer | PoolLayer):
-        values, tops = (bits, 1) if getattr(layer, "top", None) is None else (states, layer.top)
+def _given(layer, values):
+    """What each neuron gives for what the layer reads, bits as 0 and 1."""
+    if isinstance(layer, PoolLayer):
+        taps = _taps(layer)
+        every = np.repeat(layer.every, len(taps) // len(layer.every)).tolist()
         return [
-            sum(w * values[i] if w > 0 else -w * (tops - values[i]) for i, w in taps) for taps in _taps(layer)
+            (min if all_ else max)(values[i] for i, _ in row) for row, all_ in zip(taps, every, strict=True)
         ]
-    rows = layer.weights.tolist()
-    if isinstance(layer, LevelLayer):
-        tops = layer.tops.tolist()
-        return [
-            sum(w * s if w > 0 else -w * (t - s) for w, s, t in zip(row, states, tops, strict=True))
-            for row in rows
+    if isinstance(layer, StairConv):
+        sums = [sum(w * (layer.pad if i is None else values[i]) for i, w in taps) for taps in _taps(layer)]
+        steps = [row for row in layer.steps.tolist() for _ in range(len(sums) // len(layer.steps))]
+        return [sum(total >= t for t in row) for total, row in zip(sums, steps, strict=True)]
+    if isinstance(layer, ConvLayer):
+        top = layer.top or 1
+        counts = [
+            sum(w * values[i] if w > 0 else -w * (top - values[i]) for i, w in taps if i is not None)
+            for taps in _taps(layer)
         ]
-    return [sum(abs(w) for w, b in zip(row, bits, strict=True) if (w > 0) == b) for row in rows]
+    else:
+        tops = layer.tops.tolist() if isinstance(layer, LevelLayer | StairLayer) else [1] * len(values)
+        counts = [
+            sum(w * v if w > 0 else -w * (t - v) for w, v, t in zip(row, values, tops, strict=True))
+            for row in layer.weights.tolist()
+        ]
+    if isinstance(layer, StairLayer):
+        return [sum(m >= t for t in row) for m, row in zip(counts, layer.tau.tolist(), strict=True)]
+    return [int(m >= tau) for m, tau in zip(counts, layer.tau.tolist(), strict=True)]
 
 
 def _taps(layer):
     """For each neuron of a map the inputs that it reads, with their weights:
-    the window laid on the image by hand.
+    the window laid on the image by hand. None for an input is padding, which a pool does not read.
     """
     window = layer.window
     (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
@@ -195,9 +210,10 @@ def _taps(layer):
                 ]
                 found.append(
                     [
-                        ((c * height + v) * width + u, w)
+                        ((c * height + v) * width + u if inside else None, w)
                         for c, v, u, w in spots
-                        if 0 <= v < height and 0 <= u < width and w
+                        for inside in (0 <= v < height and 0 <= u < width,)
+                        if w and (inside or not isinstance(layer, PoolLayer))
                     ]
                 )
     return found

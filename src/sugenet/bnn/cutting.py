@@ -22,7 +22,7 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.stairs import StairConv, StairLayer
 
-__all__ = ["cut_layers", "is_cut"]
+__all__ = ["cut_layers", "is_cut", "owners_of"]
 
 _Places: TypeAlias = npt.NDArray[np.intp]
 
@@ -52,6 +52,15 @@ def cut_layers(layers: Sequence[Layer], head: Head, *, from_levels: bool) -> tup
         return tuple(found), head
     weights = head.weights if source is None else _spread(head.weights, source)
     return tuple(found), Head(weights, head.bias, head.scale)
+
+
+def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
+    """For each layer, the neuron from 0 that each bit of the cut layer belongs to; None where it gives bits
+    as it is. The bits of a neuron stand in the order of their levels.
+    """
+    return tuple(
+        _owners(layer, following) for layer, following in zip(layers, (*layers[1:], None), strict=False)
+    )
 
 
 def _first(layer: Layer, tops: tuple[int, ...]) -> Binary:
@@ -94,19 +103,10 @@ def _conv_over_bits(layer: ConvLayer) -> ConvLayer:
 
 
 def _arranged(binary: Binary, layer: Layer, following: Layer | None) -> tuple[Binary, _Places | None]:
-    """The cut layer with its bits in the order that the next one needs, and the value of each bit.
-
-    Bits of maps stand channel by channel, level by level, pixel by pixel; others value by value.
-    """
-    top = gives(layer)
-    if top is None:
-        return binary, None
-    maps = layer.output_shape if isinstance(layer, StairConv | PoolLayer) else None
-    wanted = following.window.shape if isinstance(following, StairConv | ConvLayer | PoolLayer) else maps
-    if wanted == maps or wanted is None:
-        return binary, _by_channel(maps, top) if maps else np.repeat(np.arange(layer.outputs), top)
-    here = _by_channel(maps, top) if maps else np.repeat(np.arange(layer.outputs), top)
-    there = _by_channel(wanted, top)
+    """The cut layer with its bits in the order that the next one needs, and the value of each bit."""
+    here, there = _owners(layer, None), _owners(layer, following)
+    if here is None or there is None or np.array_equal(here, there):
+        return binary, there
     # the bits of a value stand in the order of their levels on both sides
     order = np.empty(len(here), np.intp)
     order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
@@ -114,6 +114,19 @@ def _arranged(binary: Binary, layer: Layer, following: Layer | None) -> tuple[Bi
         return LevelLayer(binary.weights[order], binary.tau[order], binary.tops), there
     dense = dense_of(binary)
     return DenseLayer(dense.weights[order], dense.tau[order]), there
+
+
+def _owners(layer: Layer, following: Layer | None) -> _Places | None:
+    """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
+    value by value.
+    """
+    top = gives(layer)
+    if top is None:
+        return None
+    maps = layer.output_shape if isinstance(layer, StairConv | PoolLayer) else None
+    if isinstance(following, StairConv | ConvLayer | PoolLayer):
+        maps = following.window.shape
+    return np.repeat(np.arange(layer.outputs), top) if maps is None else _by_channel(maps, top)
 
 
 def _by_channel(shape: tuple[int, int, int], top: int) -> _Places:

@@ -54,7 +54,7 @@ class Large:
     """A question about one network, checked without writing out its neurons."""
 
     def __init__(self, setting: Setting, limit: Limit) -> None:
-        self.network, self.limit = setting.networks[0], limit
+        self.network, self.limit = setting.cuts[0], limit
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.first = self.network.layers[0]

@@ -77,7 +77,7 @@ class _Case:
     """One box of the query, with the part of the proof for it."""
 
     def __init__(self, network: Network, case: Case, part: dict[str, Any], limit: Limit) -> None:
-        self.network, self.case, self.part, self.limit = network, case, part, limit
+        self.network, self.case, self.part, self.limit = network.cut, case, part, limit
         _only(part, ("grid", "patches", "closures"), "a case of the proof")
         self.layer, self.grid = first_layer(network), part["grid"]
         if (

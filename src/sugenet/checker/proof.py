@@ -91,8 +91,8 @@ def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit
 
 def _is_large(setting: Setting) -> bool:
     """Whether a question about one network would take much room if its neurons were written out."""
-    layers = setting.networks[0].layers
-    if len(setting.networks) > 1 or not layers:
+    layers = setting.cuts[0].layers
+    if len(setting.cuts) > 1 or not layers:
         return False
     changes = sum(map(len, setting.options.values()))
     written_out = sum(

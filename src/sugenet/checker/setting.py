@@ -16,8 +16,6 @@ from itertools import pairwise, product
 from math import lcm
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.checker.limit import Limit
@@ -69,6 +67,11 @@ class Setting:
     """Violations: all inequalities of some case, each ``sum(factor * match count) >= least`` over the
     classes of all sides.
     """
+
+    @property
+    def cuts(self) -> tuple[Network, ...]:
+        """The networks over bits alone: staircases cut into their steps by the definition."""
+        return tuple(network.cut for network in self.networks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,7 @@ def _scores_reach(
     factors, least = [Fraction(0)] * (head.outputs if of is None else of), bound
     for k, value in terms:
         factors[at + k] = 2 * head.scale[k] * value
-        least -= value * (head.bias[k] - head.scale[k] * int(np.abs(head.weights[k]).sum()))
+        least -= value * (head.bias[k] - head.scale[k] * int(head.sizes[k]))
     return factors, least
 
 

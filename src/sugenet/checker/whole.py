@@ -3,7 +3,7 @@
 To be ensured: every option of the setting is there with what it adds to the first layer, measured by the
 definition; its price is not above the true one; and the violations are those of the setting, no fewer. The
 match count of the first layer is a sum over features, so what each single change adds is measured once. The
-neurons of two sides stand one after another.
+neurons of two sides stand one after another. Staircases are cut into their steps first (`Setting.cuts`).
 """
 
 from __future__ import annotations
@@ -173,11 +173,11 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     """A setting in whole numbers."""
     options, budget = priced(setting, limit)
     changes = sum(len(row) for row, _ in options.values())
-    wide = sum(_width(network) for network in setting.networks)
+    wide = sum(_width(network) for network in setting.cuts)
     limit.take((changes + 1) * (8 * wide + 200), "what each change adds to the neurons")
     base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)
     start = 0
-    for side, network in enumerate(setting.networks):
+    for side, network in enumerate(setting.cuts):
         stop = start + _width(network)
         sample = rows_of([setting.samples[side]])
         base[start:stop] = _first(network, sample)[0]
@@ -192,12 +192,12 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
         stays.append(sum(option.order < setting.own[feature] for option in row))
         place += len(row)
     cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
-    if len(setting.networks) == 1:
-        network = setting.networks[0]
+    if len(setting.cuts) == 1:
+        network = setting.cuts[0]
         return Whole(
             base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit
         )
-    return _merged(base, features, stays, setting.networks, cases, limit)
+    return _merged(base, features, stays, setting.cuts, cases, limit)
 
 
 def _width(network: Network) -> int:

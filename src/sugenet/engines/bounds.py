@@ -54,7 +54,7 @@ BOUNDS = Engine("bounds", lambda problem, _: by_bounds(problem))
 
 def bound(problem: Problem) -> Bounded:
     """Bound every layer and the inequalities of the goal."""
-    front, network = problem.front, problem.near.network
+    front, network = problem.front, problem.near.network.cut
     unknown = np.zeros(len(front.active), bool)
     unknown[front.fragile] = True
     active, most = front.active, turned_at_once(front)

@@ -1,9 +1,9 @@
 """A problem as a cascade of thresholds over 0/1 variables: what solvers, exports and proofs speak of.
 
 Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each
-hidden layer; the inequalities of the goal. A feature with options o_0 < o_1 < ... (the states it may take,
-its own among them, in rising order) has one step for each option after the first: step k is true iff its
-option is o_k or later, so each step implies the one before it.
+hidden layer, those that give levels cut into one for each; the inequalities of the goal. A feature with
+options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step for each
+option after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
-from sugenet.problem.front import first_layer, move_gains
+from sugenet.problem.front import first_layer, margins_of, move_gains
 from sugenet.problem.goal import Goal
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 
@@ -77,7 +77,7 @@ class Cascade:
     @classmethod
     def of(cls, near: Neighbourhood, goal: Goal) -> Cascade:
         """Write a problem as thresholds."""
-        network = near.network
+        network = near.network.cut
         room = len(near.moves) * (network.layers[0].outputs if network.layers else network.encoder.width)
         room += sum(layer.inputs * layer.outputs for layer in network.layers[1:])
         make_sure(
@@ -86,7 +86,7 @@ class Cascade:
             "Use an engine that goes through inputs: bounds, search, flips or exhaust.",
         )
         first = first_layer(network)
-        start = first.match_counts(near.inputs)[0] - first.tau
+        start = margins_of(near, first)
         gains = move_gains(near, first)
         chains, columns, prices, count, base = [], [], [], 0, start.copy()
         used = 0

@@ -8,6 +8,7 @@ exactly one solution, and there are no other solutions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import OneHot
+from sugenet.bnn.cutting import owners_of
 from sugenet.problem.cascade import Cascade, FeatureSteps
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
@@ -251,8 +253,16 @@ def variable_names(problem: Problem) -> list[str]:
         names += [
             f"bit {place + 1}: {network.encoder.words(place)}" for place in range(network.encoder.width)
         ]
-    for number, layer in enumerate(network.layers, start=1):
-        names += [f"layer {number}, neuron {j} is active" for j in range(1, layer.outputs + 1)]
+    for number, (layer, owners) in enumerate(
+        zip(network.layers, owners_of(network.layers), strict=True), start=1
+    ):
+        if owners is None:
+            names += [f"layer {number}, neuron {j} is active" for j in range(1, layer.outputs + 1)]
+            continue
+        reached: Counter[int] = Counter()
+        for j in owners.tolist():
+            reached[j] += 1
+            names.append(f"layer {number}, neuron {j + 1} reaches level {reached[j]}")
     return names + [_vote(problem, vote) for vote in problem.goal.votes]
 
 

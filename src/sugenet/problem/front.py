@@ -21,7 +21,7 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
 from sugenet.problem.sizes import features_that_fit
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Front",
     "first_layer",
     "gains_by_feature",
+    "margins_of",
     "move_gains",
     "reach",
 ]
@@ -74,7 +75,7 @@ class Front:
     def of(cls, neighbourhood: Neighbourhood) -> Front:
         """Look at a neighbourhood from the first layer, which stays a convolution where it is one."""
         first = _first(neighbourhood.network)
-        margins = first.match_counts(neighbourhood.inputs)[0] - first.tau
+        margins = margins_of(neighbourhood, first)
         few = len(neighbourhood.moves) * first.outputs <= _KEPT
         gains = tuple(gains_by_feature(neighbourhood)) if few else None
         up, down = _reaches(neighbourhood, first.outputs, gains)
@@ -106,7 +107,7 @@ class Front:
     @cached_property
     def tail(self) -> Packed | Unpacked:
         """The network behind its first layer."""
-        network = self.neighbourhood.network
+        network = self.neighbourhood.network.cut
         return compiled(network.layers[1:] if network.layers else (), network.head)
 
     def scores(self, signatures: Any) -> Ints:
@@ -145,8 +146,18 @@ class Front:
 
 
 def _first(network: Network) -> Layer:
-    """The first layer as it is; the bits themselves where the head reads them."""
-    return network.layers[0] if network.layers else first_layer(network)
+    """The first layer as it is, staircases cut into their steps; the bits themselves where the head
+    reads them.
+    """
+    return network.cut.layers[0] if network.layers else first_layer(network)
+
+
+def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
+    """M - tau of each neuron of the first layer at the sample, staircases cut into their steps."""
+    network = neighbourhood.network
+    cut = network.cut
+    inputs = neighbourhood.inputs if cut is network else cut.inputs(row_of(neighbourhood.sample))
+    return np.asarray(first.match_counts(inputs)[0] - first.tau)
 
 
 def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
@@ -227,11 +238,13 @@ def _largest(neurons: Ints, values: Ints, many: int, outputs: int) -> Ints:
 
 
 def first_layer(network: Network) -> DenseLayer | LevelLayer:
-    """The first layer as neurons; the bits themselves where the head reads them."""
+    """The first layer as neurons, staircases cut into their steps; the bits themselves where the head
+    reads them.
+    """
     if not network.layers:
         n = network.encoder.width
         return DenseLayer(np.eye(n, dtype=np.int64), np.ones(n, np.int64))
-    first = network.layers[0]
+    first = network.cut.layers[0]
     if isinstance(first, ConvLayer) and first.top is not None:
         rows = (
             ConvLayer(first.weights, first.tau.reshape(first.output_shape), first.window, first.groups)

@@ -14,7 +14,7 @@ import numpy as np
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
-from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.front import first_layer, margins_of, move_gains, reach
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.problem import Problem
@@ -27,7 +27,7 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     network = near.network
     first = first_layer(network)
     assert isinstance(first, DenseLayer)
-    gains, margins = move_gains(near, first), first.match_counts(near.inputs)[0] - first.tau
+    gains, margins = move_gains(near, first), margins_of(near, first)
     up, down = margins + reach(near, gains), margins - reach(near, -gains)
     constant = np.where(down >= 0, 1, np.where(up < 0, 0, -1))
     kept, source, fixed = _classes(-margins, np.ascontiguousarray(gains.T), constant)

@@ -128,7 +128,7 @@ class Neighbourhood:
 
     @cached_property
     def inputs(self) -> Any:
-        """What the first layer reads at the sample itself: one row of levels or bits."""
+        """What the first layer of the network reads at the sample itself: one row of levels or bits."""
         return self.network.inputs(row_of(self.sample))
 
     def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:

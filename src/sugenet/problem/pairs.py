@@ -3,7 +3,7 @@ or about two networks.
 
 Each feature of the joint network has its own states; each of them stands for a state of the feature in the
 left network and one in the right. The joint first layer counts, for each joint state, what that state adds on
-either side; later layers and heads stand side by side.
+either side; later layers and heads stand side by side, with staircases cut into their steps.
 """
 
 from __future__ import annotations
@@ -134,21 +134,21 @@ def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
     encoder = Encoder([side.coding for side in sides], left.encoder.names)
     one = _over(left, encoder, [side.left for side in sides])
     two = _over(right, encoder, [side.right for side in sides])
+    head = Head(
+        _blocks(left.cut.head.weights, right.cut.head.weights),
+        (*left.head.bias, *right.head.bias),
+        (*left.head.scale, *right.head.scale),
+    )
     layers = [DenseLayer(np.concatenate([one.weights, two.weights]), np.concatenate([one.tau, two.tau]))]
     depth = max(len(left.layers), len(right.layers), 1)
     for a, b in zip(_later(left, depth), _later(right, depth), strict=True):
         layers.append(DenseLayer(_blocks(a.weights, b.weights), np.concatenate([a.tau, b.tau])))
-    head = Head(
-        _blocks(left.head.weights, right.head.weights),
-        (*left.head.bias, *right.head.bias),
-        (*left.head.scale, *right.head.scale),
-    )
     names = [*(f"left {name}" for name in left.classes), *(f"right {name}" for name in right.classes)]
     return Joint(left, right, Network(encoder, layers, head, names), tuple(sides))
 
 
 def _see_that_it_fits(network: Network, width: int) -> None:
-    outputs = network.layers[0].outputs if network.layers else network.encoder.width
+    outputs = network.cut.layers[0].outputs if network.layers else network.encoder.width
     make_sure(32 * outputs * width, f"{outputs:,} neurons over {width:,} bits of two sides", _SMALLER)
 
 
@@ -190,8 +190,8 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
 
 def _later(network: Network, depth: int) -> list[DenseLayer]:
     """Layers after the first, with layers that pass their inputs on where the network is not as deep."""
-    found = [dense_of(layer) for layer in network.layers[1:]]
-    width = network.head.inputs
+    found = [dense_of(layer) for layer in network.cut.layers[1:]]
+    width = network.cut.head.inputs
     while len(found) < depth - 1:
         found.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))
     return found

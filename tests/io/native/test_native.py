@@ -496,8 +496,8 @@ def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
         path,
-        joined(header, document | {"version": 4, "more": [1]}, data),
-        "it has format version 4, and this .* up to 3: upgrade sugenet",
+        joined(header, document | {"version": 5, "more": [1]}, data),
+        "it has format version 5, and this .* up to 4: upgrade sugenet",
     )
     refused(
         path,

@@ -87,10 +87,10 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
 
 def solver_of(problem: Problem, seed: int) -> Solver | None:
     """The solver of a problem; None where the network is too large for it."""
-    layers = problem.near.network.layers[1:]
-    if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
-        return None
     try:
+        layers = problem.near.network.cut.layers[1:]
+        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+            return None
         return Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
     except TooLargeError:
         return None

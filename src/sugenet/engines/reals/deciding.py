@@ -85,7 +85,7 @@ class _Boxed:
     @classmethod
     def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
         front = BoxFront.of(network, case.box)
-        slacks = [Slack.of(network.head, conjunction) for conjunction in case.condition]
+        slacks = [Slack.of(network.cut.head, conjunction) for conjunction in case.condition]
         return cls(case, front, BoxPatches(front, clock), level_box(network, case.box), slacks)
 
     def inside(self) -> tuple[Ints, Ints]:

@@ -141,7 +141,10 @@ def common_denominator(values: Iterable[Fraction]) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class BoxFront:
-    """The layers of a network as blocks, and the state of every neuron over a box: +1 on, -1 off, 0 open."""
+    """The layers of a network as blocks, and the state of every neuron over a box: +1 on, -1 off, 0 open.
+
+    Staircases are cut into their steps.
+    """
 
     network: Network
     grid: int
@@ -162,6 +165,7 @@ class BoxFront:
 
         `QuestionError` where the network does not know its thresholds on real values.
         """
+        network = network.cut
         first = network.layers[0] if network.layers else None
         if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
             raise QuestionError(

@@ -88,7 +88,7 @@ class PatternJudge:
 
         None where a layer that is not dense would be too large as a dense one.
         """
-        network = self.front.neighbourhood.network
+        network = self.front.neighbourhood.network.cut
         sizes = [
             layer.outputs * layer.inputs for layer in network.layers[1:] if not isinstance(layer, DenseLayer)
         ]

@@ -25,7 +25,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
-from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.front import first_layer, margins_of, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.sizes import one_more
 
@@ -176,7 +176,7 @@ class _Behind:
 
 def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     """M - tau at the sample, what moves add to it, activity, and all that follows."""
-    network = near.network
+    network = near.network.cut
     head, (slopes, offsets, _) = network.head, network.head.integers
     shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
     ends = [b - a * int(s) for a, b, s in zip(slopes, offsets, shift, strict=True)]
@@ -189,7 +189,7 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     deltas = move_gains(near, first)
     if not network.layers:
         return _comparisons(near, first, deltas, slopes, ends)
-    margins = first.match_counts(near.inputs)[0] - first.tau
+    margins = margins_of(near, first)
     later = [dense_of(layer) for layer in network.layers[1:]]
     layers = [(layer.weights, layer.tau + np.minimum(layer.weights, 0).sum(axis=1)) for layer in later]
     return margins, deltas, margins >= 0, _Behind(layers, head.weights, slopes, ends)
@@ -204,7 +204,7 @@ def _comparisons(
     head = near.network.head
     rows = head.weights.astype(object) * np.array(slopes, dtype=object)[:, None]
     pairs = list(combinations(range(head.outputs), 2))
-    active = (bits.match_counts(near.inputs)[0] >= bits.tau).astype(np.int64)
+    active = (margins_of(near, bits) >= 0).astype(np.int64)
     weights = np.array([rows[k] - rows[j] for j, k in pairs], dtype=object).reshape(len(pairs), head.inputs)
     least = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
     if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(least).max(initial=0)) >= _LARGE:
