@@ -27,7 +27,7 @@ from sugenet.checker.bounds import most_together
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.values import rows_of
+from sugenet.checker.values import row_of
 from sugenet.checker.whole import Demand, in_whole_numbers, priced, whole_of
 from sugenet.errors import CertificateError
 
@@ -446,61 +446,51 @@ class _Question:
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
     """A question about one network, whose layers stay what they are."""
-    network = setting.networks[0]
+    network, levels = setting.networks[0], setting.networks[0].reads_levels
     options, budget = priced(setting, limit)
-    start = network.inputs(rows_of([setting.samples[0]]))[0].astype(np.int64)
-    reads = _reads(network)
-    changes: list[tuple[list[int], list[int]]] = []
-    prices: list[int] = []
-    first = [0]
+    start = network.inputs(row_of(setting.samples[0]))[0].astype(np.int64)
+    known: dict[Any, tuple[Ints, list[int]]] = {}  # features alike have the same changes and prices
+    listed: list[tuple[Ints, Ints, list[int]]] = []
     for feature, (row, costs) in options.items():
         limit.look()
-        coding = network.encoder.codings[feature]
-        places = [feature] if network.reads_levels else list(network.encoder.group(feature))
-        here = start[places]
-        listed = sorted(zip([option.order for option in row], range(len(row)), strict=True))
-        listed.insert(sum(order < setting.own[feature] for order, _ in listed), (-1, -1))
-        for _, number in listed:
-            there = here if number < 0 else reads(coding, row[number].values[0])
-            changes.append((places, (there - here).tolist()))
-            prices.append(0 if number < 0 else costs[number])
-        first.append(len(prices))
-    limit.take(40 * sum(len(places) + 2 for places, _ in changes), "the list of all changes in whole numbers")
+        coding, own = network.encoder.codings[feature], setting.own[feature]
+        places = np.arange(feature, feature + 1) if levels else np.array(network.encoder.group(feature))
+        key = (id(row), id(coding), own, start[places].tobytes())
+        if key not in known:
+            rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
+            there = [coding.state(row[k].values[0]) for k in rising]
+            reads = np.array([[state] if levels else coding.bits(state) for state in there], np.int64)
+            changes = reads.reshape(len(there), len(places)) - start[places]
+            stay = sum(option.order < own for option in row)
+            prices = [costs[k] for k in rising]
+            known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
+        limit.take(40 * known[key][0].size, "the list of all changes in whole numbers")
+        listed.append((places, *known[key]))
     together = most_together((min(costs) for _, costs in options.values()), budget)
-    inputs = _inputs_of(start, list(options), first, prices, changes, budget, together)
+    inputs = _inputs_of(start, list(options), listed, budget, together)
     layers = [_layer(layer, limit) for layer in network.layers]
     return _Question(inputs, layers, _cases(setting, network, limit), limit)
-
-
-def _reads(network: Network) -> Any:
-    """What the network reads of a raw value of a feature: its level, or its bits; equal ones once."""
-    known: dict[Any, Ints] = {}
-
-    def read(coding: Any, value: Any) -> Ints:
-        key = (id(coding), type(value), value)
-        if key not in known:
-            state = coding.state(value)
-            known[key] = np.array([state]) if network.reads_levels else coding.bits(state).astype(np.int64)
-        return known[key]
-
-    return read
 
 
 def _inputs_of(
     start: Ints,
     features: list[int],
-    first: list[int],
-    prices: list[int],
-    changes: list[tuple[Any, Any]],
+    listed: list[tuple[Ints, Ints, list[int]]],
     budget: int | None,
     together: int,
 ) -> _Inputs:
-    entry = np.cumsum([0, *(len(places) for places, _ in changes)])
-    place = np.array([at for places, _ in changes for at in places], np.int64)
-    change = np.array([by for _, values in changes for by in values], np.int64)
+    """From the places of each feature, what its options change there, and their prices."""
+    none = np.zeros(0, np.int64)
+    place = np.concatenate([none, *(np.tile(places, len(changes)) for places, changes, _ in listed)])
+    change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
+    wide = np.concatenate([none, *(np.full(len(changes), len(places)) for places, changes, _ in listed)])
+    prices = [price for _, _, costs in listed for price in costs]
     large = any(price >= 1 << 62 for price in prices)
+    first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
-    return _Inputs(start, features, np.array(first), costs, entry, place, change, budget, together)
+    return _Inputs(
+        start, features, first, costs, np.append(0, np.cumsum(wide)), place, change, budget, together
+    )
 
 
 def _cases(setting: Setting, network: Network, limit: Limit) -> list[list[tuple[Numbers, int]]]:
@@ -548,15 +538,12 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
     """A question about two sides, as thresholds over what its changes add to the first layer."""
     whole = whole_of(setting, limit)
     many, features = len(whole.base), sorted(setting.options)
-    places, first = list(range(many)), [0]
-    prices: list[int] = []
-    changes: list[tuple[Any, Any]] = []
+    listed = []
     for options in whole.offered:
         limit.take(80 * many * len(options), "what each change adds to the neurons")
-        prices += [price for price, _ in options]
-        changes += [(places, gain.tolist()) for _, gain in options]
-        first.append(len(prices))
-    inputs = _inputs_of(whole.base, features, first, prices, changes, None, len(features))
+        gains = np.array([gain for _, gain in options]).reshape(len(options), many)
+        listed.append((np.arange(many), gains, [price for price, _ in options]))
+    inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
     size = (
         np.abs(whole.base) + np.abs(inputs.change).reshape(-1, many).sum(axis=0)

@@ -14,8 +14,7 @@ from sugenet.problem.clock import Clock
 
 __all__ = ["ascend"]
 
-_FAST, _SLOW = 0.9, 0.99
-PACE, POW = 0.3, 1
+_FAST, _SLOW = 0.8, 0.9
 
 
 def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Seen]:
@@ -34,7 +33,7 @@ def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Mu
     for turn in range(1, steps + 1):
         if clock.up() or bool((best < 0).all()):
             break
-        pace = PACE * (1 - turn / (steps + 1)) ** POW
+        pace = (1 - turn / (steps + 1)) ** 2
         levels = _levels(relaxed, seen)
         after = []
         for number, (layer, own) in enumerate(zip(relaxed.layers, here, strict=True)):

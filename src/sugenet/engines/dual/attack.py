@@ -8,24 +8,25 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.bound import Node, Relaxed
-from sugenet.engines.dual.slopes import slope_of
 from sugenet.engines.dual.sums import Linear, Pool, Reals
 from sugenet.problem.moves import FeatureMove
 
-__all__ = ["Attack"]
+__all__ = ["Attack", "climbed"]
+
+_CELLS = 1 << 22
 
 
 class Attack:
     """Inputs of a neighbourhood, tried by their exact match counts."""
 
-    def __init__(self, relaxed: Relaxed, root: Node) -> None:
+    def __init__(self, relaxed: Relaxed, root: Node, seed: int) -> None:
         self.relaxed, self.root = relaxed, root
         self.rows = relaxed.rows
         self.found: tuple[FeatureMove, ...] | None = None
-        self.floats = [
-            None if not isinstance(layer, Linear) else slope_of(layer.steps, reach, flat=False)
-            for layer, reach in zip(relaxed.layers, root.reach, strict=True)
-        ]
+        self.random = np.random.default_rng(seed)
+        heaviest = max((layer.outputs * layer.top for layer in relaxed.layers), default=1)
+        self.most = int(np.clip(_CELLS // heaviest, 1, 64))
+        """Inputs that are tried at a time."""
 
     def levels(self, options: Ints) -> Ints:
         """What the first layer reads, for options of all features, one row each."""
@@ -54,7 +55,7 @@ class Attack:
                 continue
             sums = layer.base + np.rint(layer.forward(here.astype(np.float64))).astype(np.int64)
             seen.append(sums)
-            here = _climbed(layer, sums)
+            here = climbed(layer, sums)
         seen.append(here)
         return seen
 
@@ -79,21 +80,29 @@ class Attack:
         return False
 
     def walk(self, options: Ints, cases: Ints, turns: int) -> bool:
-        """Walk on from some options, each row for its own case: to the best vertex by the network's slopes."""
-        best = np.full(len(options), np.iinfo(np.int64).max)
+        """Walk on from some options, each row for its own case: to the best vertex by slopes of the network,
+        taken over a random width around its sums.
+        """
         for turn in range(turns):
             if self.tries(options):
                 return True
             seen = self.run(self.levels(options))
             missing = self.missing(seen[-1])[np.arange(len(options)), cases]
-            if turn and not (missing < best).any():
-                return False
-            best = np.minimum(best, missing)
+            if not turn:
+                best, kept = missing, options
+            better = missing < best
+            best, kept = np.where(better, missing, best), np.where(better[:, None], options, kept)
+            stuck = ~better & (self.random.random(len(options)) < 0.5)
+            if turn and stuck.any():  # go on from the best of its case
+                for case in np.unique(cases[stuck]).tolist():
+                    own = np.flatnonzero(cases == case)
+                    options[stuck & (cases == case)] = kept[own[np.argmin(best[own])]]
+                seen = self.run(self.levels(options))
             options = self.vertex(self.slopes(seen, cases))
         return self.tries(options)
 
     def slopes(self, seen: list[Ints], cases: Ints) -> Reals:
-        """What each input is worth for the worst inequality of each row's case, by the slopes at its sums."""
+        """What each input is worth for the worst inequality of each row's case, by secants at its sums."""
         short = self.relaxed.least - seen[-1] @ self.rows.T
         worst = [
             self.relaxed.cases[case][int(np.argmax(row[list(self.relaxed.cases[case])]))]
@@ -101,19 +110,18 @@ class Attack:
         ]
         worth = self.rows[worst].astype(np.float64)
         for number in reversed(range(len(self.relaxed.layers))):
-            layer = self.relaxed.layers[number]
+            layer, reach = self.relaxed.layers[number], self.root.reach[number]
             if isinstance(layer, Pool):
-                before = self.root.levels[number]
-                low, high = layer.taps_of(before)
+                low, high = layer.taps_of(self.root.levels[number])
                 chief = np.argmax(low + high, axis=1)
                 own = np.zeros((len(worth), *layer.taps.shape))
                 own[:, np.arange(layer.outputs), chief] = worth
                 worth = layer.back(own.reshape(len(worth), -1))
                 continue
-            kept = self.floats[number]
-            assert kept is not None
-            rise, fall = kept
-            worth = layer.back(worth * np.where(worth > 0, rise, fall))
+            share = self.random.uniform(0.02, 0.7, (len(worth), 1))
+            wide = np.ceil(share * (reach.high - reach.low) + 1).astype(np.int64)
+            rise = climbed(layer, seen[number] + wide) - climbed(layer, seen[number] - wide)
+            worth = layer.back(worth * rise / (2 * wide))
         return worth
 
     def vertex(self, worth: Reals) -> Ints:
@@ -135,7 +143,7 @@ class Attack:
         return out
 
 
-def _climbed(layer: Linear, sums: Ints) -> Ints:
+def climbed(layer: Linear, sums: Ints) -> Ints:
     """Levels of match counts, one row each."""
     if layer.top == 1:
         return (sums >= layer.steps[:, 0]).astype(np.int64)

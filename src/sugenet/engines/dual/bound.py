@@ -22,7 +22,7 @@ Windows = Mapping[tuple[int, int], tuple[int, int]]
 """For a layer from 1 and a neuron from 0 the levels that it may have; for layer 0 and a feature's place the
 options, counted from 0.
 """
-_LARGEST = 1 << 61
+_LARGEST = float(1 << 60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,12 @@ class Seen:
     """What the levels of every layer are worth."""
     best: list[Best]
     taken: Taken
+
+    def rows(self, which: Ints) -> Seen:
+        """Some of the rows."""
+        best = [Best(*(part[which] for part in one)) for one in self.best]
+        taken = Taken(*(part[which] for part in self.taken))
+        return Seen(self.value[which], [one[which] for one in self.worth], best, taken)
 
 
 class Relaxed:
@@ -156,24 +162,19 @@ class Relaxed:
         return Seen(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
 
     def whole(self, node: Node, given: Multipliers) -> tuple[Multipliers, Reals]:
-        """Multipliers in whole numbers, with the bounds that they give; where they are too large for 64 bits,
-        a bound that excludes nothing.
-        """
+        """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
-        largest = [float((given.mu @ sums).max(initial=0))]
+        largest = np.abs(given.mu) @ sums
         for layer, own in zip(self.layers, given.layers, strict=True):
-            largest.append(2 * float((np.abs(own) @ layer.sizes.astype(np.float64)).max(initial=0)))
+            largest = largest + 2 * (np.abs(own) @ layer.sizes.astype(np.float64))
         if self.inputs.budget is not None and self.inputs.count:
-            paid = float(self.inputs.prices.astype(np.float64).max())
-            largest.append(
-                float(given.nu.max(initial=0)) * (self.inputs.budget + paid * len(self.inputs.features))
-            )
-        if sum(largest) >= _LARGEST or not np.isfinite(sum(largest)):
-            return given, np.ones(len(given.mu))
+            paid = float(self.inputs.prices.astype(np.float64).sum())
+            largest = largest + given.nu * (self.inputs.budget + paid)
+        unit = np.minimum(1.0, _LARGEST / np.maximum(largest, 1.0))
         kept = Multipliers(
-            np.rint(given.mu).astype(np.int64),
-            np.rint(given.nu).astype(np.int64),
-            [np.rint(row).astype(np.int64) for row in given.layers],
+            np.rint(given.mu * unit[:, None]).astype(np.int64),
+            np.rint(given.nu * unit).astype(np.int64),
+            [np.rint(own * unit[:, None]).astype(np.int64) for own in given.layers],
         )
         return kept, self.see(node, kept).value

@@ -29,7 +29,7 @@ from sugenet.problem.problem import Problem
 
 __all__ = ["DUAL"]
 
-_STEPS = 60
+_STEPS = 40
 """Steps of the ascent at a node."""
 
 
@@ -64,18 +64,22 @@ class _Deciding:
         trees = [_Tree() for _ in relaxed.cases]
         left = [number for number, case in enumerate(relaxed.cases) if not self.root.excludes(case)]
         if left:
-            given, seen = self._first(left, trees)
-            left = [number for number in left if trees[number].leaf is None]
-            if left:
-                self.attack = Attack(relaxed, self.root)
-                if self._attacks(left, given, seen):
-                    assert self.attack.found is not None
-                    return replayed(self.problem, "dual", self.attack.found)
+            given, values, seen = self._by_slopes(self.root, self._mu(left))
+            given, seen, left = self._close_rows(left, trees, given, values, seen)
+        if left:
+            self.attack = Attack(relaxed, self.root, self.clock.seed)
+            if self._attacks(left, seen, turns=4):
+                return self._found()
+            better, seen = ascend(self.root, given, self.clock, _STEPS)
+            given, values = relaxed.whole(self.root, better)
+            given, seen, left = self._close_rows(left, trees, given, values, seen)
+            if left and self._attacks(left, seen, turns=16):
+                return self._found()
         self.small = fits(relaxed)
         for number in left:
             if not self._branch(number, trees[number]):
                 if self.attack.found is not None:
-                    return replayed(self.problem, "dual", self.attack.found)
+                    return self._found()
                 facts = {"dual_nodes": self.nodes}
                 return Open("dual", f"dual bounds leave a case open after {self.nodes} nodes", facts)
         return Holds("dual", self._proof(trees))
@@ -90,14 +94,19 @@ class _Deciding:
                 mu[row, which] = SCALE // len(self.relaxed.cases[case])
         return mu
 
-    def _first(self, left: list[int], trees: list[_Tree]) -> tuple[Multipliers, Seen]:
-        """Slopes in closed form, for all cases at once."""
-        mu = self._mu(left)
-        given, values, seen = self._by_slopes(self.root, mu)
+    def _close_rows(
+        self, left: list[int], trees: list[_Tree], given: Multipliers, values: Reals, seen: Seen
+    ) -> tuple[Multipliers, Seen, list[int]]:
+        """Close the cases whose bound is below 0; the rest."""
         for row, number in enumerate(left):
             if values[row] < 0:
                 trees[number].leaf = given.rows([row])
-        return given, seen
+        rows = np.flatnonzero(values >= 0)
+        return given.rows(rows), seen.rows(rows), [left[row] for row in rows.tolist()]
+
+    def _found(self) -> Outcome:
+        assert self.attack.found is not None
+        return replayed(self.problem, "dual", self.attack.found)
 
     def _by_slopes(self, node: Node, mu: Ints) -> tuple[Multipliers, Reals, Seen]:
         relaxed = self.relaxed
@@ -114,11 +123,11 @@ class _Deciding:
         )
         return mixed, np.where(better, others, values), relaxed.see(node, mixed)
 
-    def _attacks(self, left: list[int], given: Multipliers, seen: Seen) -> bool:
+    def _attacks(self, left: list[int], seen: Seen, turns: int) -> bool:
         """Whether some violation is found from what the bounds favour."""
-        rows = [row for row, leaf in enumerate(range(len(given.mu))) if seen.value[leaf] >= 0]
-        options = self.attack.vertex(seen.worth[0][rows].astype(np.float64))
-        return self.attack.walk(options, np.array(left), turns=8)
+        rows = np.arange(max(len(left), self.attack.most)) % len(left)
+        options = self.attack.vertex(seen.worth[0].astype(np.float64))[rows]
+        return self.attack.walk(options, np.array(left)[rows], turns)
 
     # -- one case --------------------------------------------------------------------------------------------
 

@@ -72,25 +72,27 @@ class _Program:
         self._inputs()
         self.sums: list[Ints] = []
         self.moving: list[Ints] = []
+        self.wanted = self._wanted()
         self.equal: list[Reals] = []
         self.rows = 0
         before, still = self._columns_of_inputs()
-        for layer, reach, levels, pieces in zip(
-            self.relaxed.layers, node.reach, node.levels[1:], node.pieces, strict=True
-        ):
-            assert isinstance(layer, Linear) and layer.dense is not None and pieces is not None
-            weights = layer.dense
-            here = self._more(reach.low, reach.high)
-            rows = self.rows + np.arange(layer.outputs)
-            self._put(rows, here, np.ones(layer.outputs))
-            self._matrix(rows, before, -(weights if self.sums else self._over_columns(weights)))
-            self.equal.append(layer.base + weights @ still)
-            self.rows += layer.outputs
+        for number, layer in enumerate(self.relaxed.layers):
+            assert isinstance(layer, Linear)
+            assert layer.dense is not None
+            reach, levels, mine = node.reach[number], node.levels[number + 1], self.wanted[number]
+            weights = layer.dense[mine]
+            here = np.full(layer.outputs, -1)
+            here[mine] = self._more(reach.low[mine], reach.high[mine])
+            rows = self.rows + np.arange(len(mine))
+            self._put(rows, here[mine], np.ones(len(mine)))
+            self._matrix(rows, before, -(weights if number else self._over_columns(weights)))
+            self.equal.append(layer.base[mine] + weights @ still)
+            self.rows += len(mine)
             self.sums.append(here)
-            moves = np.flatnonzero(levels.low < levels.high)
+            moves = mine[levels.low[mine] < levels.high[mine]]
             own = np.full(layer.outputs, -1)
             own[moves] = self._more(levels.low[moves], levels.high[moves])
-            still = np.where(levels.low < levels.high, 0, levels.low)
+            still = np.where(own >= 0, 0, levels.low)
             before = own
             self.moving.append(own)
         self.last, self.still = before, still
@@ -98,6 +100,22 @@ class _Program:
         self.lines: list[tuple[Any, Any, Any]] = []
         self.many = 0
         self._hulls()
+
+    def _wanted(self) -> list[Ints]:
+        """Of every layer the neurons whose sums matter: they move, and something behind them reads them; or
+        they have a window.
+        """
+        found: list[Ints] = []
+        read = self.relaxed.rows[list(self.case)].any(axis=0)
+        for number in reversed(range(len(self.relaxed.layers))):
+            layer, levels = self.relaxed.layers[number], self.node.levels[number + 1]
+            marks = read & (levels.low < levels.high)
+            marks[[unit for at, unit in self.node.windows if at == number + 1]] = True
+            found.append(np.flatnonzero(marks))
+            assert isinstance(layer, Linear)
+            assert layer.dense is not None
+            read = layer.dense[marks].any(axis=0)
+        return found[::-1]
 
     def _more(self, low: Any, high: Any) -> Ints:
         places = self.columns + np.arange(len(low))
@@ -208,7 +226,7 @@ class _Program:
             A_eq=equal,
             b_eq=None if equal is None else np.concatenate(self.equal),
             bounds=bounds,
-            method="highs",
+            method="highs-ipm" if self.columns > 8 * self.rows else "highs",
             options=options,
         )
 
@@ -234,13 +252,19 @@ class _Program:
             for place, row in enumerate(self.case):
                 mu[0, row] += max(0.0, -found.ineqlin.marginals[self.first + place] * scale)
         layers, start = [], 0
-        for sums in self.sums:
-            layers.append(-found.eqlin.marginals[None, start : start + len(sums)] * scale)
-            start += len(sums)
+        for layer, mine in zip(relaxed.layers, self.wanted, strict=True):
+            own = np.zeros((1, layer.outputs))
+            own[0, mine] = -found.eqlin.marginals[start : start + len(mine)] * scale
+            layers.append(own)
+            start += len(mine)
         nu = np.zeros(1)
         if inputs.budget is not None and not _is_box(relaxed):
             nu[0] = max(0.0, -found.ineqlin.marginals[2 * len(inputs.features)] * scale)
         point = found.x
+        sums = [
+            np.where(here >= 0, point[here], (reach.low + reach.high) / 2)
+            for here, reach in zip(self.sums, self.node.reach, strict=True)
+        ]
         levels = [
             np.where(self.moving[k] >= 0, point[self.moving[k]], self.node.levels[k + 1].low)
             for k in range(len(self.sums))
@@ -258,9 +282,7 @@ class _Program:
             [a + int(np.argmin(near[a:b])) for a, b in zip(inputs.starts, inputs.stops, strict=True)],
             np.int64,
         )
-        return Solved(
-            Multipliers(np.rint(mu), nu, layers), [point[s] for s in self.sums], levels, options, infeasible
-        )
+        return Solved(Multipliers(np.rint(mu), nu, layers), sums, levels, options, infeasible)
 
 
 def _hull(pieces: Pieces, mine: slice) -> list[tuple[float, float, float]]:

@@ -14,7 +14,7 @@ from sugenet.engines.dual.sums import Linear, Pool, Range, Reals
 
 __all__ = ["SCALE", "by_slopes", "slope_of"]
 
-SCALE = 1 << 24
+SCALE = 1 << 28
 """What an inequality counts."""
 
 
