@@ -1,11 +1,11 @@
 """Dual bounds, worked out again in whole numbers from the multipliers of a certificate.
 
-To be ensured: the splits of every case leave nothing out; the range of every sum is worked out here, within the
-splits above a leaf; and at each leaf a whole number that no input can exceed is below 0. For levels h of the
-last layer, inequalities ``C h >= R`` with multipliers mu >= 0, sums ``s = base + W a`` of each layer with
+To be ensured: the splits of every case leave nothing out; the range of every sum is worked out here, within
+the splits above a leaf; and at each leaf a whole number that no input can exceed is below 0. For levels h of
+the last layer, inequalities ``C h >= R`` with multipliers mu >= 0, sums ``s = base + W a`` of each layer with
 multipliers lambda, and a budget with nu >= 0, that number is
 
-    sum over neurons of max (c step(s) - lambda s)  +  sum of lambda base  +  max over inputs a of c a  -  mu R
+    sum over neurons of max (c step(s) - lambda s) + sum of lambda base + max over inputs a of c a - mu R
 
 where c is ``mu C`` behind the last layer and ``W' lambda`` before any other, s goes through the range of its
 neuron, and a through the options of every feature, each less nu times its price, and nu times the budget
@@ -36,10 +36,14 @@ __all__ = ["check_dual"]
 Numbers: TypeAlias = npt.NDArray[Any]
 """Whole numbers: of 64 bits where nothing leaves them, else Python's own."""
 _Windows: TypeAlias = dict[tuple[int, int], tuple[int, int]]
-"""For a layer from 1 and a neuron from 0 the levels, for layer 0 and a feature the options, that splits leave."""
+"""What splits leave: of a layer from 1 and a neuron from 0 its levels, of layer 0 and a feature its options."""
 _Ends: TypeAlias = tuple[Ints, Ints]
+_Case: TypeAlias = list[tuple[Numbers, int]]
+"""Inequalities over the levels that the head reads, in Python's integers: weights, and the least sum."""
 _CELLS = 1 << 24
 _FREE = 1 << 60
+_NONE = -(1 << 200)
+"""Less than any sum: nothing meets what is asked."""
 
 
 def check_dual(proof: dict[str, Any], setting: Setting, limit: Limit) -> str:
@@ -167,7 +171,7 @@ class _Inputs:
 
 
 class _Sums:
-    """Neurons with sums ``base + W a`` and rising steps; W written out, or a kernel and where its taps fall."""
+    """Neurons with sums ``base + W a`` and rising steps; W written out, or a kernel and where it slides."""
 
     def __init__(
         self, weights: Ints, base: Ints, steps: Ints, sizes: Ints, window: Any = None, groups: int = 1
@@ -184,7 +188,7 @@ class _Sums:
         maps = np.append(values.reshape(channels, -1), np.zeros((channels, 1), np.int64), axis=1)
         patches = maps[:, taps].reshape(self.groups, channels // self.groups, *taps.shape)
         kernels = weights.reshape(self.groups, len(weights) // self.groups, channels // self.groups, -1)
-        return np.einsum("gcpk,gock->gop", patches, kernels).reshape(-1)
+        return np.asarray(np.einsum("gcpk,gock->gop", patches, kernels).reshape(-1))
 
     def asked(self, own: Numbers) -> Numbers:
         """W' lambda."""
@@ -199,9 +203,7 @@ class _Sums:
             kernel = self.weights[mine].reshape(per_out, -1).astype(own.dtype)
             parts = (kernel.T @ rows[mine]).reshape(per_in, taps.shape[1], len(taps))
             for tap in range(taps.shape[1]):
-                np.add.at(
-                    out[group * per_in : (group + 1) * per_in], (slice(None), taps[:, tap]), parts[:, tap]
-                )
+                out[group * per_in : (group + 1) * per_in, taps[:, tap]] += parts[:, tap]  # each pixel once
         return out[:, :-1].reshape(-1)
 
     def reach(self, ends: _Ends) -> _Ends:
@@ -225,35 +227,80 @@ class _Sums:
         if most < self.steps.shape[1]:
             high[neuron] = min(high[neuron], self.steps[neuron, most] - 1)
 
-    def most(self, worth: Numbers, own: Numbers, reach: _Ends) -> int:
+    def most(self, worth: Numbers, own: Numbers, reach: _Ends, case: _Case | None) -> int:
         """The sum over neurons of the largest ``c step(s) - lambda s``, and of ``lambda base``.
 
-        Between steps it is linear in s, so only both ends of every flat piece are looked at.
+        Between steps it is linear in s, so only both ends of every flat piece are looked at. Where levels
+        must meet a case that compares one of them with others, those that do not are left out.
         """
-        low, high = reach
         first, last = self.levels(reach)
         total = int((own * self.base).sum())
-        best = None
+        best, met = np.zeros(self.outputs, own.dtype), np.zeros(self.outputs, bool)
         for level in range(int(first.min(initial=0)), int(last.max(initial=0)) + 1):
-            # the piece of this level, as far as it lies in the range
-            starts = low if level == 0 else np.maximum(low, self.steps[:, level - 1])
-            ends = high if level == self.steps.shape[1] else np.minimum(high, self.steps[:, level] - 1)
+            starts, ends = self._piece(level, reach)
             there = starts <= ends
             here = worth * level - own * np.where(
-                own > 0, np.where(there, starts, low), np.where(there, ends, low)
+                own > 0, np.where(there, starts, 0), np.where(there, ends, 0)
             )
-            if best is None:
-                best, met = here, there
+            best = np.where(there & (~met | (here > best)), here, best)
+            met = met | there
+        assert met.all()  # no range is empty
+        center = None if case is None else _center(case)
+        if case is None or center is None:
+            return total + int(best.sum())
+        values = {
+            neuron: {
+                level: int(worth[neuron]) * level
+                - int(own[neuron]) * int(starts[neuron] if own[neuron] > 0 else ends[neuron])
+                for level in range(int(first[neuron]), int(last[neuron]) + 1)
+                for starts, ends in [self._piece(level, reach)]
+                if starts[neuron] <= ends[neuron]
+            }
+            for neuron in {center, *(int(n) for row, _ in case for n in np.flatnonzero(row))}
+        }
+        best[list(values)] = 0
+        return total + int(best.sum()) + _compared(case, center, values)
+
+    def _piece(self, level: int, reach: _Ends) -> _Ends:
+        """The sums of a level, as far as they lie in the range; the first beyond the last where none does."""
+        low, high = reach
+        starts = low if level == 0 else np.maximum(low, self.steps[:, level - 1])
+        ends = high if level == self.steps.shape[1] else np.minimum(high, self.steps[:, level] - 1)
+        return starts, ends
+
+
+def _center(case: _Case) -> int | None:
+    """The neuron that every inequality of a case reads, each with one other at most, no two with the same."""
+    read = [set(np.flatnonzero(row).tolist()) for row, _ in case]
+    if not read or not all(1 <= len(own) <= 2 for own in read):
+        return None
+    for center in sorted(read[0]):
+        others = [own - {center} for own in read]
+        named = [neuron for own in others for neuron in own]
+        if all(center in own for own in read) and len(set(named)) == len(named):
+            return int(center)
+    return None
+
+
+def _compared(case: _Case, center: int, values: dict[int, dict[int, int]]) -> int:
+    """The largest sum of the values of these neurons, one level each, that meet all inequalities."""
+    best = _NONE
+    for level, value in values[center].items():
+        total = value
+        for row, least in case:
+            left = least - row[center] * level
+            (other,) = set(np.flatnonzero(row).tolist()) - {center} or {center}
+            if other == center:
+                total += 0 if left <= 0 else _NONE
             else:
-                best = np.where(there & (~met | (here > best)), here, best)
-                met = met | there
-        assert best is not None and met.all()
-        return total + int(best.sum())
+                total += max((v for q, v in values[other].items() if row[other] * q >= left), default=_NONE)
+        best = max(best, total)
+    return best
 
 
 class _Pool:
-    """The largest of the levels that the taps of a window read, or, where `least`, the least; every tap inside
-    has a multiplier.
+    """The largest of the levels that the taps of a window read, or, where `least`, the least; every tap
+    inside has a multiplier.
     """
 
     def __init__(self, layer: PoolLayer) -> None:
@@ -274,7 +321,7 @@ class _Pool:
 
     def reach(self, ends: _Ends) -> _Ends:
         """Least and largest level of every window."""
-        return tuple(  # type: ignore[return-value]
+        return tuple(
             np.where(
                 self.least,
                 np.where(self.inside, end[self.places], self.height).min(axis=1),
@@ -310,7 +357,7 @@ class _Pool:
                 best = np.where(there & (~met | (here > best)), here, best)
                 met = met | there
         if best is None or met is None or not met.all():  # some window has no level left
-            return -(1 << 200)
+            return _NONE
         return int(best.sum())
 
 
@@ -321,8 +368,7 @@ class _Pool:
 class _Question:
     inputs: _Inputs
     layers: list[_Sums | _Pool]
-    cases: list[list[tuple[Numbers, int]]]
-    """Inequalities over the levels that the head reads, as Python integers."""
+    cases: list[_Case]
     limit: Limit
 
     def split(self, part: list[Any], windows: _Windows) -> list[tuple[Any, _Windows]]:
@@ -331,6 +377,8 @@ class _Question:
         for number in (layer, unit, level):
             if type(number) is not int or number < 0:
                 raise CertificateError("a split names a layer, a neuron and a level.")
+        if level < 1:
+            raise CertificateError("a split is at a level above 0.")
         if layer > len(self.layers) or (layer and unit >= self.layers[layer - 1].outputs):
             raise CertificateError(f"a split names neuron {unit} of layer {layer}, which is not there.")
         if layer == 0 and unit not in self.inputs.features:
@@ -385,16 +433,14 @@ class _Question:
             np.minimum(high, here + inputs.sum_of_best(gains, left)),
         )
 
-    def see_ranges(self, case: list[tuple[Numbers, int]], ranges: Any) -> None:
+    def see_ranges(self, case: _Case, ranges: Any) -> None:
         """See that ranges alone exclude a case."""
         if ranges is not None:
             low, high = (end.astype(object) for end in ranges[0][-1])
             if all(int(np.maximum(row * low, row * high).sum()) >= least for row, least in case):
                 raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
 
-    def see_multipliers(
-        self, case: list[tuple[Numbers, int]], ranges: Any, windows: _Windows, told: _Told
-    ) -> None:
+    def see_multipliers(self, case: _Case, ranges: Any, windows: _Windows, told: _Told) -> None:
         """See that the multipliers of a leaf exclude a case."""
         mu, (nu,) = told.next(len(case)), told.next(1).tolist()
         given: list[Numbers] = [told.next(layer.multipliers) for layer in self.layers]
@@ -417,7 +463,8 @@ class _Question:
             if isinstance(layer, _Pool):
                 total += layer.most(worth, own, sums[number], levels[number])
             else:
-                total += layer.most(worth, own, sums[number])
+                last = number + 1 == len(self.layers)
+                total += layer.most(worth, own, sums[number], case if last else None)
             worth = layer.asked(own)
         total += int((worth * self.inputs.start).sum()) + self._inputs(worth, nu, windows)
         if total >= 0:
@@ -441,7 +488,7 @@ class _Question:
             parts += [abs(a) * b for a, b in zip(own.tolist(), layer.sizes.tolist(), strict=True)]
         if self.inputs.budget is not None:
             parts.append(nu * (self.inputs.budget + sum(self.inputs.prices.tolist())))
-        return 4 * sum(parts) < 1 << 62
+        return bool(4 * sum(parts) < 1 << 62)
 
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
@@ -493,7 +540,7 @@ def _inputs_of(
     )
 
 
-def _cases(setting: Setting, network: Network, limit: Limit) -> list[list[tuple[Numbers, int]]]:
+def _cases(setting: Setting, network: Network, limit: Limit) -> list[_Case]:
     """Inequalities over match counts as inequalities over the levels that the head reads."""
     head = network.head
     tops = np.ones(head.inputs, np.int64) if head.tops is None else head.tops
@@ -545,11 +592,7 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
         listed.append((np.arange(many), gains, [price for price, _ in options]))
     inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
-    size = (
-        np.abs(whole.base) + np.abs(inputs.change).reshape(-1, many).sum(axis=0)
-        if prices
-        else np.abs(whole.base)
-    )
+    size = np.abs(whole.base) + np.abs(inputs.change.reshape(-1, many)).sum(axis=0)
     layers: list[_Sums | _Pool] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
     for weights, tau in whole.layers:
         base = np.maximum(-weights, 0).sum(axis=1)

@@ -24,9 +24,9 @@ def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Mu
     relaxed = node.relaxed
     here = [np.asarray(own, np.float64) for own in given.layers]
     nu = np.asarray(given.nu, np.float64)
-    seen = relaxed.see(node, Multipliers(given.mu, nu, here))
+    seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
     sizes = [_unit(node, number, seen.worth[number + 1]) for number in range(len(here))]
-    best, kept, first = seen.value, Multipliers(given.mu, nu, here), seen
+    best, kept, first = seen.value, Multipliers(given.cases, given.mu, nu, here), seen
     means = [np.zeros_like(own) for own in here]
     squares = [np.zeros_like(own) for own in here]
     price, priced = np.maximum(nu, 1.0), [np.zeros_like(nu), np.zeros_like(nu)]
@@ -48,15 +48,11 @@ def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Mu
             fall = spent - relaxed.inputs.prices.astype(np.float64)[seen.taken.options].sum(axis=1)
             nu = np.maximum(0.0, nu - price * pace * _adam(fall, [priced[0]], [priced[1]], 0, turn))
         here = after
-        seen = relaxed.see(node, Multipliers(given.mu, nu, here))
+        seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
         better = seen.value < best
         if better.any():
             best = np.where(better, seen.value, best)
-            kept = Multipliers(
-                given.mu,
-                np.where(better, nu, kept.nu),
-                [np.where(better[:, None], new, old) for new, old in zip(here, kept.layers, strict=True)],
-            )
+            kept = kept.where(better, Multipliers(given.cases, given.mu, nu, here))
             first = seen
     return kept, first
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.inputs import Inputs, Taken
+from sugenet.engines.dual.star import star_of
 from sugenet.engines.dual.sums import Best, Linear, Pieces, Pool, Range, Reading, Reals, reading_of
 from sugenet.problem.problem import Problem
 
@@ -29,6 +31,8 @@ _LARGEST = float(1 << 60)
 class Multipliers:
     """One row for each case that is looked at: for the inequalities, the budget and every layer."""
 
+    cases: Ints
+    """Which case each row is for."""
     mu: Reals
     """Not negative, and 0 for inequalities of other cases."""
     nu: Reals
@@ -37,7 +41,17 @@ class Multipliers:
 
     def rows(self, which: Ints | slice | list[int]) -> Multipliers:
         """Some of the rows."""
-        return Multipliers(self.mu[which], self.nu[which], [row[which] for row in self.layers])
+        layers = [row[which] for row in self.layers]
+        return Multipliers(self.cases[which], self.mu[which], self.nu[which], layers)
+
+    def where(self, better: npt.NDArray[np.bool_], other: Multipliers) -> Multipliers:
+        """The rows of another where they are better."""
+        return Multipliers(
+            self.cases,
+            np.where(better[:, None], other.mu, self.mu),
+            np.where(better, other.nu, self.nu),
+            [np.where(better[:, None], b, a) for a, b in zip(self.layers, other.layers, strict=True)],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +115,8 @@ class Relaxed:
         self.inputs = Inputs(problem.near)
         self.rows, self.least = problem.goal.neurons(problem.near.network.head)
         self.cases = problem.goal.members
+        compares = bool(self.layers) and isinstance(self.layers[-1], Linear)
+        self.stars = [star_of(self.rows, self.least, case) if compares else None for case in self.cases]
 
     def node(self, windows: Windows, before: Node | None = None) -> Node:
         """Ranges of all layers within windows; from `before`, which had all of them but some of one layer."""
@@ -141,7 +157,8 @@ class Relaxed:
 
     def see(self, node: Node, given: Multipliers) -> Seen:
         """The bound: exact for whole numbers, a guide for floats."""
-        worth, total = given.mu @ self.rows, -(given.mu @ self.least)
+        worth: Any = given.mu @ self.rows
+        total: Any = -(given.mu @ self.least)
         asked, best = [], []
         for number in reversed(range(len(self.layers))):
             layer, own = self.layers[number], given.layers[number]
@@ -150,6 +167,8 @@ class Relaxed:
             if pieces is not None:
                 assert isinstance(layer, Linear)
                 found = pieces.best(worth, own)
+                if number + 1 == len(self.layers):
+                    found = self._compared(pieces, given.cases, worth, own, found)
                 total = total + own @ layer.base
             else:
                 assert isinstance(layer, Pool)
@@ -161,11 +180,26 @@ class Relaxed:
         asked.append(worth)
         return Seen(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
 
+    def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, own: Reals, found: Best) -> Best:
+        """The same, where a case that is a star leaves out the levels that do not meet it."""
+        if all(self.stars[case] is None for case in cases.tolist()):
+            return found
+        value, level, at = found.value.copy(), found.level.copy(), found.at.copy()
+        for row, case in enumerate(cases.tolist()):
+            star = self.stars[case]
+            if star is not None:
+                best, reached = star.best(pieces, worth[row], own[row])
+                value[row, star.neurons] = 0
+                value[row, star.center] = best
+                for neuron, there, s in reached:
+                    level[row, neuron], at[row, neuron] = there, s
+        return Best(value, level, at)
+
     def whole(self, node: Node, given: Multipliers) -> tuple[Multipliers, Reals]:
         """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
-        largest = np.abs(given.mu) @ sums
+        largest: Any = np.abs(given.mu).astype(np.float64) @ sums
         for layer, own in zip(self.layers, given.layers, strict=True):
             largest = largest + 2 * (np.abs(own) @ layer.sizes.astype(np.float64))
         if self.inputs.budget is not None and self.inputs.count:
@@ -173,6 +207,7 @@ class Relaxed:
             largest = largest + given.nu * (self.inputs.budget + paid)
         unit = np.minimum(1.0, _LARGEST / np.maximum(largest, 1.0))
         kept = Multipliers(
+            given.cases,
             np.rint(given.mu * unit[:, None]).astype(np.int64),
             np.rint(given.nu * unit).astype(np.int64),
             [np.rint(own * unit[:, None]).astype(np.int64) for own in given.layers],

@@ -1,5 +1,5 @@
-"""The engine: ranges, then slopes, then an attack, then multipliers from a linear program or step by step, then
-branching, the most promising node first.
+"""The engine: ranges, then slopes, then an attack, then multipliers step by step or from a linear program,
+then branching, the least promising node first.
 
 A node that stays open is split at a step of one neuron: where its staircase and its hull lie furthest apart,
 at the kink of a clip first. What is proved is proved by whole numbers alone.
@@ -29,6 +29,8 @@ from sugenet.problem.problem import Problem
 
 __all__ = ["DUAL"]
 
+_FEW = 16
+"""Free features up to which they are split, not neurons, where no linear program says what matters."""
 _STEPS = 40
 """Steps of the ascent at a node."""
 
@@ -64,7 +66,7 @@ class _Deciding:
         trees = [_Tree() for _ in relaxed.cases]
         left = [number for number, case in enumerate(relaxed.cases) if not self.root.excludes(case)]
         if left:
-            given, values, seen = self._by_slopes(self.root, self._mu(left))
+            given, values, seen = self._by_slopes(self.root, left)
             given, seen, left = self._close_rows(left, trees, given, values, seen)
         if left:
             self.attack = Attack(relaxed, self.root, self.clock.seed)
@@ -108,20 +110,12 @@ class _Deciding:
         assert self.attack.found is not None
         return replayed(self.problem, "dual", self.attack.found)
 
-    def _by_slopes(self, node: Node, mu: Ints) -> tuple[Multipliers, Reals, Seen]:
-        relaxed = self.relaxed
-        first, other = by_slopes(node, mu, flat=False), by_slopes(node, mu, flat=True)
-        given, values = relaxed.whole(node, first)
-        if all(np.array_equal(a, b) for a, b in zip(first.layers, other.layers, strict=True)):
-            return given, values, relaxed.see(node, given)
-        second, others = relaxed.whole(node, other)
-        better = others < values
-        mixed = Multipliers(
-            mu,
-            np.where(better, second.nu, given.nu),
-            [np.where(better[:, None], b, a) for a, b in zip(given.layers, second.layers, strict=True)],
-        )
-        return mixed, np.where(better, others, values), relaxed.see(node, mixed)
+    def _by_slopes(self, node: Node, cases: list[int]) -> tuple[Multipliers, Reals, Seen]:
+        relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
+        given, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
+        other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
+        given, values = given.where(others < values, other), np.minimum(values, others)
+        return given, values, relaxed.see(node, given)
 
     def _attacks(self, left: list[int], seen: Seen, turns: int) -> bool:
         """Whether some violation is found from what the bounds favour."""
@@ -141,7 +135,7 @@ class _Deciding:
                 return False
             _, _, node, place = heappop(waiting)
             self.nodes += 1
-            found = self._close(node, case, number, place)
+            found = self._close(node, number, place)
             if self.attack.found is not None:
                 return False
             if found is None:
@@ -160,16 +154,23 @@ class _Deciding:
         return True
 
     def _close(
-        self, node: Node, case: tuple[int, ...], number: int, place: _Tree
+        self, node: Node, number: int, place: _Tree
     ) -> tuple[float, tuple[int, int, int] | None] | None:
         """Close a node, or say how far it is from that and where to split it."""
+        if any(layer == 0 for layer, _ in node.windows):
+            options = self.relaxed.inputs.lightest(node.open_)
+            if options is None:
+                place.leaf = self._nothing(number)
+                return None
+            if self.attack.tries(options[None]):
+                return None
         if node is not self.root:
-            given, values, seen = self._by_slopes(node, self._mu([number]))
+            given, values, seen = self._by_slopes(node, [number])
             if values[0] < 0:
                 place.leaf = given
                 return None
         if self.small:
-            solved = solve(node, case, self.clock.left())
+            solved = solve(node, number, self.clock.left())
             if solved is not None:
                 given, values = self.relaxed.whole(node, solved.given)
                 if values[0] < 0:
@@ -177,8 +178,8 @@ class _Deciding:
                     return None
                 if self.attack.walk(solved.options[None], np.array([number]), turns=3):
                     return None
-                return float(values[0]), self._where_solved(node, given, solved)
-        start = by_slopes(node, self._mu([number]), flat=True)
+                return float(values[0]), self._where_solved(node, number, given, solved)
+        start = by_slopes(node, np.array([number]), self._mu([number]), flat=True)
         better, seen = ascend(node, start, self.clock, _STEPS)
         given, values = self.relaxed.whole(node, better)
         if values[0] < 0:
@@ -189,27 +190,45 @@ class _Deciding:
             return None
         return float(values[0]), self._where_seen(node, seen)
 
+    def _nothing(self, number: int) -> Multipliers:
+        """What shows that the options that are left cost more than the budget."""
+        layers = [np.zeros((1, layer.multipliers), np.int64) for layer in self.relaxed.layers]
+        mu = np.zeros((1, len(self.relaxed.rows)), np.int64)
+        return Multipliers(np.array([number]), mu, np.ones(1, np.int64), layers)
+
     # -- where to split --------------------------------------------------------------------------------------
 
-    def _where_solved(self, node: Node, given: Multipliers, solved: Solved) -> tuple[int, int, int] | None:
-        """Where level and sum of the linear program lie furthest apart."""
+    def _where_solved(
+        self, node: Node, number: int, given: Multipliers, solved: Solved
+    ) -> tuple[int, int, int] | None:
+        """Where level and sum of the linear program lie furthest apart, by what they are worth."""
         worth = self.relaxed.see(node, given).worth
         best, split = 0.0, None
-        for number, layer in enumerate(self.relaxed.layers):
+        star = self.relaxed.stars[number]
+        for place, layer in enumerate(self.relaxed.layers):
             assert isinstance(layer, Linear)
-            sums, levels = solved.sums[number], solved.levels[number + 0]
-            stands = (layer.steps <= np.rint(sums)[:, None]).sum(axis=1)
-            gap = np.abs(worth[number + 1][0] * (levels - stands)) * _splittable(node, number)
+            low, high = node.levels[place + 1]
+            stands = (layer.steps <= np.rint(solved.sums[place])[:, None]).sum(axis=1)
+            gap = np.abs(worth[place + 1][0] * (solved.levels[place] - stands)) * (low < high)
+            if star is not None and place + 1 == len(self.relaxed.layers):
+                gap[star.neurons] = 0
+                if low[star.center] < high[star.center]:
+                    gap[star.center] = star.gap(
+                        layer.steps, solved.sums[place], stands, given.layers[place][0]
+                    )
             unit = int(np.argmax(gap))
             if gap[unit] > best:
-                best, split = float(gap[unit]), (number, unit)
+                best, split = float(gap[unit]), (place, unit)
         if split is None:
             return self._anywhere(node)
-        number, unit = split
-        return number + 1, unit, self._step(node, number, unit, float(solved.sums[number][unit]))
+        place, unit = split
+        return place + 1, unit, self._step(node, place, unit, float(solved.sums[place][unit]))
 
     def _where_seen(self, node: Node, seen: Seen) -> tuple[int, int, int] | None:
         """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
+        feature = self._feature(node, seen)
+        if feature is not None:
+            return feature
         best, split, level = 0.0, None, 0
         for number, layer in enumerate(self.relaxed.layers):
             if not isinstance(layer, Linear):
@@ -222,6 +241,22 @@ class _Deciding:
                 reach = node.reach[number]
                 level = self._step(node, number, unit, (reach.low[unit] + reach.high[unit]) / 2)
         return self._anywhere(node) if split is None else (split[0] + 1, split[1], level)
+
+    def _feature(self, node: Node, seen: Seen) -> tuple[int, int, int] | None:
+        """Where few features are free, the one whose options differ most, split in the middle."""
+        inputs = self.relaxed.inputs
+        gains = np.abs(inputs.gains(seen.worth[0])[0])
+        best, found, free = -1.0, None, 0
+        for place, (start, stop) in enumerate(
+            zip(inputs.starts.tolist(), inputs.stops.tolist(), strict=True)
+        ):
+            open_ = np.flatnonzero(node.open_[start:stop])
+            if len(open_) > 1:
+                free += 1
+                far = float(np.ptp(gains[start + open_]))
+                if far > best:
+                    best, found = far, (0, place, int(open_[len(open_) // 2]))
+        return found if free <= _FEW else None
 
     def _anywhere(self, node: Node) -> tuple[int, int, int] | None:
         """Any neuron that is not settled, else any feature that has a choice."""
@@ -280,8 +315,3 @@ class _Deciding:
         cases = [told(tree, case) for tree, case in zip(trees, self.relaxed.cases, strict=True)]
         packed = b64encode(compress(b"".join(data), 6)).decode() if data else ""
         return {"kind": "dual", "cases": cases, "multipliers": packed}
-
-
-def _splittable(node: Node, number: int) -> Any:
-    low, high = node.levels[number + 1]
-    return low < high

@@ -1,5 +1,5 @@
-"""What the first layer reads, throughout a neighbourhood: for each feature its options, what each changes, and
-the largest that they are worth together.
+"""What the first layer reads, throughout a neighbourhood: for each feature its options, what each changes,
+and the largest that they are worth together.
 
 With a budget the options compete: each is worth its gain less a multiplier times its price, and the budget
 times the multiplier is added, which is never too little.
@@ -130,6 +130,14 @@ class Inputs:
             places = np.maximum.reduceat(places, self.starts, axis=1)
         total = best.sum(axis=1)
         return Taken(total if self.budget is None else total + nu * self.budget, places)
+
+    def lightest(self, open_: npt.NDArray[np.bool_]) -> Ints | None:
+        """The cheapest open option of every feature; None where they cost more than the budget."""
+        heavy = self.prices.max() + 1
+        prices = np.where(open_, self.prices, heavy)
+        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        options = np.array([start + int(np.argmin(prices[start:stop])) for start, stop in pairs], np.int64)
+        return None if self.budget is not None and int(prices[options].sum()) > self.budget else options
 
     def moves(self, options: Ints) -> tuple[FeatureMove, ...]:
         """The moves that a choice of options stands for."""

@@ -7,14 +7,15 @@ defines a sum is that neuron's multiplier, so whatever it says, the bound that f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.bound import Multipliers, Node, Relaxed
 from sugenet.engines.dual.slopes import SCALE
+from sugenet.engines.dual.star import Star
 from sugenet.engines.dual.sums import Linear, Pieces, Reals
 
 __all__ = ["Solved", "fits", "solve"]
@@ -49,7 +50,7 @@ def _is_box(relaxed: Relaxed) -> bool:
     return relaxed.inputs.single and relaxed.inputs.budget is None
 
 
-def solve(node: Node, case: tuple[int, ...], seconds: float | None = None) -> Solved | None:
+def solve(node: Node, case: int, seconds: float | None = None) -> Solved | None:
     """The linear program of a node for one case; None where the solver gives up."""
     program = _Program(node, case)
     found = program.run(seconds)
@@ -63,8 +64,9 @@ class _Program:
     exceeded. Rows: the definitions of sums, the hulls, the budget, the inequalities.
     """
 
-    def __init__(self, node: Node, case: tuple[int, ...]) -> None:
-        self.node, self.case, self.relaxed = node, case, node.relaxed
+    def __init__(self, node: Node, case: int) -> None:
+        self.node, self.number, self.relaxed = node, case, node.relaxed
+        self.case, self.star = self.relaxed.cases[case], self.relaxed.stars[case]
         self.entries: list[tuple[Any, Any, Any]] = []
         self.low: list[Reals] = []
         self.high: list[Reals] = []
@@ -90,6 +92,8 @@ class _Program:
             self.rows += len(mine)
             self.sums.append(here)
             moves = mine[levels.low[mine] < levels.high[mine]]
+            if self.star is not None and number + 1 == len(self.relaxed.layers):
+                moves = moves[:0]  # sums are compared themselves
             own = np.full(layer.outputs, -1)
             own[moves] = self._more(levels.low[moves], levels.high[moves])
             still = np.where(own >= 0, 0, levels.low)
@@ -107,9 +111,12 @@ class _Program:
         """
         found: list[Ints] = []
         read = self.relaxed.rows[list(self.case)].any(axis=0)
+        star = [] if self.star is None else self.star.neurons
         for number in reversed(range(len(self.relaxed.layers))):
             layer, levels = self.relaxed.layers[number], self.node.levels[number + 1]
             marks = read & (levels.low < levels.high)
+            if number + 1 == len(self.relaxed.layers):
+                marks[star] = True
             marks[[unit for at, unit in self.node.windows if at == number + 1]] = True
             found.append(np.flatnonzero(marks))
             assert isinstance(layer, Linear)
@@ -182,6 +189,10 @@ class _Program:
         self.first = self.many
         excess = self.columns
         self._more([-np.inf], [np.inf])
+        self.excess = excess
+        if self.star is not None:
+            self._compare(self.star, excess)
+            return
         there = np.flatnonzero(self.last >= 0)
         for row in self.case:
             weights = self.relaxed.rows[row]
@@ -189,12 +200,46 @@ class _Program:
                 weights = self._over_columns(weights[None])[0]
             least = float(self.relaxed.least[row] - self.relaxed.rows[row] @ self.still)
             self._line([*self.last[there], excess], [*(-weights[there].astype(np.float64)), 1.0], -least)
-        self.excess = excess
+
+    def _compare(self, star: Star, excess: int) -> None:
+        """The comparisons of a star, as lines over sums: of the other neuron, above (or below) what the level
+        of the center allows.
+        """
+        pieces = self.node.pieces[-1]
+        assert pieces is not None
+        layer, sums = self.relaxed.layers[-1], self.sums[-1]
+        assert isinstance(layer, Linear)
+        mine = pieces.of_neuron(star.center)
+        for row in star.rows:
+            if not row.theirs:  # a window on the center says the same
+                continue
+            limit = row.bound(pieces.level[mine])
+            steps, reach = layer.steps[row.neuron], self.node.reach[-1]
+            if row.theirs < 0:
+                ends = np.append(steps - 1, reach.high[row.neuron])[np.clip(limit, 0, layer.top)]
+                ends, fine = np.minimum(ends, reach.high[row.neuron]), limit >= 0
+                fine &= ends >= reach.low[row.neuron]
+            else:
+                ends = np.append(reach.low[row.neuron], steps)[np.clip(limit, 0, layer.top)]
+                ends, fine = np.maximum(ends, reach.low[row.neuron]), limit <= layer.top
+                fine &= ends <= reach.high[row.neuron]
+            sign = -1.0 if row.theirs > 0 else 1.0
+            points = [
+                (s, int(end))
+                for low, high, end, ok in zip(
+                    pieces.low[mine].tolist(), pieces.high[mine].tolist(), ends, fine, strict=True
+                )
+                if ok
+                for s in (low, high)
+            ]
+            other = sums[row.neuron]
+            for slope, offset in _envelope(points, sign):  # sign * (other - slope * center) <= sign * offset
+                self._line([other, sums[star.center], excess], [sign, -sign * slope, 1.0], sign * offset)
 
     def _matrices(self, more: int = 0) -> tuple[Any, Any]:
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
-        made = []
+        made: list[Any] = []
         for parts, rows in ((self.entries, self.rows), (self.lines, self.many)):
             if not parts:
                 made.append(None)
@@ -209,7 +254,7 @@ class _Program:
         return self._solve(cost, *self._matrices(), seconds)
 
     def _solve(self, cost: Reals, equal: Any, lines: Any, seconds: float | None, more: int = 0) -> Any:
-        from scipy.optimize import linprog
+        from scipy.optimize import linprog  # type: ignore[import-untyped]
 
         bounds = np.stack(
             [
@@ -248,7 +293,7 @@ class _Program:
         relaxed, inputs = self.relaxed, self.relaxed.inputs
         scale = float(SCALE)
         mu = np.zeros((1, len(relaxed.rows)))
-        if not infeasible:
+        if not infeasible and self.star is None:
             for place, row in enumerate(self.case):
                 mu[0, row] += max(0.0, -found.ineqlin.marginals[self.first + place] * scale)
         layers, start = [], 0
@@ -282,36 +327,40 @@ class _Program:
             [a + int(np.argmin(near[a:b])) for a, b in zip(inputs.starts, inputs.stops, strict=True)],
             np.int64,
         )
-        return Solved(Multipliers(np.rint(mu), nu, layers), sums, levels, options, infeasible)
+        return Solved(
+            Multipliers(np.array([self.number]), np.rint(mu), nu, layers), sums, levels, options, infeasible
+        )
 
 
 def _hull(pieces: Pieces, mine: slice) -> list[tuple[float, float, float]]:
     """Lines above and below one staircase: slope, offset, and +1 for above."""
-    level = pieces.level[mine].tolist()
-    found = []
-    for sign, ends in ((1.0, pieces.low[mine].tolist()), (-1.0, pieces.high[mine].tolist())):
-        last = pieces.high[mine].tolist()[-1] if sign > 0 else pieces.low[mine].tolist()[0]
-        points = [*zip(ends, level, strict=True)]
-        points = [*points, (last, level[-1])] if sign > 0 else [(last, level[0]), *points]
-        chain: list[tuple[int, int]] = []
-        for s, h in points:
-            if chain and chain[-1][0] == s:
-                if sign * h <= sign * chain[-1][1]:
-                    continue
-                chain.pop()
-            while (
-                len(chain) > 1
-                and sign
-                * (
-                    (h - chain[-2][1]) * (chain[-1][0] - chain[-2][0])
-                    - (chain[-1][1] - chain[-2][1]) * (s - chain[-2][0])
-                )
-                >= 0
-            ):
-                chain.pop()
-            chain.append((s, h))
-        for (a, p), (b, q) in zip(chain, chain[1:]):
-            slope = (q - p) / (b - a)
-            if slope:  # flat ones are the bounds of the level
-                found.append((slope, p - slope * a, sign))
-    return found
+    level, low, high = (part[mine].tolist() for part in (pieces.level, pieces.low, pieces.high))
+    above = [*zip(low, level, strict=True), (high[-1], level[-1])]
+    below = [(low[0], level[0]), *zip(high, level, strict=True)]
+    found = [(slope, offset, 1.0) for slope, offset in _envelope(above, 1.0) if slope]
+    return found + [(slope, offset, -1.0) for slope, offset in _envelope(below, -1.0) if slope]
+
+
+def _envelope(points: list[tuple[int, int]], sign: float) -> list[tuple[float, float]]:
+    """Lines above points in rising order, or below them where the sign is negative: slopes and offsets."""
+    chain: list[tuple[int, int]] = []
+    for s, h in points:
+        if chain and chain[-1][0] == s:
+            if sign * h <= sign * chain[-1][1]:
+                continue
+            chain.pop()
+        while (
+            len(chain) > 1
+            and sign
+            * (
+                (h - chain[-2][1]) * (chain[-1][0] - chain[-2][0])
+                - (chain[-1][1] - chain[-2][1]) * (s - chain[-2][0])
+            )
+            >= 0
+        ):
+            chain.pop()
+        chain.append((s, h))
+    if len(chain) == 1:
+        return [(0.0, float(chain[0][1]))]
+    lines = ((a, p, (q - p) / (b - a)) for (a, p), (b, q) in pairwise(chain))
+    return [(slope, p - slope * a) for a, p, slope in lines]

@@ -18,7 +18,7 @@ SCALE = 1 << 28
 """What an inequality counts."""
 
 
-def by_slopes(node: Node, mu: Reals, *, flat: bool) -> Multipliers:
+def by_slopes(node: Node, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
     """Whole multipliers for given whole ones of the inequalities, one row each.
 
     `flat`: a neuron with one step in reach is taken as constant where that leaves less room.
@@ -34,7 +34,7 @@ def by_slopes(node: Node, mu: Reals, *, flat: bool) -> Multipliers:
             own = _of_pool(layer, worth, node.levels[number], flat=flat)
         layers.append(own)
         worth = layer.back(own)
-    return Multipliers(mu, _price(node, worth), layers[::-1])
+    return Multipliers(cases, mu, _price(node, worth), layers[::-1])
 
 
 def slope_of(steps: Ints, reach: Range, *, flat: bool) -> tuple[Reals, Reals]:
@@ -72,7 +72,7 @@ def _of_pool(pool: Pool, worth: Reals, inputs: Range, *, flat: bool) -> Reals:
         pool.inside, 0.0 if flat else 1.0 / np.maximum(pool.inside.sum(axis=1, keepdims=True), 1), 0
     )
     parts = np.where((~wanted | alone)[:, :, None], one, share)
-    return np.rint(worth[:, :, None] * parts).astype(np.int64).reshape(len(worth), -1)
+    return np.asarray(np.rint(worth[:, :, None] * parts).astype(np.int64).reshape(len(worth), -1))
 
 
 def _price(node: Node, asked: Reals) -> Reals:

@@ -1,8 +1,8 @@
 """Layers as sums and staircases of levels: what multipliers ask of the layer before, how far sums can go, and
 the largest that a neuron can be worth (docs/theory.md 7.7).
 
-A layer of thresholds or staircases gives ``step_j(M_j)``, with match counts ``M = base + W a`` of the levels a
-before it. It has one multiplier a neuron. Pooling gives the largest (or least) of some levels and has one
+A layer of thresholds or staircases gives ``step_j(M_j)``, with match counts ``M = base + W a`` of the levels
+a before it. It has one multiplier a neuron. Pooling gives the largest (or least) of some levels and has one
 multiplier for every tap. Arrays have one row for each set of multipliers; convolutions stay convolutions.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, PoolLayer
+from sugenet.bnn import ConvLayer, PoolLayer, StairConv
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.layer import Layer
@@ -70,6 +70,11 @@ class Pieces(NamedTuple):
         some = low <= high
         neuron = neuron[some]
         return cls(neuron, level[some], low[some], high[some], np.searchsorted(neuron, np.arange(len(many))))
+
+    def of_neuron(self, neuron: int) -> slice:
+        """Those of one neuron."""
+        stop = len(self.neuron) if neuron + 1 == len(self.starts) else int(self.starts[neuron + 1])
+        return slice(int(self.starts[neuron]), stop)
 
     def best(self, worth: Reals, slopes: Reals) -> Best:
         """The largest ``worth_j level - slope_j s`` of every neuron."""
@@ -244,7 +249,9 @@ class Pool:
                 better = total > value
                 value, level = np.where(better, total, value), np.where(better, v, level)
                 at = np.where(better[:, :, None], here, at)
-        assert value is not None and level is not None and at is not None
+        assert value is not None
+        assert level is not None
+        assert at is not None
         signed = np.where(self.inside, at * self.sign[:, None], 0)
         return Best(value, level * self.sign, signed.reshape(len(slopes), -1))
 
@@ -258,7 +265,7 @@ def reading_of(layer: Layer) -> Reading:
         return Pool(layer)
     sizes = layer.sizes
     steps = layer.tau.reshape(layer.outputs, -1)
-    if hasattr(layer, "window"):
+    if isinstance(layer, ConvLayer | StairConv):
         kernel = layer.weights
         inside = (layer.window.taps >= 0).T
         negative = np.maximum(-kernel, 0).reshape(*kernel.shape[:2], -1).sum(axis=1)
