@@ -25,7 +25,7 @@ class Attack:
         self.found: tuple[FeatureMove, ...] | None = None
         self.random = np.random.default_rng(seed)
         heaviest = max((layer.outputs * layer.top for layer in relaxed.layers), default=1)
-        self.most = int(np.clip(_CELLS // heaviest, 1, 64))
+        self.most = int(np.clip(_CELLS // heaviest, 1, 16))
         """Inputs that are tried at a time."""
 
     def levels(self, options: Ints) -> Ints:

@@ -164,11 +164,19 @@ class _Deciding:
                 return None
             if self.attack.tries(options[None]):
                 return None
+        before = float(SCALE)
         if node is not self.root:
             given, values, seen = self._by_slopes(node, [number])
             if values[0] < 0:
                 place.leaf = given
                 return None
+            before = values[0]
+        star = self.relaxed.stars[number]
+        if star is not None:  # a clip is split off before anything is solved
+            last = len(self.relaxed.layers) - 1
+            kinks = self._kinks(node, last, star.center)
+            if kinks:
+                return float(before), (last + 1, star.center, kinks[-1])
         if self.small:
             solved = solve(node, number, self.clock.left())
             if solved is not None:
@@ -279,17 +287,21 @@ class _Deciding:
         layer = self.relaxed.layers[number]
         assert isinstance(layer, Linear)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
+        marks = self._kinks(node, number, unit) or list(range(low + 1, high + 1))
+        return min(marks, key=lambda level: abs(float(layer.steps[unit, level - 1]) - 0.5 - at))
+
+    def _kinks(self, node: Node, number: int, unit: int) -> list[int]:
+        """The levels at which a long flat end of a staircase of several steps is split off."""
+        layer = self.relaxed.layers[number]
+        assert isinstance(layer, Linear)
+        low, high = (int(end[unit]) for end in node.levels[number + 1])
+        if high - low < 2:
+            return []
         first, last = (int(end[unit]) for end in node.reach[number])
-        steps = layer.steps[unit]
-        inside = steps[low:high]
-        step = float(np.diff(inside).mean()) if len(inside) > 1 else float("inf")
-        kinks = []
-        if inside[0] - first > 2 * step:
-            kinks.append(low + 1)
-        if last - inside[-1] > 2 * step:
-            kinks.append(high)
-        marks = kinks or list(range(low + 1, high + 1))
-        return min(marks, key=lambda level: abs(float(steps[level - 1]) - 0.5 - at))
+        inside = layer.steps[unit, low:high]
+        step = 2 * (int(inside[-1]) - int(inside[0])) / (len(inside) - 1)
+        kinks = [low + 1] if inside[0] - first > step else []
+        return [*kinks, high] if last - inside[-1] > step else kinks
 
     # -- the proof -------------------------------------------------------------------------------------------
 
