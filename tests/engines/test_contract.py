@@ -17,6 +17,7 @@ from tests.engines.faults import FAULTS
 
 LEFT_OPEN = {
     "auto": 0,
+    "dual": 0,
     "bounds": 49,  # 46 have a violation, which bounds cannot show
     "search": 38,  # just those that hold
     "flips": 27,  # without a budget

@@ -1,5 +1,5 @@
 """The dual bound: multipliers for the inequalities of a case, the neurons and the budget give a whole number
-that no input of the neighbourhood can exceed; below 0 the case is excluded (docs/theory.md 7.7).
+that no input of the neighbourhood can exceed; below 0 the case is excluded (docs/theory.md 7.10).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Layers as sums and staircases of levels: what multipliers ask of the layer before, how far sums can go, and
-the largest that a neuron can be worth (docs/theory.md 7.7).
+the largest that a neuron can be worth (docs/theory.md 7.10).
 
 A layer of thresholds or staircases gives ``step_j(M_j)``, with match counts ``M = base + W a`` of the levels
 a before it. It has one multiplier a neuron. Pooling gives the largest (or least) of some levels and has one
