@@ -36,7 +36,7 @@ __all__ = ["check_dual"]
 Numbers: TypeAlias = npt.NDArray[Any]
 """Whole numbers: of 64 bits where nothing leaves them, else Python's own."""
 _Windows: TypeAlias = dict[tuple[int, int], tuple[int, int]]
-"""What splits leave: of a layer from 1 and a neuron from 0 its levels, of layer 0 and a feature its options."""
+"""What splits leave: of a layer from 1 and a neuron its levels, of layer 0 and a feature its options."""
 _Ends: TypeAlias = tuple[Ints, Ints]
 _Case: TypeAlias = list[tuple[Numbers, int]]
 """Inequalities over the levels that the head reads, in Python's integers: weights, and the least sum."""
@@ -298,7 +298,7 @@ def _compared(case: _Case, center: int, values: dict[int, dict[int, int]]) -> in
     return best
 
 
-class _Pool:
+class _Largest:
     """The largest of the levels that the taps of a window read, or, where `least`, the least; every tap
     inside has a multiplier.
     """
@@ -367,7 +367,7 @@ class _Pool:
 @dataclass(frozen=True, eq=False)
 class _Question:
     inputs: _Inputs
-    layers: list[_Sums | _Pool]
+    layers: list[_Sums | _Largest]
     cases: list[_Case]
     limit: Limit
 
@@ -460,7 +460,7 @@ class _Question:
         for number in reversed(range(len(self.layers))):
             self.limit.look()
             layer, own = self.layers[number], given[number]
-            if isinstance(layer, _Pool):
+            if isinstance(layer, _Largest):
                 total += layer.most(worth, own, sums[number], levels[number])
             else:
                 last = number + 1 == len(self.layers)
@@ -562,11 +562,11 @@ def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbe
     return row, least
 
 
-def _layer(layer: Any, limit: Limit) -> _Sums | _Pool:
+def _layer(layer: Any, limit: Limit) -> _Sums | _Largest:
     """A layer of the network: match counts are ``base + W a``, and tau are its steps."""
     limit.take(100 * layer.outputs, "the neurons of a layer")
     if isinstance(layer, PoolLayer):
-        return _Pool(layer)
+        return _Largest(layer)
     steps = layer.tau.reshape(layer.outputs, -1)
     limit.take(steps.nbytes, "the steps of a layer")
     negative = np.maximum(-layer.weights, 0)
@@ -593,7 +593,7 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
     inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
     size = np.abs(whole.base) + np.abs(inputs.change.reshape(-1, many)).sum(axis=0)
-    layers: list[_Sums | _Pool] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
+    layers: list[_Sums | _Largest] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
     for weights, tau in whole.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
         layers.append(_Sums(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))

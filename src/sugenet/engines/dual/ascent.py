@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.engines.dual.bound import Multipliers, Node, Relaxed, Seen
-from sugenet.engines.dual.sums import Linear, Reals
+from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.dual.sums import Reals, StairSums
 from sugenet.problem.clock import Clock
 
 __all__ = ["ascend"]
@@ -17,7 +17,7 @@ __all__ = ["ascend"]
 _FAST, _SLOW = 0.8, 0.9
 
 
-def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Seen]:
+def ascend(node: Branch, given: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Weighed]:
     """Multipliers as floats that give lower bounds, row by row; the best that were met,
     and what was seen there.
     """
@@ -38,7 +38,7 @@ def ascend(node: Node, given: Multipliers, clock: Clock, steps: int) -> tuple[Mu
         after = []
         for number, (layer, own) in enumerate(zip(relaxed.layers, here, strict=True)):
             taken = seen.best[number].at
-            if isinstance(layer, Linear):
+            if isinstance(layer, StairSums):
                 fall = layer.base + layer.forward(levels[number]) - taken
             else:
                 fall = np.where(layer.inside, levels[number][:, layer.taps], 0).reshape(taken.shape) - taken
@@ -65,21 +65,21 @@ def _adam(fall: Reals, means: list[Reals], squares: list[Reals], place: int, tur
     return np.asarray(mean / (np.sqrt(square) + 1e-9))
 
 
-def _unit(node: Node, number: int, worth: Reals) -> Reals:
+def _unit(node: Branch, number: int, worth: Reals) -> Reals:
     """How large the multipliers of a layer are: what its levels are worth, by what its sums can do."""
     reach, levels = node.reach[number], node.levels[number + 1]
     room = np.maximum(reach.high - reach.low, 1)
     rise = (levels.high - levels.low) / room
     layer = node.relaxed.layers[number]
     mean = np.abs(worth).mean(axis=1, keepdims=True)
-    if isinstance(layer, Linear):
+    if isinstance(layer, StairSums):
         return np.asarray(rise * (np.abs(worth) + mean) / 2)
     return np.asarray(
         np.where(layer.inside, ((np.abs(worth) + mean) * rise / 2)[:, :, None], 0.0).reshape(len(worth), -1)
     )
 
 
-def _levels(relaxed: Relaxed, seen: Seen) -> list[Reals]:
+def _levels(relaxed: Relaxed, seen: Weighed) -> list[Reals]:
     """The levels that reach the bound: of the inputs, and of every layer."""
     inputs, chosen = relaxed.inputs, seen.taken.options
     first = np.repeat(inputs.start[None].astype(np.float64), len(chosen), axis=0)

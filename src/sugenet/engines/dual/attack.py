@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Node, Relaxed
-from sugenet.engines.dual.sums import Linear, Pool, Reals
+from sugenet.engines.dual.bound import Branch, Relaxed
+from sugenet.engines.dual.sums import Pool, Reals, StairSums
 from sugenet.problem.moves import FeatureMove
 
 __all__ = ["Attack", "climbed"]
@@ -19,7 +19,7 @@ _CELLS = 1 << 22
 class Attack:
     """Inputs of a neighbourhood, tried by their exact match counts."""
 
-    def __init__(self, relaxed: Relaxed, root: Node, seed: int) -> None:
+    def __init__(self, relaxed: Relaxed, root: Branch, seed: int) -> None:
         self.relaxed, self.root = relaxed, root
         self.rows = relaxed.rows
         self.found: tuple[FeatureMove, ...] | None = None
@@ -143,7 +143,7 @@ class Attack:
         return out
 
 
-def climbed(layer: Linear, sums: Ints) -> Ints:
+def climbed(layer: StairSums, sums: Ints) -> Ints:
     """Levels of match counts, one row each."""
     if layer.top == 1:
         return (sums >= layer.steps[:, 0]).astype(np.int64)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.inputs import Inputs, Taken
 from sugenet.engines.dual.star import star_of
-from sugenet.engines.dual.sums import Best, Linear, Pieces, Pool, Range, Reading, Reals, reading_of
+from sugenet.engines.dual.sums import Best, Pieces, Pool, Range, Reading, Reals, StairSums, reading_of
 from sugenet.problem.problem import Problem
 
-__all__ = ["Multipliers", "Node", "Relaxed", "Seen", "Windows"]
+__all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]
 
 Windows = Mapping[tuple[int, int], tuple[int, int]]
 """For a layer from 1 and a neuron from 0 the levels that it may have; for layer 0 and a feature's place the
@@ -55,7 +55,7 @@ class Multipliers:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Branch:
     """How far every sum and level can go, within windows."""
 
     windows: Windows
@@ -72,7 +72,7 @@ class Node:
     def pieces(self) -> list[Pieces | None]:
         """The staircases of every layer."""
         return [
-            Pieces.of(layer.steps, reach) if isinstance(layer, Linear) else None
+            Pieces.of(layer.steps, reach) if isinstance(layer, StairSums) else None
             for layer, reach in zip(self.relaxed.layers, self.reach, strict=True)
         ]
 
@@ -90,7 +90,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Weighed:
     """A bound, and what reaches it in every layer by itself."""
 
     value: Reals
@@ -99,11 +99,11 @@ class Seen:
     best: list[Best]
     taken: Taken
 
-    def rows(self, which: Ints) -> Seen:
+    def rows(self, which: Ints) -> Weighed:
         """Some of the rows."""
         best = [Best(*(part[which] for part in one)) for one in self.best]
         taken = Taken(*(part[which] for part in self.taken))
-        return Seen(self.value[which], [one[which] for one in self.worth], best, taken)
+        return Weighed(self.value[which], [one[which] for one in self.worth], best, taken)
 
 
 class Relaxed:
@@ -115,10 +115,10 @@ class Relaxed:
         self.inputs = Inputs(problem.near)
         self.rows, self.least = problem.goal.neurons(problem.near.network.head)
         self.cases = problem.goal.members
-        compares = bool(self.layers) and isinstance(self.layers[-1], Linear)
+        compares = bool(self.layers) and isinstance(self.layers[-1], StairSums)
         self.stars = [star_of(self.rows, self.least, case) if compares else None for case in self.cases]
 
-    def node(self, windows: Windows, before: Node | None = None) -> Node:
+    def node(self, windows: Windows, before: Branch | None = None) -> Branch:
         """Ranges of all layers within windows; from `before`, which had all of them but some of one layer."""
         first = min((layer for layer, _ in windows), default=0) if before is None else -1
         if before is not None:
@@ -143,7 +143,7 @@ class Relaxed:
             empty = there.empty
             reach.append(there)
             levels.append(layer.levels(there))
-        return Node(windows, open_, levels, reach, empty, self)
+        return Branch(windows, open_, levels, reach, empty, self)
 
     def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
         """Options within the windows of their features."""
@@ -155,7 +155,7 @@ class Relaxed:
                 open_[start + most + 1 : stop] = False
         return open_
 
-    def see(self, node: Node, given: Multipliers) -> Seen:
+    def see(self, node: Branch, given: Multipliers) -> Weighed:
         """The bound: exact for whole numbers, a guide for floats."""
         worth: Any = given.mu @ self.rows
         total: Any = -(given.mu @ self.least)
@@ -165,7 +165,7 @@ class Relaxed:
             asked.append(worth)
             pieces = node.pieces[number]
             if pieces is not None:
-                assert isinstance(layer, Linear)
+                assert isinstance(layer, StairSums)
                 found = pieces.best(worth, own)
                 if number + 1 == len(self.layers):
                     found = self._compared(pieces, given.cases, worth, own, found)
@@ -178,7 +178,7 @@ class Relaxed:
             worth = layer.back(own)
         taken = self.inputs.best(worth, given.nu, node.open_)
         asked.append(worth)
-        return Seen(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
+        return Weighed(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
 
     def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, own: Reals, found: Best) -> Best:
         """The same, where a case that is a star leaves out the levels that do not meet it."""
@@ -195,7 +195,7 @@ class Relaxed:
                     level[row, neuron], at[row, neuron] = there, s
         return Best(value, level, at)
 
-    def whole(self, node: Node, given: Multipliers) -> tuple[Multipliers, Reals]:
+    def whole(self, node: Branch, given: Multipliers) -> tuple[Multipliers, Reals]:
         """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)

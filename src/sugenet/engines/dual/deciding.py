@@ -18,10 +18,10 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.ascent import ascend
 from sugenet.engines.dual.attack import Attack
-from sugenet.engines.dual.bound import Multipliers, Node, Relaxed, Seen
+from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed, Weighed
 from sugenet.engines.dual.linear import Solved, fits, solve
 from sugenet.engines.dual.slopes import SCALE, by_slopes
-from sugenet.engines.dual.sums import Linear, Reals
+from sugenet.engines.dual.sums import Reals, StairSums
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
@@ -97,8 +97,8 @@ class _Deciding:
         return mu
 
     def _close_rows(
-        self, left: list[int], trees: list[_Tree], given: Multipliers, values: Reals, seen: Seen
-    ) -> tuple[Multipliers, Seen, list[int]]:
+        self, left: list[int], trees: list[_Tree], given: Multipliers, values: Reals, seen: Weighed
+    ) -> tuple[Multipliers, Weighed, list[int]]:
         """Close the cases whose bound is below 0; the rest."""
         for row, number in enumerate(left):
             if values[row] < 0:
@@ -110,14 +110,14 @@ class _Deciding:
         assert self.attack.found is not None
         return replayed(self.problem, "dual", self.attack.found)
 
-    def _by_slopes(self, node: Node, cases: list[int]) -> tuple[Multipliers, Reals, Seen]:
+    def _by_slopes(self, node: Branch, cases: list[int]) -> tuple[Multipliers, Reals, Weighed]:
         relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
         given, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
         other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
         given, values = given.where(others < values, other), np.minimum(values, others)
         return given, values, relaxed.see(node, given)
 
-    def _attacks(self, left: list[int], seen: Seen, turns: int) -> bool:
+    def _attacks(self, left: list[int], seen: Weighed, turns: int) -> bool:
         """Whether some violation is found from what the bounds favour."""
         rows = np.arange(max(len(left), self.attack.most)) % len(left)
         options = self.attack.vertex(seen.worth[0].astype(np.float64))[rows]
@@ -129,7 +129,7 @@ class _Deciding:
         """Whether a case is excluded."""
         case = self.relaxed.cases[number]
         order = count()
-        waiting: list[tuple[float, int, Node, _Tree]] = [(0.0, next(order), self.root, tree)]
+        waiting: list[tuple[float, int, Branch, _Tree]] = [(0.0, next(order), self.root, tree)]
         while waiting:
             if self.clock.up():
                 return False
@@ -154,7 +154,7 @@ class _Deciding:
         return True
 
     def _close(
-        self, node: Node, number: int, place: _Tree
+        self, node: Branch, number: int, place: _Tree
     ) -> tuple[float, tuple[int, int, int] | None] | None:
         """Close a node, or say how far it is from that and where to split it."""
         if any(layer == 0 for layer, _ in node.windows):
@@ -207,14 +207,14 @@ class _Deciding:
     # -- where to split --------------------------------------------------------------------------------------
 
     def _where_solved(
-        self, node: Node, number: int, given: Multipliers, solved: Solved
+        self, node: Branch, number: int, given: Multipliers, solved: Solved
     ) -> tuple[int, int, int] | None:
         """Where level and sum of the linear program lie furthest apart, by what they are worth."""
         worth = self.relaxed.see(node, given).worth
         best, split = 0.0, None
         star = self.relaxed.stars[number]
         for place, layer in enumerate(self.relaxed.layers):
-            assert isinstance(layer, Linear)
+            assert isinstance(layer, StairSums)
             low, high = node.levels[place + 1]
             stands = (layer.steps <= np.rint(solved.sums[place])[:, None]).sum(axis=1)
             gap = np.abs(worth[place + 1][0] * (solved.levels[place] - stands)) * (low < high)
@@ -232,14 +232,14 @@ class _Deciding:
         place, unit = split
         return place + 1, unit, self._step(node, place, unit, float(solved.sums[place][unit]))
 
-    def _where_seen(self, node: Node, seen: Seen) -> tuple[int, int, int] | None:
+    def _where_seen(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
         """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
         feature = self._feature(node, seen)
         if feature is not None:
             return feature
         best, split, level = 0.0, None, 0
         for number, layer in enumerate(self.relaxed.layers):
-            if not isinstance(layer, Linear):
+            if not isinstance(layer, StairSums):
                 continue
             low, high = node.levels[number + 1]
             gap = np.abs(seen.worth[number + 1][0]) * (high - low)
@@ -250,7 +250,7 @@ class _Deciding:
                 level = self._step(node, number, unit, (reach.low[unit] + reach.high[unit]) / 2)
         return self._anywhere(node) if split is None else (split[0] + 1, split[1], level)
 
-    def _feature(self, node: Node, seen: Seen) -> tuple[int, int, int] | None:
+    def _feature(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
         """Where few features are free, the one whose options differ most, split in the middle."""
         inputs = self.relaxed.inputs
         gains = np.abs(inputs.gains(seen.worth[0])[0])
@@ -266,7 +266,7 @@ class _Deciding:
                     best, found = far, (0, place, int(open_[len(open_) // 2]))
         return found if free <= _FEW else None
 
-    def _anywhere(self, node: Node) -> tuple[int, int, int] | None:
+    def _anywhere(self, node: Branch) -> tuple[int, int, int] | None:
         """Any neuron that is not settled, else any feature that has a choice."""
         for number in range(len(self.relaxed.layers)):
             low, high = node.levels[number + 1]
@@ -280,20 +280,20 @@ class _Deciding:
                 return 0, place, int(open_[len(open_) // 2])
         return None
 
-    def _step(self, node: Node, number: int, unit: int, at: float) -> int:
+    def _step(self, node: Branch, number: int, unit: int, at: float) -> int:
         """The level to split a neuron at: the nearer end of its steps where a clip lies beyond it,
         else the step nearest to a sum.
         """
         layer = self.relaxed.layers[number]
-        assert isinstance(layer, Linear)
+        assert isinstance(layer, StairSums)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
         marks = self._kinks(node, number, unit) or list(range(low + 1, high + 1))
         return min(marks, key=lambda level: abs(float(layer.steps[unit, level - 1]) - 0.5 - at))
 
-    def _kinks(self, node: Node, number: int, unit: int) -> list[int]:
+    def _kinks(self, node: Branch, number: int, unit: int) -> list[int]:
         """The levels at which a long flat end of a staircase of several steps is split off."""
         layer = self.relaxed.layers[number]
-        assert isinstance(layer, Linear)
+        assert isinstance(layer, StairSums)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
         if high - low < 2:
             return []

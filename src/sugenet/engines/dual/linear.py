@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Multipliers, Node, Relaxed
+from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed
 from sugenet.engines.dual.slopes import SCALE
 from sugenet.engines.dual.star import Star
-from sugenet.engines.dual.sums import Linear, Pieces, Reals
+from sugenet.engines.dual.sums import Pieces, Reals, StairSums
 
 __all__ = ["Solved", "fits", "solve"]
 
@@ -39,7 +39,7 @@ class Solved:
 
 def fits(relaxed: Relaxed) -> bool:
     """Whether the problem is small enough: all layers dense, and few options."""
-    if not all(isinstance(layer, Linear) and layer.dense is not None for layer in relaxed.layers):
+    if not all(isinstance(layer, StairSums) and layer.dense is not None for layer in relaxed.layers):
         return False
     first = relaxed.layers[0].outputs if relaxed.layers else len(relaxed.rows)
     columns = len(relaxed.inputs.features) if _is_box(relaxed) else relaxed.inputs.count
@@ -50,7 +50,7 @@ def _is_box(relaxed: Relaxed) -> bool:
     return relaxed.inputs.single and relaxed.inputs.budget is None
 
 
-def solve(node: Node, case: int, seconds: float | None = None) -> Solved | None:
+def solve(node: Branch, case: int, seconds: float | None = None) -> Solved | None:
     """The linear program of a node for one case; None where the solver gives up."""
     program = _Program(node, case)
     found = program.run(seconds)
@@ -64,7 +64,7 @@ class _Program:
     exceeded. Rows: the definitions of sums, the hulls, the budget, the inequalities.
     """
 
-    def __init__(self, node: Node, case: int) -> None:
+    def __init__(self, node: Branch, case: int) -> None:
         self.node, self.number, self.relaxed = node, case, node.relaxed
         self.case, self.star = self.relaxed.cases[case], self.relaxed.stars[case]
         self.entries: list[tuple[Any, Any, Any]] = []
@@ -79,7 +79,7 @@ class _Program:
         self.rows = 0
         before, still = self._columns_of_inputs()
         for number, layer in enumerate(self.relaxed.layers):
-            assert isinstance(layer, Linear)
+            assert isinstance(layer, StairSums)
             assert layer.dense is not None
             reach, levels, mine = node.reach[number], node.levels[number + 1], self.wanted[number]
             weights = layer.dense[mine]
@@ -119,7 +119,7 @@ class _Program:
                 marks[star] = True
             marks[[unit for at, unit in self.node.windows if at == number + 1]] = True
             found.append(np.flatnonzero(marks))
-            assert isinstance(layer, Linear)
+            assert isinstance(layer, StairSums)
             assert layer.dense is not None
             read = layer.dense[marks].any(axis=0)
         return found[::-1]
@@ -208,7 +208,7 @@ class _Program:
         pieces = self.node.pieces[-1]
         assert pieces is not None
         layer, sums = self.relaxed.layers[-1], self.sums[-1]
-        assert isinstance(layer, Linear)
+        assert isinstance(layer, StairSums)
         mine = pieces.of_neuron(star.center)
         for row in star.rows:
             if not row.theirs:  # a window on the center says the same

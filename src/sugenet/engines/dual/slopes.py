@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Multipliers, Node
-from sugenet.engines.dual.sums import Linear, Pool, Range, Reals
+from sugenet.engines.dual.bound import Branch, Multipliers
+from sugenet.engines.dual.sums import Pool, Range, Reals, StairSums
 
 __all__ = ["SCALE", "by_slopes", "slope_of"]
 
@@ -18,7 +18,7 @@ SCALE = 1 << 28
 """What an inequality counts."""
 
 
-def by_slopes(node: Node, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
+def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
     """Whole multipliers for given whole ones of the inequalities, one row each.
 
     `flat`: a neuron with one step in reach is taken as constant where that leaves less room.
@@ -27,7 +27,7 @@ def by_slopes(node: Node, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
     worth, layers = mu @ relaxed.rows, []
     for number in reversed(range(len(relaxed.layers))):
         layer, reach = relaxed.layers[number], node.reach[number]
-        if isinstance(layer, Linear):
+        if isinstance(layer, StairSums):
             rise, fall = slope_of(layer.steps, reach, flat=flat)
             own = np.rint(worth * np.where(worth > 0, rise, fall)).astype(np.int64)
         else:
@@ -75,7 +75,7 @@ def _of_pool(pool: Pool, worth: Reals, inputs: Range, *, flat: bool) -> Reals:
     return np.asarray(np.rint(worth[:, :, None] * parts).astype(np.int64).reshape(len(worth), -1))
 
 
-def _price(node: Node, asked: Reals) -> Reals:
+def _price(node: Branch, asked: Reals) -> Reals:
     """What a unit of the budget is worth: the rate at which it runs out."""
     inputs = node.relaxed.inputs
     out = np.zeros(len(asked), np.int64)

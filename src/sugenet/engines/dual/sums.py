@@ -18,7 +18,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.layer import Layer
 
-__all__ = ["Best", "Linear", "Pieces", "Pool", "Range", "Reading", "reading_of"]
+__all__ = ["Best", "Pieces", "Pool", "Range", "Reading", "StairSums", "reading_of"]
 
 Reals: TypeAlias = npt.NDArray[Any]
 """Floats that guide, or whole numbers that decide."""
@@ -89,7 +89,7 @@ class Pieces(NamedTuple):
         return Best(best, self.level[place], np.take_along_axis(at, place, axis=1))
 
 
-class Linear:
+class StairSums:
     """Sums of levels: match counts ``base + W a``, with rising steps."""
 
     def __init__(self, base: Ints, steps: Ints, sizes: Ints, inputs: int) -> None:
@@ -128,7 +128,7 @@ class Linear:
             reach.high[neuron] = min(int(reach.high[neuron]), int(self.steps[neuron, most]) - 1)
 
 
-class _Dense(Linear):
+class _DenseSums(StairSums):
     def __init__(self, weights: Ints, base: Ints, steps: Ints, sizes: Ints) -> None:
         super().__init__(base, steps, sizes, weights.shape[1])
         self.weights = self.dense = weights
@@ -146,7 +146,7 @@ class _Dense(Linear):
         return Range((there - far) // 2, (there + far) // 2)
 
 
-class _Conv(Linear):
+class _SlidingSums(StairSums):
     def __init__(
         self, kernel: Ints, window: Window, groups: int, base: Ints, steps: Ints, sizes: Ints
     ) -> None:
@@ -256,7 +256,7 @@ class Pool:
         return Best(value, level * self.sign, signed.reshape(len(slopes), -1))
 
 
-Reading: TypeAlias = Linear | Pool
+Reading: TypeAlias = StairSums | Pool
 
 
 def reading_of(layer: Layer) -> Reading:
@@ -270,8 +270,8 @@ def reading_of(layer: Layer) -> Reading:
         inside = (layer.window.taps >= 0).T
         negative = np.maximum(-kernel, 0).reshape(*kernel.shape[:2], -1).sum(axis=1)
         base = (negative @ inside).reshape(-1) * (1 if layer.top is None else layer.top)
-        return _Conv(kernel, layer.window, layer.groups, base, steps, sizes)
+        return _SlidingSums(kernel, layer.window, layer.groups, base, steps, sizes)
     tops = getattr(layer, "tops", None)
     below = np.maximum(-layer.weights, 0)
     base = below.sum(axis=1) if tops is None else below @ tops
-    return _Dense(layer.weights, base, steps, sizes)
+    return _DenseSums(layer.weights, base, steps, sizes)
