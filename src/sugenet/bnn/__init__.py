@@ -19,10 +19,14 @@ from sugenet.bnn.neuron import Neuron, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
 from sugenet.bnn.simplifying import simplify
 from sugenet.bnn.source import Source
+from sugenet.bnn.stair import NEVER, Condition, Stair
+from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import LayerTrace, Trace
 
 __all__ = [
+    "NEVER",
     "Coding",
+    "Condition",
     "ConvLayer",
     "DenseLayer",
     "Encoder",
@@ -40,6 +44,9 @@ __all__ = [
     "RawNeuron",
     "RawRule",
     "Source",
+    "Stair",
+    "StairConv",
+    "StairLayer",
     "Steps",
     "Summary",
     "Trace",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.geometry import Window
@@ -195,7 +196,7 @@ class ConvLayer:
         """Which neurons are active in which sample."""
         return np.asarray(self.match_counts(inputs) >= self.tau)
 
-    def _row(self, j: int) -> Ints:
+    def row(self, j: int) -> Ints:
         """Weights of neuron j, from 0, over all input values."""
         out, position = divmod(j, len(self.window.taps))
         channels, height, width = self.window.shape
@@ -223,15 +224,18 @@ class ConvLayer:
         """
         if not 1 <= j <= self.outputs:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
-        row = self._row(j - 1)
+        row = self.row(j - 1)
         return Neuron((row if self.top is None else np.repeat(row, self.top)).tolist(), int(self.tau[j - 1]))
+
+    def rows(self) -> Ints:
+        """Weights of all neurons over all input values."""
+        _fits(self.outputs, self.inputs)
+        return np.array([self.row(j) for j in range(self.outputs)], np.int64).reshape(self.outputs, -1)
 
     def unrolled(self) -> DenseLayer:
         """The same neurons as a dense layer over bits."""
         _fits(self.outputs, self.inputs * (self.top or 1))
-        rows = np.empty((self.outputs, self.inputs), np.int64)
-        for j in range(self.outputs):
-            rows[j] = self._row(j)
+        rows = self.rows()
         marks = {
             name: None if kept is None else np.repeat(kept, len(self.window.taps))
             for name, kept in (("flipped", self.flipped), ("ties", self.ties))
@@ -257,8 +261,8 @@ class ConvLayer:
 
 @dataclass(frozen=True, eq=False)
 class PoolLayer:
-    """Max pooling of bits: active iff any input of the window is (a possibility measure), or, where `every`,
-    iff all are (a necessity).
+    """Max pooling: active iff any input of the window is (a possibility measure), or, where `every`,
+    iff all are (a necessity). Of levels the largest, or the least.
 
     Pooling in front of batch norm and sign is the same as behind it: a positive scale gives *any*,
     a negative one *every*.
@@ -269,6 +273,8 @@ class PoolLayer:
         Input shape and geometry; padding never counts.
     every
         For each channel whether all inputs must be active; False for all channels unless said.
+    top
+        None when the input is bits; else the largest level of each input value.
 
     Examples
     --------
@@ -279,8 +285,13 @@ class PoolLayer:
 
     window: Window
     every: Bits
+    top: int | None = None
 
-    def __init__(self, window: Window, every: Any = False) -> None:
+    def __init__(self, window: Window, every: Any = False, top: int | None = None) -> None:
+        if top is not None and not 0 < top < 1 << 20:
+            raise NetworkError(
+                f"top={top} must be a small whole number: the largest level of an input value."
+            )
         marks = np.array(np.broadcast_to(np.asarray(every, dtype=bool), window.shape[:1]))
         marks.flags.writeable = False
         if (self_empty := (window.taps < 0).all(axis=1)).any():
@@ -289,6 +300,7 @@ class PoolLayer:
             )
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "every", marks)
+        object.__setattr__(self, "top", top)
 
     @property
     def inputs(self) -> int:
@@ -307,6 +319,8 @@ class PoolLayer:
 
     def match_counts(self, bits: Any) -> Ints:
         """How many inputs of each window are active."""
+        if self.top is not None:
+            raise NetworkError("pooling of levels counts no matches: its cut into bits does.")
         array = np.asarray(bits)
         if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
             raise NetworkError(
@@ -325,7 +339,7 @@ class PoolLayer:
 
     @property
     def tau(self) -> Ints:
-        """1 for any, the size of the window for every."""
+        """1 for any, the size of the window for every; of bits."""
         return np.asarray(np.where(np.repeat(self.every, len(self.window.taps)), self.sizes, 1))
 
     @property
@@ -333,12 +347,43 @@ class PoolLayer:
         """No window is constant."""
         return np.zeros(self.outputs, bool)
 
-    def activity(self, bits: Any) -> Bits:
-        """Which windows are active."""
-        return np.asarray(self.match_counts(bits) >= self.tau)
+    def activity(self, inputs: Any) -> npt.NDArray[Any]:
+        """Which windows are active; of levels the largest of each window, or the least."""
+        if self.top is None:
+            return np.asarray(self.match_counts(inputs) >= self.tau)
+        array = np.asarray(inputs)
+        if array.ndim != 2 or array.shape[1] != self.inputs or array.dtype.kind not in "biu":
+            raise NetworkError(f"pooling reads levels of shape (samples, {self.inputs}), not {array.shape}.")
+        if array.size and (array.min() < 0 or array.max() > self.top):
+            raise NetworkError(
+                f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}."
+            )
+        maps = array.astype(np.int64).reshape(len(array), self.window.shape[0], -1)
+        inside = self.window.taps >= 0
+        values = maps[:, :, self.window.taps]  # a tap on padding reads something that does not count
+        largest = np.where(inside, values, 0).max(axis=3)
+        least = np.where(inside, values, self.top).min(axis=3)
+        pooled = np.where(self.every[:, None], least, largest)
+        return np.asarray(pooled.reshape(len(array), self.outputs))
+
+    def cut(self) -> PoolLayer:
+        """One pool of bits for each level of each channel, channel by channel."""
+        if self.top is None:
+            return self
+        channels, height, width = self.window.shape
+        window = Window(
+            (channels * self.top, height, width),
+            self.window.kernel,
+            self.window.stride,
+            self.window.dilation,
+            self.window.pads,
+        )
+        return PoolLayer(window, np.repeat(self.every, self.top))
 
     def unrolled(self) -> DenseLayer:
         """The same neurons as a dense layer."""
+        if self.top is not None:
+            return self.cut().unrolled()
         _fits(self.outputs, self.inputs)
         rows = np.empty((self.outputs, self.inputs), np.int64)
         for j in range(self.outputs):
@@ -362,15 +407,19 @@ class PoolLayer:
         """Neuron j, numbered from 1."""
         if not 1 <= j <= self.outputs:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
+        if self.top is not None:
+            raise NetworkError("pooling of levels takes the largest, it counts nothing: its cut has neurons.")
         return Neuron(self._row(j - 1).tolist(), int(self.tau[j - 1]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PoolLayer):
             return NotImplemented
-        return self.window == other.window and np.array_equal(self.every, other.every)
+        return (self.window, self.top) == (other.window, other.top) and np.array_equal(
+            self.every, other.every
+        )
 
     def __hash__(self) -> int:
-        return hash((self.window, self.every.tobytes()))
+        return hash((self.window, self.top, self.every.tobytes()))
 
 
 def _fits(outputs: int, inputs: int) -> None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn.arrays import Bits
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.layer import tops_of
+from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
+from sugenet.bnn.stair import NEVER
+from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.drawn import Drawn
 
 __all__ = ["LayerSummary", "Summary", "summary"]
@@ -30,12 +32,16 @@ class LayerSummary:
     """Parameters of one bit: weights that are -1 or +1."""
     zeros: int
     """Weights that are 0."""
+    wide: int
+    """Weights of more than one bit."""
+    weight_bits: int
+    """Bits that the largest weight takes, with its sign: 1 where all are -1, 0 or +1."""
     thresholds: int
     """Parameters kept as 32-bit numbers: one threshold or bias an output,
     for a convolution one a channel and kind of border.
     """
     products: int
-    """Multiply-adds of one bit that one sample takes."""
+    """Multiply-adds of one bit by one bit that one sample takes."""
     constant: int | None
     flipped: int | None
     ties: int | None
@@ -43,7 +49,8 @@ class LayerSummary:
     @property
     def bytes(self) -> float:
         """Memory of the packed parameters."""
-        return (self.one_bit + self.zeros) / 8 + 4 * self.thresholds
+        weights = self.one_bit + self.zeros + self.wide
+        return weights * self.weight_bits / 8 + 4 * self.thresholds
 
 
 @dataclass(frozen=True)
@@ -54,13 +61,28 @@ class Summary(Drawn):
     layers: tuple[LayerSummary, ...]
 
     def __str__(self) -> str:
-        head = ("layer", "bits", "outputs", "1-bit", "zero", "32-bit", "kB", "MACs", "const", "flip", "ties")
+        wide = any(row.wide for row in self.layers)
+        head = (
+            "layer",
+            "bits",
+            "outputs",
+            "1-bit",
+            *(("wide",) if wide else ()),
+            "zero",
+            "32-bit",
+            "kB",
+            "MACs",
+            "const",
+            "flip",
+            "ties",
+        )
         rows = [
             (
                 row.name,
                 str(row.input_bits),
                 str(row.outputs),
                 f"{row.one_bit:,}",
+                *((f"{row.wide:,}" + (f" ({row.weight_bits})" if row.wide else ""),) if wide else ()),
                 f"{row.zeros:,}",
                 f"{row.thresholds:,}",
                 f"{row.bytes / 1000:.2f}",
@@ -78,7 +100,7 @@ class Summary(Drawn):
             )
 
         rule = "-" * len(line(head))
-        weights = sum(row.one_bit + row.zeros for row in self.layers)
+        weights = sum(row.one_bit + row.zeros + row.wide for row in self.layers)
         numbers = sum(row.thresholds for row in self.layers)
         packed = sum(row.bytes for row in self.layers)
         full = 4 * (weights + numbers)
@@ -110,35 +132,74 @@ def summary(network: Network) -> Summary:
     for number, layer in enumerate(network.layers, start=1):
         tops = tops_of(layer)
         bits = 1 if tops is None else max(tops, default=1).bit_length()
-        constant = int(layer.constant.sum())
+        top = gives(layer)
         if isinstance(layer, PoolLayer):
-            rows.append(LayerSummary(f"{number} pool", bits, layer.outputs, 0, 0, 0, 0, constant, None, None))
+            name = f"{number} pool" if top is None else f"{number} pool ({top + 1} levels)"
+            rows.append(LayerSummary(name, bits, layer.outputs, 0, 0, 0, 1, 0, 0, 0, None, None))
             continue
-        kind = {DenseLayer: "dense", LevelLayer: "levels", ConvLayer: "conv"}[type(layer)]
-        used = int(np.count_nonzero(layer.weights))
-        products = (used if not isinstance(layer, ConvLayer) else used * len(layer.window.taps)) * bits
+        kind = {
+            DenseLayer: "dense",
+            LevelLayer: "levels",
+            ConvLayer: "conv",
+            StairLayer: "dense",
+            StairConv: "conv",
+        }[type(layer)]
+        places = len(layer.window.taps) if isinstance(layer, ConvLayer | StairConv) else 1
+        if isinstance(layer, StairConv):
+            steps = int((layer.steps != NEVER).sum())
+        elif isinstance(layer, StairLayer):
+            steps = int((layer.tau != NEVER).sum())
+        else:
+            own = layer.tau.reshape(len(layer.weights), -1)
+            steps = len(np.unique(own, axis=1).T) * len(layer.weights)
         rows.append(
             LayerSummary(
-                f"{number} {kind}",
+                f"{number} {kind}" if top is None else f"{number} {kind} ({top + 1} levels)",
                 bits,
                 layer.outputs,
-                used,
-                int(layer.weights.size) - used,
-                len(np.unique(layer.tau.reshape(len(layer.weights), -1), axis=1).T) * len(layer.weights),
-                products,
-                constant,
-                _count(layer.flipped),
-                _count(layer.ties),
+                **_weights(layer.weights),
+                thresholds=steps,
+                products=_bit_products(layer.weights) * places * bits,
+                constant=int(layer.constant.sum()),
+                flipped=_count(getattr(layer, "flipped", None)),
+                ties=_count(getattr(layer, "ties", None)),
             )
         )
     head = network.head
-    votes = int(np.count_nonzero(head.weights))
+    bits = 1 if head.tops is None else int(head.tops.max(initial=1)).bit_length()
     rows.append(
         LayerSummary(
-            "head", 1, head.outputs, votes, head.weights.size - votes, head.outputs, votes, None, None, None
+            "head",
+            bits,
+            head.outputs,
+            **_weights(head.weights),
+            thresholds=head.outputs,
+            products=_bit_products(head.weights) * bits,
+            constant=None,
+            flipped=None,
+            ties=None,
         )
     )
     return Summary(str(network), tuple(rows))
+
+
+def _weights(weights: Ints) -> dict[str, int]:
+    """How many weights are of one bit, 0 and wider, and how many bits the largest takes."""
+    sizes = np.abs(weights)
+    bits = _weight_bits(weights)
+    one = int((sizes == 1).sum())
+    zeros = int((sizes == 0).sum())
+    return {"one_bit": one, "zeros": zeros, "wide": int(sizes.size) - one - zeros, "weight_bits": bits}
+
+
+def _weight_bits(weights: Ints) -> int:
+    low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
+    return 1 if low >= -1 and high <= 1 else max(high.bit_length(), (-low - 1).bit_length()) + 1
+
+
+def _bit_products(weights: Ints) -> int:
+    """Weights that are not 0, each with its bits."""
+    return int(np.count_nonzero(weights)) * _weight_bits(weights)
 
 
 def _count(marks: Bits | None) -> int | None:

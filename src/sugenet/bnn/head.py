@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints, integer_array
-from sugenet.bnn.layers import check_size, match_counts
+from sugenet.bnn.layers import check_size, checked_levels, checked_tops, match_counts
 from sugenet.bnn.literals import lam_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
@@ -37,6 +37,9 @@ class Head:
     bias, scale
         Exact numbers, one a class or one for all; floats are taken as the numbers they are.
         Scales must not be negative.
+    tops
+        The largest level of each input, where they are levels; None for bits. A level a of 0..t counts as
+        the bipolar value 2a - t, so its score is ``scale * sum(w * (2a - t)) + bias``.
 
     Examples
     --------
@@ -51,12 +54,14 @@ class Head:
     weights: Ints
     bias: tuple[Fraction, ...]
     scale: tuple[Fraction, ...]
+    tops: Ints | None = None
 
-    def __init__(self, weights: Any, bias: Any = 0, scale: Any = 1) -> None:
+    def __init__(self, weights: Any, bias: Any = 0, scale: Any = 1, tops: Any = None) -> None:
         rows = integer_array(weights, 2, "head weights")
         if not len(rows):
             raise NetworkError("the head has no class. Give one row of weights for each class.")
         check_size(rows)
+        object.__setattr__(self, "tops", None if tops is None else checked_tops(tops, rows))
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
         object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
@@ -80,12 +85,15 @@ class Head:
     @cached_property
     def sizes(self) -> Ints:
         """n_k: the largest match count of each class."""
-        return np.asarray(np.abs(self.weights).sum(axis=1))
+        rows = np.abs(self.weights)
+        return np.asarray(rows.sum(axis=1) if self.tops is None else rows @ self.tops)
 
     def capacity(self, k: int) -> SetFunction:
         """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity
-        (docs/theory.md 5.1).
+        (docs/theory.md 5.1); over thermometer bits where it reads levels.
         """
+        if self.tops is not None:
+            return self.cut().capacity(k)
         row, n = self.weights[k].tolist(), int(self.sizes[k])
         if not n:
             raise NetworkError(f"class {k} has no literals, so nu is not defined: its score is its bias.")
@@ -96,9 +104,18 @@ class Head:
         weights |= {literal: abs(row[abs(literal) - 1]) for literal in lam}
         return Nested({Fraction(m, n): WeightedThreshold(weights, m) for m in range(1, n + 1)})
 
+    def cut(self) -> Head:
+        """The same over thermometer bits, input by input, where it reads levels."""
+        if self.tops is None:
+            return self
+        return Head(np.repeat(self.weights, self.tops, axis=1), self.bias, self.scale)
+
     def match_counts(self, bits: Any) -> Ints:
         """M of every sample and class."""
         array = np.asarray(bits)
+        if self.tops is not None:
+            levels = checked_levels(array, self.inputs, self.tops)
+            return np.asarray(levels @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
         if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
             raise NetworkError(
                 f"the head reads bits of shape (samples, {self.inputs}), "
@@ -176,10 +193,16 @@ class Head:
             np.array_equal(self.weights, other.weights)
             and self.bias == other.bias
             and self.scale == other.scale
+            and _same(self.tops, other.tops)
         )
 
     def __hash__(self) -> int:
-        return hash((self.weights.tobytes(), self.bias, self.scale))
+        tops = None if self.tops is None else self.tops.tobytes()
+        return hash((self.weights.tobytes(), self.bias, self.scale, tops))
+
+
+def _same(one: Ints | None, other: Ints | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other)
 
 
 def _quotient(value: int, unit: int) -> float:

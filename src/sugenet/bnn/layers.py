@@ -21,7 +21,17 @@ from sugenet.bnn.neuron import Neuron
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
-__all__ = ["DenseLayer", "LevelLayer", "Theta", "check_size", "check_tau", "exact_thetas", "match_counts"]
+__all__ = [
+    "DenseLayer",
+    "LevelLayer",
+    "Theta",
+    "check_size",
+    "check_tau",
+    "checked_levels",
+    "checked_tops",
+    "exact_thetas",
+    "match_counts",
+]
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """For each neuron an enclosure of its threshold on real values;
@@ -45,6 +55,32 @@ def check_tau(tau: Ints) -> None:
         raise NetworkError(
             f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same."
         )
+
+
+def checked_tops(tops: Any, weights: Ints) -> Ints:
+    """The largest level of each input, one a column of the weights."""
+    highest = integer_array(tops, 1, "tops")
+    if len(highest) != weights.shape[1]:
+        raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
+    if (highest < 0).any():
+        raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
+    if highest.size and int(np.abs(weights).max(initial=1)) * sum(highest.tolist()) >= 1 << 31:
+        raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+    return highest
+
+
+def checked_levels(levels: Any, inputs: int, tops: Ints) -> Ints:
+    """Levels of samples, each within its top; bits are levels 0 and 1."""
+    array = integer_array(levels, 2, "levels")
+    if array.shape[1] != inputs:
+        raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {inputs} features.")
+    wrong = (array < 0) | (array > tops)
+    if wrong.any():
+        row, column = (int(index) for index in np.argwhere(wrong)[0])
+        raise NetworkError(
+            f"level {array[row, column]} of feature {column} in sample {row} is not in 0..{tops[column]}."
+        )
+    return array
 
 
 def match_counts(weights: Ints, bits: Bits) -> Ints:
@@ -239,15 +275,7 @@ class LevelLayer(_Thresholds):
         self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None
     ) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
-        highest = integer_array(tops, 1, "tops")
-        if len(highest) != self.inputs:
-            raise NetworkError(f"{len(highest)} tops for {self.inputs} features. Every feature has one.")
-        if (highest < 0).any():
-            raise NetworkError(
-                f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top."
-            )
-        if highest.size and int(np.abs(self.weights).max(initial=1)) * sum(highest.tolist()) >= 1 << 31:
-            raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+        highest = checked_tops(tops, self.weights)
         object.__setattr__(self, "tops", highest)
         lowest = np.minimum(self.weights, 0) @ highest
         object.__setattr__(
@@ -256,17 +284,7 @@ class LevelLayer(_Thresholds):
 
     def match_counts(self, levels: Any) -> Ints:
         """M of every sample and neuron, from the levels of the features."""
-        array = integer_array(levels, 2, "levels")
-        if array.shape[1] != self.inputs:
-            raise NetworkError(
-                f"levels has {array.shape[1]} columns, but the layer reads {self.inputs} features."
-            )
-        if ((array < 0) | (array > self.tops)).any():
-            row, column = (int(index) for index in np.argwhere((array < 0) | (array > self.tops))[0])
-            raise NetworkError(
-                f"level {array[row, column]} of feature {column} in sample {row} is not "
-                f"in 0..{self.tops[column]}."
-            )
+        array = checked_levels(levels, self.inputs, self.tops)
         return np.asarray(array @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
 
     @property

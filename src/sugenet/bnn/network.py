@@ -16,15 +16,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.cutting import cut_layers, is_cut
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Layer, dense_of, tops_of
+from sugenet.bnn.layer import Layer, dense_of, gives, tops_of
 from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.source import Source
+from sugenet.bnn.stair import Stair
+from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
@@ -44,7 +47,8 @@ class Network(Drawn):
     encoder
         From raw features to bits. `Encoder.of_bits(n)` for inputs that are bits already.
     layers
-        Hidden layers, first to last. The first may be a `LevelLayer` over the levels of the encoder.
+        Hidden layers, first to last; each reads what the one before gives, bits or levels. The first may
+        read the levels of the encoder.
     head
         The last layer.
     classes
@@ -99,24 +103,30 @@ class Network(Drawn):
         object.__setattr__(self, "classes", names)
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
         object.__setattr__(self, "source", source or Source())
-        width = encoder.width
+        width, top = encoder.width, None
         for number, layer in enumerate(kept, start=1):
-            tops = tops_of(layer)
-            if tops is not None:
-                if number > 1:
-                    raise NetworkError(
-                        f"layer {number} reads levels, but only the first layer can: later ones read bits."
-                    )
-                if encoder.tops != tops:
+            tops, before = tops_of(layer), f"layer {number - 1}"
+            if number == 1:
+                before = "the encoder"
+                if tops is not None and encoder.tops == tops:
+                    width, top = layer.inputs, None
+                elif tops is not None and not (
+                    isinstance(layer, StairLayer) and set(tops) <= {1} and layer.inputs == width
+                ):
                     raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
-                width = layer.inputs
             if layer.inputs != width:
-                before = "the encoder gives" if number == 1 else f"layer {number - 1} has"
-                raise NetworkError(f"layer {number} reads {layer.inputs} inputs, but {before} {width}.")
-            width = layer.outputs
+                verb = "gives" if number == 1 else "has"
+                raise NetworkError(
+                    f"layer {number} reads {layer.inputs} inputs, but {before} {verb} {width}."
+                )
+            if number > 1:
+                _check_levels(f"layer {number}", tops, before, top)
+            width, top = layer.outputs, gives(layer)
+        before = f"layer {len(kept)}" if kept else "the encoder"
         if head.inputs != width:
-            before = f"layer {len(kept)} has" if kept else "the encoder gives"
-            raise NetworkError(f"the head reads {head.inputs} inputs, but {before} {width}.")
+            verb = "has" if kept else "gives"
+            raise NetworkError(f"the head reads {head.inputs} inputs, but {before} {verb} {width}.")
+        _check_levels("the head", None if head.tops is None else tuple(head.tops.tolist()), before, top)
 
     @classmethod
     def of_bits(cls, layers: Iterable[Layer], head: Head, **about: Any) -> Network:
@@ -144,13 +154,26 @@ class Network(Drawn):
         return self.packed(engine).match_counts(self.inputs(X), threads)
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
-        """What the first layer reads: levels for a `LevelLayer`, else bits."""
+        """What the first layer reads: levels for a layer over them, else bits."""
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
     @property
     def reads_levels(self) -> bool:
         """Whether the first layer reads levels instead of bits."""
-        return bool(self.layers) and tops_of(self.layers[0]) is not None
+        tops = tops_of(self.layers[0]) if self.layers else None
+        return tops is not None and self.encoder.tops == tops
+
+    @cached_property
+    def cut(self) -> Network:
+        """The same network with every staircase cut into its steps, so that all behind the first layer is
+        bits; itself where there is none.
+        """
+        if is_cut(self.layers, self.head) and (
+            self.reads_levels or not self.layers or tops_of(self.layers[0]) is None
+        ):
+            return self
+        layers, head = cut_layers(self.layers, self.head, from_levels=self.reads_levels)
+        return replace(self, layers=layers, head=head)
 
     @property
     def reads_reals(self) -> bool:
@@ -159,8 +182,8 @@ class Network(Drawn):
         """
         return bool(self.layers) and getattr(self.layers[0], "theta", None) is not None
 
-    def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[Bits]:
-        """Activity of every hidden layer, by definition unless another engine is asked for."""
+    def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
+        """Activity of every hidden layer, bits or levels; by definition unless another engine is asked."""
         bits = self.inputs(X)
         if engine != "definition":
             return self.packed(engine).hidden(bits)
@@ -212,7 +235,8 @@ class Network(Drawn):
 
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""
-        return replace(self, layers=tuple(dense_of(layer) for layer in self.layers))
+        cut = self.cut
+        return replace(cut, layers=tuple(dense_of(layer) for layer in cut.layers))
 
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
@@ -223,7 +247,7 @@ class Network(Drawn):
             )
         return self.layers[number - 1]
 
-    def neuron(self, layer: int, j: int) -> Neuron:
+    def neuron(self, layer: int, j: int) -> Neuron | Stair:
         """Neuron j of a hidden layer, both numbered from 1."""
         try:
             return self.layer(layer).neuron(j)
@@ -255,15 +279,24 @@ class Network(Drawn):
         digest.update(json.dumps([self.encoder.names, self.classes]).encode())
         for layer in self.layers:
             digest.update(type(layer).__name__.encode())
-            parts: list[Any] = [layer.every] if isinstance(layer, PoolLayer) else [layer.weights, layer.tau]
-            if isinstance(layer, PoolLayer | ConvLayer):
+            parts: list[Any] = [layer.every] if isinstance(layer, PoolLayer) else [layer.weights]
+            if isinstance(layer, PoolLayer | ConvLayer | StairConv):
                 digest.update(repr(layer.window).encode())
-            if isinstance(layer, ConvLayer):
+            if isinstance(layer, ConvLayer | StairConv):
                 digest.update(json.dumps([layer.groups, layer.top]).encode())
+            if isinstance(layer, PoolLayer) and layer.top is not None:
+                digest.update(json.dumps(layer.top).encode())
+            if isinstance(layer, StairConv):
+                parts += [layer.steps]
+                digest.update(json.dumps(layer.pad).encode())
+            elif not isinstance(layer, PoolLayer):
+                parts += [layer.tau]
+            if isinstance(layer, StairLayer):
+                parts += [layer.tops]
             _digest_arrays(digest, parts)
             if isinstance(layer, LevelLayer | ConvLayer) and layer.theta is not None:
                 digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
-        _digest_arrays(digest, [self.head.weights])
+        _digest_arrays(digest, [self.head.weights, *([] if self.head.tops is None else [self.head.tops])])
         digest.update(
             json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode()
         )
@@ -278,6 +311,16 @@ class Network(Drawn):
             f"network {shape} over {many(self.encoder.features, 'feature')}, "
             f"classes {', '.join(self.classes)}"
         )
+
+
+def _check_levels(what: str, tops: tuple[int, ...] | None, before: str, top: int | None) -> None:
+    """See that levels 0..top, or bits, are read as what they are."""
+    found = f"{before} gives {'bits' if top is None else f'levels 0..{top}'}"
+    if tops is None and top is not None:
+        raise NetworkError(f"{what} reads bits, but {found}.")
+    wrong = next((t for t in tops or () if t != (top or 1)), None)
+    if wrong is not None:
+        raise NetworkError(f"{what} reads levels 0..{wrong}, but {found}.")
 
 
 def _digest_arrays(digest: Any, arrays: list[Any]) -> None:

@@ -30,9 +30,11 @@ from sugenet.bits import (
 )
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.cutting import is_cut
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Layer
+from sugenet.bnn.layer import Binary, Layer
 from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.errors import TooLargeError
 
 __all__ = ["Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "fast_levels", "unmerged"]
@@ -81,7 +83,7 @@ class Plain:
     or a kernel with very large weights.
     """
 
-    layer: Layer
+    layer: Binary
 
     def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
         """Activity of the layer."""
@@ -222,7 +224,7 @@ class Packed:
         dense = parts.pop()[1] if parts and parts[-1][0] is Rows else []
         for kind, part in parts:
             if kind is Plain:
-                stages += [Plain(layer) for layer in part]
+                stages += [Plain(layer) for layer in part if not isinstance(layer, StairLayer | StairConv)]
             elif kind is Maps:
                 stages.append(Maps.of(part, engine))
             else:
@@ -284,9 +286,9 @@ class Unpacked:
         """Match counts of the classes, from what the first layer reads."""
         return self.head.match_counts(self.hidden(inputs)[-1] if self.layers else inputs)
 
-    def hidden(self, inputs: _Values) -> list[Bits]:
+    def hidden(self, inputs: _Values) -> list[_Values]:
         """Activity of every hidden layer."""
-        found: list[Bits] = []
+        found: list[_Values] = []
         for layer in self.layers:
             found.append(layer.activity(found[-1] if found else inputs))
         return found
@@ -296,6 +298,8 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
     """A network for an engine; where any will do and the weights are too large to be packed,
     as the definition says.
     """
+    if not is_cut(layers, head):
+        return Unpacked(tuple(layers), head)
     try:
         return Packed.of(layers, head, engine)
     except TooLargeError:

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.layer import dense_of
-from sugenet.bnn.layers import LevelLayer
+from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.level_vectors import count_minimal, minimal_vectors
 from sugenet.bnn.network import Network
+from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.errors import NetworkError
 
 __all__ = ["RawNeuron", "RawRule"]
-
-_COUNT_WORK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,19 @@ class RawNeuron:
     tau: int
 
     @classmethod
-    def of(cls, network: Network, j: int) -> RawNeuron:
-        """Neuron j, from 1, of the first layer."""
+    def of(cls, network: Network, j: int, level: int = 1) -> RawNeuron:
+        """Neuron j, from 1, of the first layer; of one with several levels, whether it reaches this one."""
         layer = network.layer(1)
+        if isinstance(layer, StairLayer | StairConv):
+            stair = layer.neuron(j)
+            tau, j = stair.reaches(level), 1
+            layer = (
+                LevelLayer([stair.weights], [tau], stair.tops)
+                if network.reads_levels
+                else DenseLayer([stair.weights], [tau])
+            )
+        elif level != 1:
+            raise NetworkError(f"a neuron of two levels does not reach level {level}: ask for 1.")
         found = []
         encoder = network.encoder
         row: Any = None
@@ -94,27 +104,8 @@ class RawNeuron:
         return self.tau - sum(min(c for c in counts if c >= 0) for counts in self.matches)
 
     def rules(self) -> Iterator[RawRule]:
-        """Yield the minimal rules lazily, beginning with one of the fewest features."""
-        if self.need <= 0:
-            yield RawRule(())
-            return
-        order = sorted(range(len(self._levels)), key=lambda f: -self._levels[f][-1])
-        rest = list(accumulate((self._levels[f][-1] for f in reversed(order)), initial=0))[::-1]
-        stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
-        while stack:
-            k, total, least_step, chosen = stack.pop()
-            if total >= self.need:
-                if total - self.need < least_step:
-                    yield self._rule(chosen)
-                continue
-            if k == len(order) or total + rest[k] < self.need:
-                continue
-            levels = self._levels[order[k]]
-            stack.append((k + 1, total, least_step, chosen))
-            for below, level in pairwise(levels):
-                step = min(least_step, level - below)
-                if total + level - self.need < step:  # else this level, or one before, could be lowered
-                    stack.append((k + 1, total + level, step, (*chosen, (order[k], level))))
+        """The minimal rules, lazily, beginning with one of the fewest features."""
+        return (self._rule(chosen) for chosen in minimal_vectors(self._levels, self.need))
 
     def _rule(self, chosen: tuple[tuple[int, int], ...]) -> RawRule:
         found = []
@@ -126,26 +117,7 @@ class RawNeuron:
 
     def count(self) -> int | None:
         """Exact number of minimal rules, or None where counting them would take too long."""
-        if self.need <= 0:
-            return 1
-        steps = {b - a for levels in self._levels for a, b in pairwise(levels)}
-        work = (max(steps, default=0)) * self.need * sum(map(len, self._levels))
-        if work > _COUNT_WORK:
-            return None
-        total = 0
-        # rules whose sum exceeds the need by this much: all steps must be larger
-        for excess in range(max(steps, default=0)):
-            target = self.need + excess
-            ways = [1] + [0] * target
-            for levels in self._levels:
-                allowed = [b for a, b in pairwise(levels) if b - a > excess]
-                if allowed:
-                    ways = [
-                        w + sum(ways[s - level] for level in allowed if level <= s)
-                        for s, w in enumerate(ways)
-                    ]
-            total += ways[target]
-        return total
+        return count_minimal(self._levels, self.need)
 
     def turn(self, states: Any) -> tuple[int, RawRule] | None:
         """The least number of features to change so that the neuron turns, with one such change;

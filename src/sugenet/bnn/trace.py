@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of
+from sugenet.bnn.conv import PoolLayer
+from sugenet.bnn.layer import dense_of, gives, tops_of
+from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
@@ -33,13 +35,23 @@ class LayerTrace:
 
     matches: Ints
     tau: Ints
+    """One threshold a neuron; of staircases one row a neuron, one column a step."""
     sizes: Ints
     active: Bits
+    """Of staircases, whether the level is above 0."""
+    levels: Ints | None = None
+    """Of staircases, the level of each neuron."""
 
     @property
     def slack(self) -> Ints:
-        """M - tau: how far each neuron is from its threshold; 0 or more is active."""
-        return np.asarray(self.matches - self.tau)
+        """M - tau: how far each neuron is from its threshold, or from its nearest step; 0 or more is
+        reached.
+        """
+        if self.tau.ndim == 1:
+            return np.asarray(self.matches - self.tau)
+        all_of = self.matches[:, None] - self.tau
+        nearest = np.argmin(np.abs(2 * all_of + 1), axis=1)  # reached by s and missed by s + 1 are as near
+        return np.asarray(all_of[np.arange(len(nearest)), nearest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +62,8 @@ class Trace(Drawn):
     """
 
     network: Network
+    sample: tuple[Any, ...]
+    """The raw sample."""
     inputs: Any
     """Bits or levels that the first layer reads, one row."""
     layers: tuple[LayerTrace, ...]
@@ -75,6 +89,8 @@ class Trace(Drawn):
             If an integral differs from the count. It never should.
         """
         lines, network = [], self.network
+        if network.cut is not network:
+            return self._prove_levels()
         bits = self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             dense = dense_of(layer)
@@ -111,6 +127,36 @@ class Trace(Drawn):
         )
         return "\n".join(lines)
 
+    def _prove_levels(self) -> str:
+        """The same for staircases: each step is an integral of its own, and where the inputs are few the
+        whole neuron is one on the scale of its levels.
+        """
+        network = self.network
+        cut = trace(network.cut, np.asarray(self.sample, dtype=object)[None, :])
+        lines = [cut.prove()]
+        values = self.inputs[0]
+        for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
+            tops = np.asarray(tops_of(layer) or np.ones(layer.inputs, int))
+            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= DEFINITION_LIMIT:
+                assert seen.levels is not None
+                bits = np.concatenate([np.arange(top) < int(v) for v, top in zip(values, tops, strict=True)])
+                for j in range(layer.outputs):
+                    stair = layer.neuron(j + 1)
+                    integral = sugeno(stair.capacity(), _polarized(bits), method="definition")
+                    if Fraction(integral) * stair.height != int(seen.levels[j]):
+                        raise SoundnessError(
+                            f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, "
+                            f"the level {seen.levels[j]} of {stair.height}."
+                        )
+                lines.append(
+                    f"layer {number}: {many(layer.outputs, 'Sugeno integral')} on {layer.height + 1} levels "
+                    f"by definition equal the level"
+                )
+            values = seen.active if seen.levels is None else seen.levels
+        if not np.array_equal(cut.matches, self.matches):
+            raise SoundnessError("the votes of the network and of its cut into steps differ.")
+        return "\n".join(lines)
+
     def first_bits(self) -> Bits:
         """The bits of the sample, thermometer bits where the first layer reads levels."""
         row = (
@@ -125,8 +171,15 @@ class Trace(Drawn):
         for number, seen in enumerate(self.layers, start=1):
             active, total = int(seen.active.sum()), len(seen.active)
             near = int((np.abs(2 * seen.slack + 1) <= 5).sum())
+            if seen.levels is None:
+                lines.append(
+                    f"layer {number}: {active} of {total} neurons active, {near} within 3 matches of turning"
+                )
+                continue
+            top = seen.tau.shape[1]
             lines.append(
-                f"layer {number}: {active} of {total} neurons active, {near} within 3 matches of turning"
+                f"layer {number}: {active} of {total} neurons above level 0, "
+                f"{int((seen.levels == top).sum())} at the top ({top}), {near} within 3 matches of a step"
             )
         for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
             mark = " <- predicted" if k == self.predicted else ""
@@ -145,14 +198,35 @@ def trace(network: Network, x: Any) -> Trace:
     if row.ndim != 2 or len(row) != 1:
         raise EncodingError(f"trace takes one sample, but x has shape {row.shape}.")
     inputs = network.inputs(row)
-    bits, seen = inputs, []
+    bits: Any = inputs
+    counts: Any
+    seen = []
     for layer in network.layers:
-        counts = layer.match_counts(bits)
-        bits = np.asarray(counts >= layer.tau)
-        seen.append(LayerTrace(counts[0], layer.tau, layer.sizes, bits[0]))
+        top = gives(layer)
+        if top is None:
+            counts = layer.match_counts(bits)
+            bits = np.asarray(counts >= layer.tau)
+            seen.append(LayerTrace(counts[0], layer.tau, layer.sizes, bits[0]))
+            continue
+        found = layer.activity(bits)
+        if isinstance(layer, PoolLayer):  # the largest level reaches each step at itself
+            steps = np.broadcast_to(np.arange(1, top + 1), (layer.outputs, top))
+            counts, sizes = found, np.full(layer.outputs, top)
+        else:
+            counts, steps, sizes = layer.match_counts(bits), layer.tau, layer.sizes
+        bits = found
+        seen.append(LayerTrace(counts[0], steps, sizes, bits[0] > 0, bits[0]))
     counts = network.head.match_counts(bits)
     scores = tuple(network.head.scores(counts)[0])
-    return Trace(network, inputs, tuple(seen), counts[0], scores, int(network.head.classes(counts)[0]))
+    return Trace(
+        network,
+        tuple(row[0].tolist()),
+        inputs,
+        tuple(seen),
+        counts[0],
+        scores,
+        int(network.head.classes(counts)[0]),
+    )
 
 
 def _polarized(bits: Bits) -> list[int]:

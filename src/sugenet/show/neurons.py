@@ -35,7 +35,9 @@ class NeuronView:
     @property
     def neuron(self) -> Neuron:
         """The neuron itself."""
-        return self.network.neuron(self.layer, self.number)
+        found = self.network.neuron(self.layer, self.number)
+        assert isinstance(found, Neuron)
+        return found
 
     def _bits(self) -> list[int] | None:
         """What the neuron reads in the sample, as -1 and +1."""

@@ -25,10 +25,12 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 3
-"""The latest; a file has the first version that can hold it: 3 where it says what its source is, else 2 where
-a layer has theta, else 1.
+_VERSION = 4
+"""The latest; a file has the first version that can hold it: 4 where something behind the encoder has more
+than two levels, else 3 where it says what its source is, else 2 where a layer has theta, else 1.
 """
+_STAIRS = ("stairs", "stairs conv", "level pool")
+"""Kinds of layers that version 4 brought."""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_PARTS = 1 << 20
@@ -268,11 +270,10 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
+    layers, head = document.get("layers"), document.get("head")
+    known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
+    if (isinstance(head, dict) and "top" in head) or any(layer.get("kind") in _STAIRS for layer in known):
+        return 4
     if "source" in document:
         return 3
-    layers = document.get("layers")
-    return (
-        2
-        if isinstance(layers, list) and any(isinstance(layer, dict) and "theta" in layer for layer in layers)
-        else 1
-    )
+    return 2 if any("theta" in layer for layer in known) else 1

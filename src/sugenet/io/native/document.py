@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Source, Steps
+from sugenet.bnn.layer import gives
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.native.container import Document, Tensors, canonical
 from sugenet.io.native.layer_document import (
@@ -55,7 +56,8 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
     _check_sizes(bits=network.encoder.width)
     encoder = _encoder_out(network.encoder, tensors)
     layers = [
-        layer_out(f"layer{number}", layer, tensors) for number, layer in enumerate(network.layers, start=1)
+        layer_out(f"layer{number}", layer, tensors, reads_levels=number > 1 or network.reads_levels)
+        for number, layer in enumerate(network.layers, start=1)
     ]
     _check_sizes(weights=sum(layer_size(entry, "a layer") for entry in layers) + head.inputs * head.outputs)
     document = {
@@ -68,6 +70,7 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
             "weights": weights_out("head", head.weights, tensors),
             "bias": [str(value) for value in head.bias],
             "scale": [str(value) for value in head.scale],
+            **({} if head.tops is None else {"top": int(head.tops.max(initial=1))}),
         },
         "classes": list(network.classes),
         "notes": dict(network.notes),
@@ -278,15 +281,19 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
 
 def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors) -> tuple[list[Layer], Head]:
     sizes = [layer_size(entry, f"layer {k}") for k, entry in enumerate(entries, start=1)]
-    end = fields(last, "the head", bias=list, scale=list, inputs=int, outputs=int, weights=str)
+    optional = {"top": int} if isinstance(last, dict) and "top" in last else {}
+    end = fields(last, "the head", bias=list, scale=list, inputs=int, outputs=int, weights=str, **optional)
     if not all(0 <= end[key] < 1 << 31 for key in ("inputs", "outputs")):
         raise FileError("the head has a number of inputs or outputs that is not in 0..2^31-1.")
     _check_sizes(weights=sum(sizes) + end["inputs"] * end["outputs"])
-    layers = [layer_in(f"layer{k}", entry, encoder.tops, tensors) for k, entry in enumerate(entries, start=1)]
+    layers: list[Layer] = []
+    tops = encoder.tops
+    for k, entry in enumerate(entries, start=1):
+        layers.append(layer_in(f"layer{k}", entry, tops, tensors))
+        tops = (gives(layers[-1]) or 1,) * layers[-1].outputs
     rows = weights_in("head", end, tensors)
-    return layers, Head(
-        rows, _fractions(end["bias"], "bias of the head"), _fractions(end["scale"], "scale of the head")
-    )
+    bias, scale = (_fractions(end[key], f"{key} of the head") for key in ("bias", "scale"))
+    return layers, Head(rows, bias, scale, [end["top"]] * end["inputs"] if "top" in end else None)
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, Window
+from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, StairConv, StairLayer, Window
 from sugenet.bnn.layers import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
@@ -33,6 +33,23 @@ _FRACTION = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 _GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
 _PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
 _POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
+_STAIRS: dict[str, type] = {
+    "kind": str,
+    "inputs": int,
+    "outputs": int,
+    "steps": int,
+    "reads": str,
+    "weights": str,
+}
+_STAIRS_CONV: dict[str, type] = {
+    **_POOL,
+    "groups": int,
+    "outputs": int,
+    "top": int,
+    "pad": int,
+    "steps": int,
+    "weights": str,
+}
 _CONV: dict[str, type] = {
     **_POOL,
     "groups": int,
@@ -43,11 +60,37 @@ _CONV: dict[str, type] = {
 }
 
 
-def layer_out(name: str, layer: Layer, tensors: Tensors) -> Document:
-    """The entry of a layer; its tensors are added under its name."""
+def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) -> Document:
+    """The entry of a layer; its tensors are added under its name. The first may read the levels of the
+    encoder, or its bits; a later one reads what the layer before gives.
+    """
     if isinstance(layer, PoolLayer):
         tensors[f"{name}.every"] = _pack(layer.every)
-        return {"kind": "pool", **_geometry_out(layer.window)}
+        if layer.top is None:
+            return {"kind": "pool", **_geometry_out(layer.window)}
+        return {"kind": "level pool", **_geometry_out(layer.window), "top": layer.top}
+    if isinstance(layer, StairLayer):
+        tensors[f"{name}.tau"] = _smallest(layer.tau)
+        return {
+            "kind": "stairs",
+            "inputs": layer.inputs,
+            "outputs": layer.outputs,
+            "steps": layer.height,
+            "reads": "levels" if reads_levels else "bits",
+            "weights": weights_out(name, layer.weights, tensors),
+        }
+    if isinstance(layer, StairConv):
+        tensors[f"{name}.steps"] = _smallest(layer.steps)
+        return {
+            "kind": "stairs conv",
+            **_geometry_out(layer.window),
+            "groups": layer.groups,
+            "outputs": len(layer.weights),
+            "top": layer.top,
+            "pad": layer.pad,
+            "steps": layer.height,
+            "weights": weights_out(name, layer.weights.reshape(len(layer.weights), -1), tensors),
+        }
     given = {mark: flags for mark in _MARKS if (flags := getattr(layer, mark)) is not None}
     for mark, flags in given.items():
         tensors[f"{name}.{mark}"] = _pack(flags)
@@ -125,14 +168,24 @@ def layer_size(entry: Any, what: str) -> int:
     before any is made.
     """
     kind = entry.get("kind") if isinstance(entry, dict) else None
-    known = {"dense": _PLAIN, "level": _PLAIN, "conv": _CONV, "pool": _POOL}
+    known = {
+        "dense": _PLAIN,
+        "level": _PLAIN,
+        "conv": _CONV,
+        "pool": _POOL,
+        "stairs": _STAIRS,
+        "stairs conv": _STAIRS_CONV,
+        "level pool": {**_POOL, "top": int},
+    }
     if not isinstance(kind, str) or kind not in known:
         raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
     optional = {"theta": list} if kind in ("level", "conv") and "theta" in entry else {}
     parts = fields(entry, what, **known[kind], **optional)
-    if kind in ("dense", "level"):
+    if kind in ("stairs", "stairs conv"):
+        _check_counts(what, parts["steps"])
+    if kind in ("dense", "level", "stairs"):
         _check_counts(what, parts["inputs"], parts["outputs"])
-        return int(parts["inputs"] * parts["outputs"])
+        return int(parts["outputs"] * (parts["inputs"] + parts.get("steps", 0)))
     for key, length in _GEOMETRY.items():
         if len(parts[key]) != length or not all(
             type(value) is int and 0 <= value < 1 << 16 for value in parts[key]
@@ -140,22 +193,39 @@ def layer_size(entry: Any, what: str) -> int:
             raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
     places = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
     taps = places * prod(parts["kernel"])
-    if kind == "pool":
+    if kind in ("pool", "level pool"):
         return int(taps + prod(parts["shape"]))
     _check_counts(what, parts["groups"], parts["outputs"])
+    if kind == "stairs conv":
+        kernel = parts["shape"][0] * prod(parts["kernel"])
+        return int(taps + parts["outputs"] * (kernel + parts["steps"]))
     return int(taps + parts["outputs"] * (places + parts["shape"][0] * prod(parts["kernel"])))
 
 
 def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:
-    """The layer of an entry that `layer_size` has checked."""
+    """The layer of an entry that `layer_size` has checked; `tops` are those of what it reads."""
     kind = part["kind"]
-    if kind == "pool":
+    if kind in ("pool", "level pool"):
         window = Window(*(part[key] for key in _GEOMETRY))
         channels = window.shape[0]
-        return PoolLayer(
-            window, _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels)
-        )
+        every = _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels)
+        return PoolLayer(window, every, part["top"] if kind == "level pool" else None)
     count = part["outputs"]
+    if kind == "stairs":
+        if part["reads"] not in ("levels", "bits"):
+            raise FileError(f"{name} reads {part['reads'][:80]!r}, but 'levels' and 'bits' are known.")
+        if tops is None and part["reads"] == "levels":
+            raise FileError(f"{name} reads levels, but a feature is a category and has none.")
+        taus = tensor(tensors, f"{name}.tau", _INTEGERS, (count, part["steps"]))
+        rows = weights_in(name, part, tensors)
+        return StairLayer(rows, taus, tops if part["reads"] == "levels" else [1] * part["inputs"])
+    if kind == "stairs conv":
+        window = Window(*(part[key] for key in _GEOMETRY))
+        per_group = window.shape[0] // max(part["groups"], 1)
+        rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
+        steps = tensor(tensors, f"{name}.steps", _INTEGERS, (count, part["steps"]))
+        kernel = rows.reshape(count, per_group, *window.kernel)
+        return StairConv(kernel, steps, window, part["groups"], top=part["top"], pad=part["pad"])
     if not all(mark in _MARKS for mark in part["marks"]):
         raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
     marks = {

@@ -24,6 +24,8 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    StairConv,
+    StairLayer,
     Steps,
 )
 from sugenet.errors import FileError
@@ -168,6 +170,8 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
             return _convolution(graph, layer, signal)
         case PoolLayer():
             return _pool(graph, layer, signal)
+        case StairLayer() | StairConv():
+            raise FileError("staircases are not written: write network.cut, the same network over bits.")
 
 
 def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:

@@ -172,9 +172,7 @@ def _outer(
     chosen = random.permutation(np.flatnonzero(never))[:count].tolist()
     if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
         return [], [], []
-    rows = (
-        np.array([layer._row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
-    )
+    rows = np.array([layer.row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
     low, high = domain.extremes(rows)
     return list(low), list(high), chosen
 
