@@ -141,8 +141,11 @@ def _merged(operations: list[Operation], end: Wire) -> list[Operation]:
                 operations[maker] = _composed(before, operation)
                 del operations[k]
             else:  # the largest of a window rises with each, so the function may come first
-                moved = Wire(f"{operation.result.name} before {before.where}", before.sources[0].shape,
-                             operation.result.top)
+                moved = Wire(
+                    f"{operation.result.name} before {before.where}",
+                    before.sources[0].shape,
+                    operation.result.top,
+                )
                 first = replace(
                     remapped(before.sources[0], moved.name, operation.steps, operation.where), result=moved
                 )
@@ -169,7 +172,8 @@ def _pointwise(operation: Operation) -> bool:
 def _composed(before: Staircase, after: Staircase) -> Staircase:
     """The steps of `after`, which are levels of `before`, as thresholds on the sums of `before`."""
     rows = np.concatenate(
-        [np.full((len(before.steps), 1), _ALWAYS), before.steps, np.full((len(before.steps), 1), NEVER)], axis=1
+        [np.full((len(before.steps), 1), _ALWAYS), before.steps, np.full((len(before.steps), 1), NEVER)],
+        axis=1,
     )
     levels = np.clip(after.steps, 0, before.steps.shape[1] + 1)
     return replace(before, result=after.result, steps=np.take_along_axis(rows, levels, axis=1))
@@ -243,7 +247,7 @@ class _Chain:
         return made
 
     def _alone(self, op: Staircase, steps: Ints) -> Layer:
-        if op.window.kernel == (1, 1) == op.window.shape[1:] and op.groups == 1:
+        if (1, 1) == op.window.kernel == op.window.shape[1:] == op.window.positions and op.groups == 1:
             return StairLayer.from_sums(
                 op.weights[:, :, 0, 0], steps.tolist(), np.full(op.window.inputs, self.top)
             )
@@ -260,8 +264,9 @@ class _Chain:
         pads = {op.pad for op in pieces if any(op.window.pads)}
         if common is None or len(pads) > 1 or any(op.flat for op in pieces):
             return None
-        places = dict(zip(self.state, np.cumsum([0] + [wire.shape[0] for wire in self.state]).tolist(),
-                          strict=False))
+        places = dict(
+            zip(self.state, np.cumsum([0] + [wire.shape[0] for wire in self.state]).tolist(), strict=False)
+        )
         window = replace_channels(common, sum(wire.shape[0] for wire in self.state))
         kernels = []
         for op in pieces:
@@ -274,10 +279,17 @@ class _Chain:
             kernels.append(kernel)
         for wire in carried:
             kernel = np.zeros((wire.shape[0], window.shape[0], *window.kernel), np.int64)
-            kernel[np.arange(wire.shape[0]), places[wire] + np.arange(wire.shape[0]), common.pads[0],
-                   common.pads[1]] = 1
+            kernel[
+                np.arange(wire.shape[0]),
+                places[wire] + np.arange(wire.shape[0]),
+                common.pads[0],
+                common.pads[1],
+            ] = 1
             kernels.append(kernel)
-            steps = [*steps, np.repeat(_filled(np.arange(1, wire.top + 1)[None, :], height), wire.shape[0], 0)]
+            steps = [
+                *steps,
+                np.repeat(_filled(np.arange(1, wire.top + 1)[None, :], height), wire.shape[0], 0),
+            ]
         return StairConv(
             np.concatenate(kernels), np.concatenate(steps), window, top=self.top, pad=max(pads, default=0)
         )
@@ -292,8 +304,9 @@ class _Chain:
                 f"later and has another size, which takes a layer of {outputs:,} neurons over {inputs:,} "
                 f"inputs; up to {_MOST:,} weights are supported. Use fewer channels or smaller images."
             )
-        starts = dict(zip(self.state, np.cumsum([0] + [wire.size for wire in self.state]).tolist(),
-                          strict=False))
+        starts = dict(
+            zip(self.state, np.cumsum([0] + [wire.size for wire in self.state]).tolist(), strict=False)
+        )
         rows, steps = [], []
         for op in pieces:
             written = StairConv(op.weights, op.steps, op.window, op.groups, top=self.top, pad=op.pad).dense()

@@ -44,7 +44,9 @@ def joined(table: Ints, height: int) -> tuple[int, int, Ints, int]:
 def _bounds(table: Ints, height: int) -> tuple[Fraction, Fraction]:
     """The ratios p / q between which every step is a threshold; crossed where there are none."""
     rows, columns = table.shape
-    apart = np.arange(rows)[:, None] - np.arange(rows)[None, :]  # a - a', where (a, b) reaches and (a', b') not
+    apart = (
+        np.arange(rows)[:, None] - np.arange(rows)[None, :]
+    )  # a - a', where (a, b) reaches and (a', b') not
     low, high = Fraction(0), Fraction(_FAR)
     for m in range(1, height + 1):
         first = (table < m).sum(axis=1)  # the least b that reaches m, `columns` where none does

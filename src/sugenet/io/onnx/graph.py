@@ -328,8 +328,9 @@ class _ModelReader:
         raw = self.outside(tensor, what) if tensor.number(14) == 1 or 13 in tensor else tensor.raw(9)
         packed = np.frombuffer(raw, np.uint8) if raw is not None else tensor.numbers(5).astype(np.uint8)
         if len(packed) != (count + 1) // 2:
-            raise FileError(f"{what} of shape {list(shape)} needs {(count + 1) // 2} bytes, "
-                            f"but {len(packed)} are there.")
+            raise FileError(
+                f"{what} of shape {list(shape)} needs {(count + 1) // 2} bytes, but {len(packed)} are there."
+            )
         flat = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:count].astype(np.int8)
         values = np.where(flat > 7, flat - 16, flat) if signed else flat
         return _frozen(values.astype(_HALF_BYTES[tensor.number(2)][1:]).reshape(shape))

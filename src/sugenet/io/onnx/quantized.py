@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf, prod
 from typing import Any, TypeAlias
 
@@ -76,7 +77,9 @@ _ADVICE: dict[str, str] = {
     "Transpose": "only channels-first data are supported. Export the model channels-first (NCHW)",
 }
 _TAILS = {"Softmax", "LogSoftmax", "ArgMax", "Hardmax", "Sigmoid"}
-_STRICT = "strict=False reads it in exact numbers, which can differ from runtimes where a sum lies next to a tie"
+_STRICT = (
+    "strict=False reads it in exact numbers, which can differ from runtimes where a sum lies next to a tie"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +221,9 @@ class _Walk:
             return Raw(shape)
         if kind.kind in "iu" and kind.itemsize <= 2:
             return self._levels(port.name, shape, *_ends(kind), kind)
-        raise FileError(f"the data input {port.name[:60]!r} has element type {port.dtype}. Use float32 or uint8.")
+        raise FileError(
+            f"the data input {port.name[:60]!r} has element type {port.dtype}. Use float32 or uint8."
+        )
 
     def _levels(self, name: str, shape: tuple[int, ...], low: int, high: int, kind: Any) -> Levels:
         self.lows[name] = low
@@ -245,8 +250,10 @@ class _Walk:
             made = KNOWN[node.op](self, counted, given)
         unused = left_over(counted)
         if unused is not None:
-            raise FileError(f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not "
-                            f"supported here.")
+            raise FileError(
+                f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not "
+                f"supported here."
+            )
         if any(node.outputs[1:]) and any(self.reads[name] for name in node.outputs[1:]):
             raise FileError("only its first output is supported.")
         self.values[node.outputs[0]] = made
@@ -264,9 +271,17 @@ class _Walk:
             found = [node.attributes[name] for name in node.attributes]
             if len(found) != 1:
                 raise FileError(f"it has {len(found)} values, but one is needed.")
-            array = found[0] if isinstance(found[0], np.ndarray) else np.asarray(
-                found[0], np.int64 if isinstance(found[0], int) or
-                (isinstance(found[0], tuple) and all(isinstance(v, int) for v in found[0])) else np.float32)
+            array = (
+                found[0]
+                if isinstance(found[0], np.ndarray)
+                else np.asarray(
+                    found[0],
+                    np.int64
+                    if isinstance(found[0], int)
+                    or (isinstance(found[0], tuple) and all(isinstance(v, int) for v in found[0]))
+                    else np.float32,
+                )
+            )
             return Fixed(array)
         first = given[0]
         if node.op == "DequantizeLinear" and isinstance(first, Fixed):
@@ -397,7 +412,9 @@ class _Walk:
         high = np.maximum(rows, 0).sum(axis=1) * wire.top - shift
         if any(value.window.pads) and not 0 <= zero <= wire.top:
             raise FileError(f"its zero point {value.source.grid.zero} lies outside its own range.")
-        most = int(max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max()))
+        most = int(
+            max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max())
+        )
         if most > _REACH:
             raise FileError(
                 f"its sums can reach {most:,}, beyond the 32 bits of runtimes, where they wrap around. "
@@ -419,7 +436,10 @@ class _Walk:
                         _exact(scale) * _exact(value.scales[c]),
                         _exact(scale) * _exact(value.scales[c]) * int(value.bias[c])
                         + (0 if value.shift is None else _exact(value.shift[c])),
-                        grid, list(value.clips), int(low[c]), int(high[c]),
+                        grid,
+                        list(value.clips),
+                        int(low[c]),
+                        int(high[c]),
                     )
                     for c in range(len(rows))
                 ]
@@ -432,8 +452,16 @@ class _Walk:
         steps = np.where(steps == NEVER, NEVER, steps + shift[:, None])
         made = self._result(name, value.shape, grid, kind)
         self.operations.append(
-            Staircase(value.where, (wire,), made.wire, value.weights, steps, value.window, value.groups,
-                      min(max(zero, 0), wire.top))
+            Staircase(
+                value.where,
+                (wire,),
+                made.wire,
+                value.weights,
+                steps,
+                value.window,
+                value.groups,
+                min(max(zero, 0), wire.top),
+            )
         )
         return made
 
@@ -458,8 +486,10 @@ class _Walk:
         if kinds == {np.dtype(np.int8)}:
             for name in (value.source.levels.name, node.outputs[0]):
                 if not self._as_uint8(name):
-                    return f"{name!r} is int8 and read more than once, or an end of the graph. Quantize " \
+                    return (
+                        f"{name!r} is int8 and read more than once, or an end of the graph. Quantize "
                         "activations to uint8, or with QuantFormat.QOperator"
+                    )
         return ""
 
     def _zero_kind(self, node: Node) -> np.dtype[Any]:
@@ -509,7 +539,9 @@ class _Walk:
                 )
             whole = np.broadcast_to(bias.q.reshape(-1), count).astype(np.int64)
         elif isinstance(bias, Fixed):
-            shift = np.broadcast_to(_floats(bias).reshape(-1), count) if bias.array.size in (1, count) else None
+            shift = (
+                np.broadcast_to(_floats(bias).reshape(-1), count) if bias.array.size in (1, count) else None
+            )
             if shift is None:
                 raise FileError(f"its bias has shape {bias.array.shape} for {count} outputs.")
             if shift.any():
@@ -543,8 +575,19 @@ class _Walk:
         if rows.shape[1] != source.shape[0]:
             raise FileError(f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.")
         window = Window((source.shape[0], 1, 1), 1)
-        return Linear(str(node), node.op, source, rows[:, :, None, None], scales, added, window, 1,
-                      (len(rows),), why, shift)
+        return Linear(
+            str(node),
+            node.op,
+            source,
+            rows[:, :, None, None],
+            scales,
+            added,
+            window,
+            1,
+            (len(rows),),
+            why,
+            shift,
+        )
 
     def conv(self, node: Node, given: list[Value | None]) -> Value:
         source = self._tensor(given[0])
@@ -561,8 +604,12 @@ class _Walk:
         window = self._window(node, source.shape, kernel.shape[2:])
         groups = int(node.attributes.get("group", 1))
         if groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups:
-            raise FileError(f"its weights of shape {whole.shape} in {groups} groups do not fit {source.shape}.")
-        shape = (len(kernel), *window.positions) if len(source.shape) == 3 else (len(kernel), window.positions[1])
+            raise FileError(
+                f"its weights of shape {whole.shape} in {groups} groups do not fit {source.shape}."
+            )
+        shape = (
+            (len(kernel), *window.positions) if len(source.shape) == 3 else (len(kernel), window.positions[1])
+        )
         return Linear(str(node), node.op, source, kernel, scales, bias, window, groups, shape, why, shift)
 
     def _window(self, node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
@@ -593,7 +640,9 @@ class _Walk:
         elif mode == "VALID" and any(pads):
             raise FileError("it has both pads and auto_pad.")
         if min(pads) < 0 or max(*pads, *sizes, *stride, *dilation) > 1 << 12:
-            raise FileError(f"its window has pads {pads}, kernel {sizes}, strides {stride}, which do not fit.")
+            raise FileError(
+                f"its window has pads {pads}, kernel {sizes}, strides {stride}, which do not fit."
+            )
         return Window(image(shape), sizes, stride, dilation, pads)
 
     # -- the integer operators -------------------------------------------------------------------------------
@@ -682,7 +731,9 @@ class _Walk:
         source, _ = self._operand(node, given, 0)
         if node.attributes.get("channels_last", 0):
             raise FileError(_ADVICE["Transpose"] + ".")
-        value = (self.global_average if node.op == "QLinearGlobalAveragePool" else self.average)(node, [source])
+        value = (self.global_average if node.op == "QLinearGlobalAveragePool" else self.average)(
+            node, [source]
+        )
         tensor = self._tensor(source)
         grid, kind = self._target(given, 3, tensor.levels.kind)
         return self._quantized(node, value, grid, kind, node.outputs[0])
@@ -765,8 +816,9 @@ class _Walk:
                 for k, n in zip([*kinds, kind], [*names, name], strict=True)
             ]
             if any(isinstance(side, FixedLevels) for side in (left, right)):
-                constant = next(side for side in (left, right) if isinstance(side, FixedLevels))
-                fused = fused and constant.scale.size == 1
+                fused = fused and all(
+                    side.scale.size == 1 for side in (left, right) if isinstance(side, FixedLevels)
+                )
             fused = fused and len(set(kept)) == 1
             by = 128 if fused and np.dtype(kind) == np.int8 and kept[0] == "uint8" else 0
         made = self._result(name, value.shape, grid, kind)
@@ -788,8 +840,14 @@ class _Walk:
                 weights = np.concatenate([p * each, q * each], axis=1)
             window = Window((channels * len(wires), *image(value.shape)[1:]), 1)
             self.operations.append(
-                Staircase(value.where, wires, made.wire, weights[:, :, None, None],
-                          np.repeat(steps, channels, axis=0), window)
+                Staircase(
+                    value.where,
+                    wires,
+                    made.wire,
+                    weights[:, :, None, None],
+                    np.repeat(steps, channels, axis=0),
+                    window,
+                )
             )
             return made
         side = sides[0]
@@ -802,13 +860,15 @@ class _Walk:
         for c in range(channels):
             if fused:
                 fixed = Grid(constant.scale[0], int(constant.zero[0]), int(places[c]), int(places[c]))
-                ends = (side.grid, fixed) if constant is right or spread else (fixed, side.grid)
-                found = runtime.added(*(end.moved(by) for end in ends), grid.moved(by)).reshape(-1)
+                one, other = (side.grid, fixed) if constant is right or spread else (fixed, side.grid)
+                found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
             else:
                 shift = _row(constant.floats, value.shape, channels)[c]
                 found = runtime.quantized(_clip(side.table + shift, value.clips), grid)
             rows.append(_rising(found, grid.top)[0])
-        self.operations.append(remapped(side.levels.wire, name, np.array(rows), value.where, image(value.shape)))
+        self.operations.append(
+            remapped(side.levels.wire, name, np.array(rows), value.where, image(value.shape))
+        )
         return made
 
     def _pairs(self, left: Tensor, right: Tensor, grid: Grid, by: int, clips: Any) -> Ints:
@@ -846,9 +906,12 @@ class _Walk:
         assert given is not None
         zero, count = given.zero - value.source.levels.low, prod(value.window.kernel)
         if self._clipped(value.clips, grid):
-            raise FileError("averages are clipped in front of their quantizer, which runtimes compute in floats.")
+            raise FileError(
+                "averages are clipped in front of their quantizer, which runtimes compute in floats."
+            )
         if node.op == "QuantizeLinear" and {value.source.levels.kind, np.dtype(kind)} not in (
-            {np.dtype(np.uint8)}, {np.dtype(np.int8)}
+            {np.dtype(np.uint8)},
+            {np.dtype(np.int8)},
         ):
             raise FileError("its input and its output have different element types, or 16 bits.")
         if any(value.window.pads) and not 0 <= zero <= wire.top:
@@ -860,7 +923,9 @@ class _Walk:
             steps = steps_of(level, low, high, grid.top)
             steps = np.where(steps == NEVER, NEVER, steps + zero * count)
         else:
-            source = Grid(given.scale, given.zero, value.source.levels.low, value.source.levels.low + wire.top)
+            source = Grid(
+                given.scale, given.zero, value.source.levels.low, value.source.levels.low + wire.top
+            )
             least, largest, many = runtime.averages(source, count, count, grid)
             undecided = int((least != largest).sum())
             if many or undecided:
@@ -869,8 +934,12 @@ class _Walk:
                 )
                 self._float_path(value.where, why)
                 exact = runtime.exact_steps(
-                    _exact(given.scale) / count, -_exact(given.scale) / count * zero * count, grid, [],
-                    0, count * wire.top,
+                    _exact(given.scale) / count,
+                    -_exact(given.scale) / count * zero * count,
+                    grid,
+                    [],
+                    0,
+                    count * wire.top,
                 )
                 steps = np.array([exact])
             else:
@@ -878,8 +947,16 @@ class _Walk:
         channels = image(value.shape)[0]
         made = self._result(name, value.shape, grid, kind)
         self.operations.append(
-            Staircase(value.where, (wire,), made.wire, np.ones((channels, 1, *value.window.kernel), np.int64),
-                      np.repeat(steps, channels, axis=0), value.window, channels, min(max(zero, 0), wire.top))
+            Staircase(
+                value.where,
+                (wire,),
+                made.wire,
+                np.ones((channels, 1, *value.window.kernel), np.int64),
+                np.repeat(steps, channels, axis=0),
+                value.window,
+                channels,
+                min(max(zero, 0), wire.top),
+            )
         )
         return made
 
@@ -900,10 +977,12 @@ class _Walk:
         positions = window.positions if len(source.shape) == 3 else window.positions[1:]
         shape = (source.shape[0], *positions)
         name = node.outputs[0]
-        wire = Wire(f"{name} (levels)", image(shape), levels.wire.top)
+        wire = Wire(name, image(shape), levels.wire.top)
         self.operations.append(Pooling(str(node), (levels.wire,), wire, window))
         self.lows[wire.name] = levels.low
-        made = replace(levels, name=name if isinstance(source, Levels) else levels.name, wire=wire, shape=shape)
+        made = replace(
+            levels, name=name if isinstance(source, Levels) else levels.name, wire=wire, shape=shape
+        )
         return made if isinstance(source, Levels) else replace(source, levels=made, shape=shape)
 
     def concat(self, node: Node, given: list[Value | None]) -> Value:
@@ -925,8 +1004,14 @@ class _Walk:
         made = self._result(name, value.shape, grid, kind)
         channels, *size = image(value.shape)
         self.operations.append(
-            Staircase(value.where, wires, made.wire, np.eye(channels, dtype=np.int64)[:, :, None, None],
-                      np.concatenate(steps), Window((channels, *size), 1))
+            Staircase(
+                value.where,
+                wires,
+                made.wire,
+                np.eye(channels, dtype=np.int64)[:, :, None, None],
+                np.concatenate(steps),
+                Window((channels, *size), 1),
+            )
         )
         return made
 
@@ -947,9 +1032,7 @@ class _Walk:
             table = np.clip(value.values, low, high).astype(np.int64) - value.low
             name = node.outputs[0]
             wire = Wire(name, value.wire.shape, value.wire.top)
-            self.operations.append(
-                remapped(value.wire, name, _rising(table, value.wire.top), str(node))
-            )
+            self.operations.append(remapped(value.wire, name, _rising(table, value.wire.top), str(node)))
             self.lows[name] = value.low
             return replace(value, name=name, wire=wire)
         if isinstance(value, Linear) and value.op == "sums":
@@ -979,8 +1062,10 @@ class _Walk:
     def _raw(self, node: Node, value: Raw, other: Fixed) -> Raw:
         """Arithmetic of the input in float32, such as its normalization."""
         array = _floats(other)
-        held = np.broadcast_to(array.reshape(array.shape[-len(value.shape):] if array.ndim > len(value.shape)
-                                             else array.shape), value.shape).reshape(-1)
+        held = np.broadcast_to(
+            array.reshape(array.shape[-len(value.shape) :] if array.ndim > len(value.shape) else array.shape),
+            value.shape,
+        ).reshape(-1)
         if node.op in ("Mul", "Div") and (held <= 0).any():
             raise FileError("it turns the input around: factors must be positive.")
         apply = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}[node.op]
@@ -1008,8 +1093,9 @@ class _Walk:
                 raise FileError("its axis is not 1.")
             new: tuple[int, ...] = (size,)
         elif node.op == "Squeeze":
-            axes = node.attributes.get("axes") or (_whole(given[1]).reshape(-1).tolist() if len(given) > 1
-                                                   and given[1] is not None else None)
+            axes = node.attributes.get("axes") or (
+                _whole(given[1]).reshape(-1).tolist() if len(given) > 1 and given[1] is not None else None
+            )
             if axes is None:
                 axes = [k + 1 for k, long in enumerate(shape) if long == 1]
             drop = {int(axis) % (len(shape) + 1) for axis in axes}
@@ -1125,7 +1211,11 @@ def _clip(x: Any, clips: Any) -> Any:
 
 def _ends(kind: Any, width: int | None = None) -> tuple[int, int]:
     if width is not None:
-        return (-(1 << (width - 1)), (1 << (width - 1)) - 1) if np.dtype(kind).kind == "i" else (0, (1 << width) - 1)
+        return (
+            (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+            if np.dtype(kind).kind == "i"
+            else (0, (1 << width) - 1)
+        )
     if np.dtype(kind).kind not in "iu":
         raise FileError(f"it quantizes to {kind}, but whole numbers are needed.")
     return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
@@ -1169,9 +1259,7 @@ def _row(array: Array, shape: tuple[int, ...], channels: int) -> Array:
     return full[:, 0]
 
 
-def _exact(value: Any) -> Any:
-    from fractions import Fraction
-
+def _exact(value: Any) -> Fraction:
     return Fraction(float(value))
 
 

@@ -57,7 +57,9 @@ def level_import(
         return _made(program, inputs, names, classes)
     except (FileError, NetworkError) as error:
         text = str(error)
-        raise FileError(text if text.startswith(program.graph.source) else f"{program.graph.source}: {text}") from error
+        raise FileError(
+            text if text.startswith(program.graph.source) else f"{program.graph.source}: {text}"
+        ) from error
 
 
 def _made(
@@ -65,8 +67,10 @@ def _made(
 ) -> LevelImport:
     codings, wire, before, values, first = _read(program, inputs)
     operations = [*before, *program.operations]
-    end = program.end.source.levels if isinstance(program.end, Linear) else (
-        program.end.levels if isinstance(program.end, Tensor) else program.end
+    end = (
+        program.end.source.levels
+        if isinstance(program.end, Linear)
+        else (program.end.levels if isinstance(program.end, Tensor) else program.end)
     )
     used = _needed(operations, end.wire)
     layers, places = chained(wire, used, end.wire)
@@ -166,7 +170,14 @@ def _at(raw: Raw, grid: Grid, rows: Floats) -> Ints:
 
 
 def _whole(
-    program: Program, raw: Raw, grid: Grid, wire: Wire, values: Floats, low: int, high: int, bits: bool = False
+    program: Program,
+    raw: Raw,
+    grid: Grid,
+    wire: Wire,
+    values: Floats,
+    low: int,
+    high: int,
+    bits: bool = False,
 ) -> tuple[list[Coding], Wire, list[Operation], Floats, int]:
     """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
     count = prod(raw.shape)
@@ -296,5 +307,3 @@ def _linear_head(value: Linear, end: Levels, tops: Ints) -> Head:
         shift = Fraction(0) if value.shift is None else Fraction(float(value.shift[k]))
         bias.append(unit * whole + shift)
     return Head(rows, bias, [unit / 2 for unit in units], tops)
-
-
