@@ -27,9 +27,9 @@ from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
-from sugenet.io.onnx.quantized import is_quantized, read_program
-from sugenet.io.onnx.quantized_network import level_import
-from sugenet.io.onnx.quantized_proof import prove_levels
+from sugenet.io.onnx.quantized.network import level_import
+from sugenet.io.onnx.quantized.proof import prove_levels
+from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.torch import reader as torch_reader
@@ -89,8 +89,8 @@ def _known(options: ImportOptions) -> None:
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
     """Read an ONNX, QONNX or FINN file.
 
-    Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of staircases
-    that give, bit for bit, what ONNX Runtime gives on x86-64 with its default optimizations.
+    Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
+    staircases that give, bit for bit, what ONNX Runtime gives on x86-64 with its default optimizations.
     """
     graph = read_graph(path)
     if is_quantized(graph):

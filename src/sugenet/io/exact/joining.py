@@ -1,5 +1,5 @@
-"""Two levels added, scaled and rounded, as one staircase over a weighted sum of them: a table of all pairs in,
-whole weights and steps out, or how many pairs no such sum can explain.
+"""Two levels added, scaled and rounded, as one staircase over a weighted sum of them: a table of all pairs
+in, whole weights and steps out, or how many pairs no such sum can explain.
 
 A table that rises in both levels is a staircase over ``p a + q b`` iff one ratio p / q keeps, for every step,
 the pairs that reach it apart from those that do not. Each two such pairs bound the ratio from one side; the

@@ -50,7 +50,8 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     number, its place in the categories of its coding, from 0. The outputs are ``class`` (int64), ``scores``
     (float64, the same floats as `Network.logits`), ``match_counts`` (int64), and on request ``hidden_1``,
     ``hidden_2``, ... (bool, or int64 where a layer gives levels). The class is decided in exact whole
-    numbers, never by the rounded scores; of equal ones the lowest is taken. The file does not check its inputs: give values that the encoder accepts.
+    numbers, never by the rounded scores; of equal ones the lowest is taken. The file does not check its
+    inputs: give values that the encoder accepts.
 
     Parameters
     ----------

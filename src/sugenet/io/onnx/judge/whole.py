@@ -305,7 +305,7 @@ class WholeRun:
                 shape[axis] = -1
                 scales, zeros = scales.reshape(shape), zeros.reshape(shape) if zeros.size > 1 else zeros
             low, high = _span(kind, width)
-            return np.clip(np.rint(value / scales) + zeros, low, high).astype(kind)
+            return np.asarray(np.clip(np.rint(value / scales) + zeros, low, high).astype(kind))
         return self._show(name, _to_whole(_plain(value), given[1], zero, width))
 
     def _whole(self, node: Node, value: _Sums, scale: Any, zero: Any, kind: Any) -> Array:
@@ -361,7 +361,9 @@ class WholeRun:
             total = a.values + b.values
             for x, y in value.clips:
                 total = np.clip(total, _f(x), _f(y))
-            return np.clip(np.rint(total / scale).astype(np.float64) + zero, low, high).astype(kind)
+            return np.asarray(
+                np.clip(np.rint(total / scale).astype(np.float64) + zero, low, high).astype(kind)
+            )
         by = 128 if kind == np.int8 and held[0] == "u" else 0
         return _added(a, b, scale, zero, by, kind, a.quantized in self.graph.constants)
 
@@ -375,7 +377,7 @@ class WholeRun:
             factor = x.scale[0] / _f(scale * _f(count))
             sums = x.centred.reshape(*x.whole.shape[:2], -1).sum(axis=-1)
             made = np.rint(sums.astype(_f) * factor).astype(np.float64) + zero
-            return np.clip(made, low, high).astype(kind).reshape(*made.shape, *(1,) * len(size))
+            return np.asarray(np.clip(made, low, high).astype(kind).reshape(*made.shape, *(1,) * len(size)))
         taps = _windows(x.values, node, None, 0.0)
         total = np.zeros(taps.shape[:-1], _f)
         for k in range(taps.shape[-1]):
@@ -385,7 +387,7 @@ class WholeRun:
         wide = _windows(exact, node, None, 0).sum(axis=-1) * np.float64(x.scale[0]) / taps.shape[-1] / scale
         close = np.abs(np.abs(wide - np.floor(wide)) - 0.5) < 1e-4
         self.unsure |= close.reshape(len(made), -1).any(axis=1)
-        return np.clip(made, low, high).astype(kind)
+        return np.asarray(np.clip(made, low, high).astype(kind))
 
     def _clip(self, node: Node, given: list[Any]) -> Any:
         low, high = 0.0, np.inf
@@ -424,7 +426,7 @@ def _added(a: _Scaled, b: _Scaled, scale: Any, zero: int, by: int, kind: Any, fi
     inner = once(b.whole.astype(np.int64) + by, _f(b.scale[0] / scale), start)
     total = once(a.whole.astype(np.int64) + by, _f(a.scale[0] / scale), inner)
     low, high = _span(kind)
-    return np.clip(np.rint(total).astype(np.float64) - by, low, high).astype(kind)
+    return np.asarray(np.clip(np.rint(total).astype(np.float64) - by, low, high).astype(kind))
 
 
 def _windows(x: Array, node: Node, kernel: Any, fill: Any) -> Array:
@@ -461,7 +463,7 @@ def _to_whole(values: Array, scale: Any, zero: Any, width: int | None) -> Array:
     low, high = _span(kind, width)
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.rint(values.astype(_f) / _row(scale)[0]).astype(np.float64)
-    return np.clip(ratio + int(_zero(zero)[0]), low, high).astype(kind)
+    return np.asarray(np.clip(ratio + int(_zero(zero)[0]), low, high).astype(kind))
 
 
 def _span(kind: Any, width: int | None = None) -> tuple[int, int]:
@@ -481,7 +483,7 @@ def _zero(value: Any) -> Array:
 
 
 def _factors(x: _Scaled, w: _Scaled) -> _Floats:
-    return (x.scale[0] * w.scale).astype(_f)
+    return np.asarray(x.scale[0] * w.scale, _f)
 
 
 def _channels(row: Array, like: Array) -> Array:

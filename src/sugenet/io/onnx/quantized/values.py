@@ -13,7 +13,7 @@ from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.io.exact.integers import Wire
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.runtime import Floats, Grid, dequantized
+from sugenet.io.onnx.quantized.runtime import Floats, Grid, dequantized
 
 __all__ = [
     "Added",

@@ -17,10 +17,10 @@ from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.integers import Operation, Place, Wire, chained, remapped
 from sugenet.io.exact.report import Imported, LayerReport
-from sugenet.io.onnx import runtime
-from sugenet.io.onnx.quantized import Program
-from sugenet.io.onnx.quantized_values import Levels, Linear, Raw, Tensor
-from sugenet.io.onnx.runtime import Floats, Grid
+from sugenet.io.onnx.quantized import runtime
+from sugenet.io.onnx.quantized.runtime import Floats, Grid
+from sugenet.io.onnx.quantized.values import Levels, Linear, Raw, Tensor
+from sugenet.io.onnx.quantized.walk import Program
 
 __all__ = ["LevelImport", "level_import"]
 
@@ -131,18 +131,15 @@ def _read(
     count = prod(raw.shape)
     if isinstance(raw, Levels):
         low, high = raw.low, raw.low + raw.wire.top
+        said = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
         match inputs:
             case None:
                 pass
             case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
                 if (a, b) != (low, high):
-                    raise FileError(
-                        f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
-                    )
+                    raise FileError(said)
             case _:
-                raise FileError(
-                    f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
-                )
+                raise FileError(said)
         values = np.arange(low, high + 1, dtype=np.float32)
         return [integer(low, high)] * count, raw.wire, [], values, low
     grid, wire = program.start_grid, program.start
@@ -272,8 +269,8 @@ def _head(program: Program, end: Levels, top: int) -> Head:
     if isinstance(value, Tensor):
         if value.grid is None:
             raise FileError(
-                f"its output {program.output[:60]!r} is clipped behind the last quantizer, where classes can tie. "
-                f"Leave the last Relu or Clip out."
+                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes can "
+                f"tie. Leave the last Relu or Clip out."
             )
         unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
     else:

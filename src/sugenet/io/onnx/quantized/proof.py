@@ -20,9 +20,9 @@ from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.judge.whole import WholeRun
-from sugenet.io.onnx.quantized import Program
-from sugenet.io.onnx.quantized_network import LevelImport
-from sugenet.io.onnx.quantized_values import Levels, Linear
+from sugenet.io.onnx.quantized.network import LevelImport
+from sugenet.io.onnx.quantized.values import Levels, Linear
+from sugenet.io.onnx.quantized.walk import Program
 from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import Domain, turning
 
@@ -54,7 +54,7 @@ def prove_levels(made: LevelImport, program: Program) -> Imported:
     judges, levels, unsure = [], 0, np.zeros(len(rows), bool)
     try:
         judge = WholeRun(graph, program.scores)
-        theirs, tensors, unsure = _batched(judge, source, _batch(graph))
+        theirs, tensors, unsure = _batched(judge, source)
     except UncomparableError as error:
         raise FileError(
             f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
@@ -124,12 +124,7 @@ def _work(network: Network) -> int:
     return max(1, total)
 
 
-def _batch(graph: Graph) -> int | None:
-    shape = graph.inputs[0].shape
-    return None if shape is None else shape[0]
-
-
-def _batched(judge: WholeRun, rows: Array, batch: int | None) -> tuple[Array, dict[str, Array], Array]:
+def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
     """The judge on all samples, in batches that the file takes."""
     parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
@@ -151,8 +146,9 @@ def _same_scores(program: Program, scores: Array, theirs: Array, sure: Array, wh
             (int(x[0]) for x in np.nonzero(wrong & sure[:, None])) if mine.shape == theirs.shape else (0, 0)
         )
         raise FileError(
-            f"{program.graph.source}: what was read is not what the source computes; the first difference is at "
-            f"the scores: score {k} is {scores[row, k]:.9g}, but {theirs[row, k]:.9g} in {who}. {_SORRY}"
+            f"{program.graph.source}: what was read is not what the source computes; the first "
+            f"difference is at the scores: score {k} is {scores[row, k]:.9g}, "
+            f"but {theirs[row, k]:.9g} in {who}. {_SORRY}"
         )
 
 
@@ -173,8 +169,8 @@ def _same_outputs(program: Program, scores: Array, outputs: Array) -> None:
     if ((classes != theirs) & ~tied).any():
         row = int(np.argmax((classes != theirs) & ~tied))
         raise FileError(
-            f"{program.graph.source}: what was read is not what the source computes: the class is {classes[row]}, "
-            f"but {int(theirs[row])} in ONNX Runtime. {_SORRY}"
+            f"{program.graph.source}: what was read is not what the source computes: "
+            f"the class is {classes[row]}, but {int(theirs[row])} in ONNX Runtime. {_SORRY}"
         )
 
 
