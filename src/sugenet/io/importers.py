@@ -95,7 +95,7 @@ def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imp
     graph = read_graph(path)
     if is_quantized(graph):
         return _levels(graph, options)
-    chain, graph, output = onnx_reader.read_file(path)
+    chain, graph, output = onnx_reader.read_file(graph)
     return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 

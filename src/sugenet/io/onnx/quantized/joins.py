@@ -147,7 +147,7 @@ def _pairs(left: Tensor, right: Tensor, grid: Grid, by: int, clips: Any) -> Ints
     return runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], clips), grid)
 
 
-def average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     source = tensor_of(given[0])
     window = window_of(node, source.shape, ())
     if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):

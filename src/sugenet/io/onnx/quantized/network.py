@@ -269,8 +269,8 @@ def _head(program: Program, end: Levels, top: int) -> Head:
     if isinstance(value, Tensor):
         if value.grid is None:
             raise FileError(
-                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes can "
-                f"tie. Leave the last Relu or Clip out."
+                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
+                f"can tie. Leave the last Relu or Clip out."
             )
         unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
     else:

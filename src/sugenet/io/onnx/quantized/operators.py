@@ -149,7 +149,7 @@ def qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return quantized(walk, node, value, grid, kind, node.outputs[0])
 
 
-def integer_product(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def integer_product(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     given = given + [None] * (4 - len(given))
     levels = given[0]
