@@ -1,4 +1,4 @@
-"""Integer networks in ONNX files: equal to ONNX Runtime bit for bit, near ties included, or refused in words."""
+"""Integer networks in ONNX files: equal to ONNX Runtime bit for bit, near ties included, or refused."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -6,12 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from sugenet.bnn import Network, PoolLayer, StairConv, StairLayer
+from sugenet.bnn import NEVER, Network, PoolLayer, StairConv, StairLayer
 from sugenet.errors import FileError
 from sugenet.io import Integers, Reals, read_onnx
 from sugenet.io.onnx.graph import read_graph
@@ -28,7 +30,7 @@ FLOAT, UINT8, INT8 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8
 
 
 def file(nodes, constants, ins, outs, opset=17):
-    """Bytes of a graph of nodes (op, inputs, output, attributes), with inputs and outputs (name, type, shape)."""
+    """Bytes of a graph of nodes (op, inputs, output, attributes); ports are (name, type, shape)."""
     mine = {
         "QGemm",
         "QLinearAdd",
@@ -103,8 +105,9 @@ def compared(seed, prove=False):
     try:
         network = read_onnx(model.raw, inputs=inputs, prove=prove).network
     except FileError as error:
-        assert "pairs of levels do not agree" in str(error) or "in floats, because float32 sums" in str(error)
-        return False
+        if "pairs of levels do not agree" in str(error) or "in floats, because float32 sums" in str(error):
+            return False
+        raise
     shape = (40, network.encoder.features)
     if inputs is None:
         X = values = random.uniform(-0.5, 1.5, shape).astype(np.float32)
@@ -117,12 +120,12 @@ def compared(seed, prove=False):
     return True
 
 
-def test_a_hundred_random_graphs_equal_onnx_runtime():
-    assert sum(compared(seed) for seed in range(120)) > 110
+def test_random_graphs_equal_onnx_runtime():
+    assert sum(compared(seed) for seed in range(80)) > 74
 
 
 def test_graphs_that_are_equal_prove_themselves():
-    assert sum(compared(seed, prove=True) for seed in range(1000, 1024)) > 20
+    assert sum(compared(seed, prove=True) for seed in range(1000, 1016)) > 13
 
 
 @pytest.mark.slow
@@ -351,7 +354,7 @@ def test_real_inputs_are_cut_where_the_quantizer_rounds():
         assert np.rint(f32(cut) / scale) >= m > np.rint(below / scale)
     X = np.random.default_rng(0).uniform(-1, 2, (200, 2)).astype(np.float32)
     X[:100] = np.array(cuts, np.float32)[np.random.default_rng(1).integers(0, 255, (100, 2))]
-    assert np.array_equal(network.logits(X).astype(np.float32), run(dense(), x=X))
+    assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), run(dense(), x=X))
     assert read_onnx(dense(), inputs=Reals(0, 1)).network.encoder.codings[0].high == 1
 
 
@@ -368,7 +371,7 @@ def test_whole_inputs_of_any_step(inputs):
     network = read_onnx(dense(), inputs=inputs).network
     X = np.random.default_rng(0).integers(inputs.low, inputs.high + 1, (300, 2))
     values = np.array([[float(inputs.value(int(x))) for x in row] for row in X], np.float32)
-    assert np.array_equal(network.logits(X).astype(np.float32), run(dense(), x=values))
+    assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), run(dense(), x=values))
 
 
 def test_a_normalized_input():
@@ -394,7 +397,9 @@ def test_a_normalized_input():
     raw = file(nodes, held, [("x", FLOAT, [None, 2])], [("y", FLOAT, None)])
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
     network = read_onnx(raw, inputs=PIXELS).network
-    assert np.array_equal(network.logits(X).astype(np.float32), run(raw, x=(X / 255).astype(np.float32)))
+    assert np.array_equal(
+        network.logits(X, engine="definition").astype(np.float32), run(raw, x=(X / 255).astype(np.float32))
+    )
 
 
 def test_whole_numbers_as_input():
@@ -418,7 +423,7 @@ def test_whole_numbers_as_input():
     raw = file(nodes, held, [("x", UINT8, [None, 2])], [("y", UINT8, None)])
     network = read_onnx(raw).network
     X = np.random.default_rng(0).integers(0, 256, (500, 2))
-    assert np.array_equal(network.logits(X), run(raw, x=X.astype(np.uint8)))
+    assert np.array_equal(network.logits(X, engine="definition"), run(raw, x=X.astype(np.uint8)))
     with pytest.raises(FileError, match=r"whole numbers from 0 to 255. Declare inputs=Integers\(0, 255\)"):
         read_onnx(raw, inputs=PIXELS)
 
@@ -445,8 +450,8 @@ def test_class_scores_without_a_last_quantizer(kind):
     network = read_onnx(raw, inputs=PIXELS).network
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
     theirs = run(raw, x=(X / 255).astype(np.float32))
-    assert np.allclose(network.logits(X), theirs, rtol=1e-6)
-    assert (network.predict(X) == theirs.argmax(axis=1)).all()
+    assert np.allclose(network.logits(X, engine="definition"), theirs, rtol=1e-6)
+    assert (network.predict(X, engine="definition") == theirs.argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("tail", ["Softmax", "ArgMax"])
@@ -457,7 +462,7 @@ def test_tails_are_left_out(tail):
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
     theirs = run(raw, x=(X / 255).astype(np.float32))
     theirs = theirs.reshape(-1) if tail == "ArgMax" else theirs.argmax(axis=1)
-    assert (found.network.predict(X) == theirs).all()
+    assert (found.network.predict(X, engine="definition") == theirs).all()
     assert any(tail in remark for remark in found.remarks)
 
 
@@ -486,7 +491,7 @@ def test_concatenated_branches():
     network = read_onnx(raw, inputs=PIXELS).network
     X = np.random.default_rng(0).integers(0, 256, (100, 4))
     theirs = run(raw, x=(X / 255).astype(np.float32).reshape(-1, 1, 2, 2))
-    assert np.array_equal(network.logits(X).astype(np.float32), theirs)
+    assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), theirs)
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -515,7 +520,7 @@ def test_a_constant_that_is_added_is_a_function_of_single_levels(left, shape):
     network = read_onnx(raw, inputs=PIXELS).network
     X = np.repeat(np.arange(256)[:, None], np.prod(shape), axis=1)
     theirs = run(raw, x=(X / 255).astype(np.float32).reshape(-1, *shape))
-    assert np.array_equal(network.logits(X).astype(np.float32), theirs)
+    assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), theirs)
 
 
 # -- widths --------------------------------------------------------------------------------------------------
@@ -526,7 +531,7 @@ def test_widths_are_said_by_the_file():
     tensor = helper.make_tensor("w", TensorProto.INT4, [2, 2], [3, -2, 7, -8])
     zero = helper.make_tensor("wz", TensorProto.INT4, [], [0])
     raw = dense(constants={"w": tensor, "wz": zero, "yz": np.uint16(100), "ys": f32(0.0001)}, opset=21)
-    with pytest.raises(FileError, match="in floats, because its tensors have 16 bits"):
+    with pytest.raises(FileError, match="in floats, because its weights have 4 bits"):
         read_onnx(raw, inputs=PIXELS)
     network = read_onnx(raw, inputs=PIXELS, strict=False).network
     assert network.layers[0].weights.tolist() == [[3, -2], [7, -8]]
@@ -561,11 +566,10 @@ def test_refusals_name_what_and_say_what_to_do():
         r"Transpose.*channels-first": dense(
             middle=[("Transpose", ["d"], "t", {"perm": [1, 0]}), ("Gemm", ["t", "wd"], "g", {})]
         ),
-        r"Sigmoid.*": dense(middle=[("Gemm", ["d", "wd"], "h", {"transB": 1}), ("Sigmoid", ["h"], "g", {})]),
         r"its alpha or beta is not 1": dense(
             middle=[("Gemm", ["d", "wd"], "g", {"transB": 1, "alpha": 2.0})]
         ),
-        r"must be the end": dense(
+        r"behind node 4 \(Softmax\), which must be the end.*nodes_to_exclude": dense(
             middle=[("Gemm", ["d", "wd"], "h", {"transB": 1}), ("Softmax", ["h"], "g", {"axis": 1})]
         ),
     }
@@ -609,7 +613,7 @@ def test_a_wrong_step_is_found_by_the_judge():
     network = made.found.network
     layer = network.layers[0]
     steps = layer.steps.copy()
-    steps[0, 90:110] += 3
+    steps = np.where(steps < NEVER, steps + 3, NEVER)
     wrong = StairLayer.from_sums(layer.weights, steps, layer.tops)
     turned = Network(network.encoder, [wrong], network.head)
     with pytest.raises(FileError, match=r"what was read is not what the source computes; .* at 'yq'"):

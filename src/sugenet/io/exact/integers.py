@@ -196,8 +196,9 @@ class _Chain:
 
     def run(self) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
         if not self.waiting:
-            name = self.start.name
-            self.waiting = [remapped(self.start, name, np.arange(1, self.top + 1)[None, :], f"{name!r}")]
+            again = f"{self.start.name} (again)"
+            steps = np.arange(1, self.top + 1)[None, :]
+            self.waiting = [remapped(self.start, again, steps, f"{self.start.name!r}")]
             self.end = self.waiting[0].result
         while self.waiting:
             self._step()

@@ -104,6 +104,7 @@ class WholeRun:
         self.known[self.input.name] = x.reshape(len(x), *self.input.shape[1:]).astype(kind)
         self.seen: dict[str, Array] = {}
         self.unsure = np.zeros(len(x), bool)
+        self.narrow = set(self.graph.widths)
         for node in self.nodes:
             try:
                 self.known[node.outputs[0]] = self._run(node)
@@ -254,6 +255,7 @@ class WholeRun:
                 made = replace(made, shift=_row(bias), floats=True)
         kinds = {np.asarray(x.whole).dtype}
         made.floats |= any(kind.itemsize > 1 for kind in kinds)
+        made.floats |= x.quantized in self.narrow or w.quantized in self.narrow
         made.floats |= kinds == {np.dtype(np.int8)} and not self._turned(x.quantized)
         return made
 
@@ -284,11 +286,12 @@ class WholeRun:
         if zero is None and node.attributes.get("output_dtype", 0):
             zero = np.zeros(1, DTYPES[int(node.attributes["output_dtype"])])
         kind = np.dtype(np.uint8) if zero is None else zero.dtype
+        if width:
+            self.narrow.add(name)
         if isinstance(value, _Sums):
             mixed = kind == np.int8 and not self._turned(name)
-            return self._whole(
-                node, replace(value, floats=value.floats or mixed or kind.itemsize > 1), given[1], zero, kind
-            )
+            floats = value.floats or mixed or bool(width) or kind.itemsize > 1
+            return self._whole(node, replace(value, floats=floats), given[1], zero, kind, width)
         scale, offset = _row(given[1])[0], int(_zero(zero)[0])
         if isinstance(value, _Pair):
             return self._show(name, self._pair(value, name, scale, offset, kind))
@@ -308,8 +311,10 @@ class WholeRun:
             return np.asarray(np.clip(np.rint(value / scales) + zeros, low, high).astype(kind))
         return self._show(name, _to_whole(_plain(value), given[1], zero, width))
 
-    def _whole(self, node: Node, value: _Sums, scale: Any, zero: Any, kind: Any) -> Array:
-        low, high = _span(kind if zero is None else zero.dtype)
+    def _whole(
+        self, node: Node, value: _Sums, scale: Any, zero: Any, kind: Any, width: int | None = None
+    ) -> Array:
+        low, high = _span(kind if zero is None else zero.dtype, width)
         offset, unit = int(_zero(zero)[0]), _row(scale)[0]
         least, most = (float(unit) * (end - offset) for end in (low, high))
         live = [(a, b) for a, b in value.clips if a > least or b < most]

@@ -183,7 +183,7 @@ def _whole(
         raise FileError("its quantized input falls where the raw number rises. Declare a positive step.")
     raw_wire = Wire(f"{wire.name} (raw)", wire.shape, high - low)
     codings: list[Coding] = [bit() if bits else integer(low, high)] * count
-    if np.array_equal(table, np.broadcast_to(np.arange(wire.top + 1), (count, high - low + 1))):
+    if wire.top == high - low and (table == np.arange(wire.top + 1)).all():
         return codings, wire, [], values, low
     if (np.diff(table, axis=1) <= 1).all() and not bits:
         return _cut(table, wire.top, low, high), wire, [], values, low

@@ -32,9 +32,9 @@ from sugenet.io.onnx.quantized.values import (
     Tensor,
     Value,
 )
-from sugenet.io.onnx.quantized.walk import Walk
+from sugenet.io.onnx.quantized.walk import ADVICE, Walk
 
-__all__ = ["at_the_end", "cast", "clipped", "of_input", "reshaped", "scaled", "unchanged"]
+__all__ = ["at_the_end", "cast", "clipped", "of_input", "reshaped", "scaled", "turned", "unchanged"]
 
 
 def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
@@ -153,6 +153,11 @@ def unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
                 raise FileError("it has another input that depends on the data.")
     assert given[0] is not None
     return given[0]
+
+
+def turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
+    """Transposed data, which are refused."""
+    raise FileError(f"{ADVICE['Transpose']}.")
 
 
 def at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:

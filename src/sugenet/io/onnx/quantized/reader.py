@@ -63,7 +63,7 @@ KNOWN: dict[str, Rule] = {
     "Reshape": points.reshaped,
     "Squeeze": points.reshaped,
     "Sub": points.scaled,
-    "Transpose": points.unchanged,
+    "Transpose": points.turned,
     **dict.fromkeys(_TAILS, points.at_the_end),
 }
 

@@ -130,10 +130,8 @@ def averages(grid: Grid, count: int, divisor: int, out: Grid, most: int = 1 << 2
             return np.zeros(0, np.int64), np.zeros(0, np.int64), len(keys)
         all_keys = (keys[:, None] + np.arange(grid.top + 1)[None, :]).ravel()
         all_sums = (sums[:, None] + values[None, :]).ravel() + _f(0)
-        pairs = np.unique(
-            np.stack([all_keys, all_sums.view(np.int32).astype(np.int64)], axis=1).view("i8,i8").ravel()
-        )
-        keys, sums = pairs["f0"], pairs["f1"].astype(np.int32).view(_f)
+        pairs = np.unique((all_keys << 32) | all_sums.view(np.uint32))
+        keys, sums = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(_f)
     mean = sums / _f(divisor)
     levels = np.clip(np.rint(mean / out.scale + _f(out.zero)), out.low, out.high).astype(np.int64) - out.low
     least, largest = np.full(count * grid.top + 1, out.top), np.zeros(count * grid.top + 1, np.int64)

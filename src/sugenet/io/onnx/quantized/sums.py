@@ -59,7 +59,7 @@ def summed(walk: Walk, node: Node, value: Linear, grid: Grid, kind: Any, name: s
     if clips and not why and not value.rescaled:
         why = f"it is clipped to {clips[0]} in front of a quantizer that reaches beyond"
     if not why and not value.rescaled and node.op == "QuantizeLinear":
-        why = _unfused(walk, value, node)
+        why = _unfused(walk, value, node, grid)
     if value.rescaled:
         steps = steps_of(_spelled(value, grid), low, high, grid.top)
     elif why:
@@ -101,11 +101,13 @@ def summed(walk: Walk, node: Node, value: Linear, grid: Grid, kind: Any, name: s
     return made
 
 
-def _unfused(walk: Walk, value: Linear, node: Node) -> str:
+def _unfused(walk: Walk, value: Linear, node: Node, grid: Grid) -> str:
     """Why a runtime does not fuse the quantizers around an operator; empty where it does."""
     kinds = {value.source.levels.kind, walk.kind_of(node)}
     if any(kind.itemsize > 1 for kind in kinds):
         return "its tensors have 16 bits"
+    if value.source.levels.wire.top != 255 or grid.top != 255:
+        return "its tensors have 4 bits"
     if len(kinds) > 1:
         return "its input and its output have different element types"
     if kinds == {np.dtype(np.int8)}:
@@ -133,7 +135,7 @@ def _weighted(
     scales = weights.scales(out_axis)
     if scales is None:
         raise FileError("its weights have a scale for each input, but one for each output is needed.")
-    count, why, shift = len(scales), "", None
+    count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
     whole = np.zeros(count, np.int64)
     assert source.grid is not None
     if isinstance(bias, FixedLevels):

@@ -49,6 +49,8 @@ class FixedLevels:
     scale: Floats
     zero: Ints
     axis: int
+    width: int | None = None
+    """Bits, where these are fewer than 8."""
 
     @property
     def whole(self) -> Ints:

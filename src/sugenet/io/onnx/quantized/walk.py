@@ -210,7 +210,11 @@ class Walk:
     def _behind(self, node: Node, given: list[Value | None]) -> Value:
         tail = given[0]
         if not isinstance(tail, Tail) or node.op not in ("Identity", "Flatten", "Reshape", "Cast", "Squeeze"):
-            raise FileError("it stands behind a softmax or the like, which must be the end of the network.")
+            behind = next(value for value in given if isinstance(value, Tail)).left_out[-1]
+            raise FileError(
+                f"it stands behind {behind}, which must be the end of the network. Leave that out of the "
+                f"model, or out of its quantization (nodes_to_exclude)."
+            )
         for name in node.attributes:
             node.attributes.get(name)
         return tail
@@ -235,7 +239,8 @@ class Walk:
         first = given[0]
         if node.op == "DequantizeLinear" and isinstance(first, Fixed):
             scale, zero, _ = self.grids(node, given, first.array.dtype)
-            return FixedLevels(first.array.astype(np.int64), scale, zero, self.axis(node, first.array.ndim))
+            axis = self.axis(node, first.array.ndim)
+            return FixedLevels(first.array.astype(np.int64), scale, zero, axis, first.width)
         if node.op == "QuantizeLinear":
             array = first.floats if isinstance(first, FixedLevels) else floats_of(first)
             scale, zero, kind = self.grids(node, given, None)
@@ -253,7 +258,7 @@ class Walk:
         if node.op == "Transpose" and isinstance(first, FixedLevels) and first.q.ndim == 2:
             perm = node.attributes.get("perm", (1, 0))
             if tuple(perm) == (1, 0):
-                return FixedLevels(first.q.T, first.scale, first.zero, 1 - first.axis % 2)
+                return FixedLevels(first.q.T, first.scale, first.zero, 1 - first.axis % 2, first.width)
         if node.op == "Mul" and all(isinstance(v, Fixed) for v in given):
             return Fixed(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
         raise FileError("it computes constants. Fold them first: onnxruntime.quantization.quant_pre_process.")
