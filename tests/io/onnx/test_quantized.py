@@ -21,7 +21,7 @@ from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import read_program
-from sugenet.io.onnx.quantized.runtime import Grid
+from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.writer import onnx_bytes
 from tests.fuzzing.quantized_graphs import quantized_model
 
@@ -149,7 +149,7 @@ def test_every_pair_of_levels_is_added_as_onnx_runtime_adds_it(kind):
         nodes = [("QLinearAdd", ["a", "s0", "z0", "b", "s1", "z1", "s2", "z2"], "y", {})]
         raw = file(nodes, held, [("a", port, [None, None]), ("b", port, [None, None])], [("y", port, None)])
         theirs = run(raw, a=a.astype(kind).reshape(1, -1), b=b.astype(kind).reshape(1, -1)).reshape(a.shape)
-        grids = [Grid(s, z, info.min, info.max) for s, z in zip(scales, zeros, strict=True)]
+        grids = [QuantGrid(s, z, info.min, info.max) for s, z in zip(scales, zeros, strict=True)]
         assert np.array_equal(runtime.added(*grids), theirs.astype(int) - info.min)
 
 
@@ -172,14 +172,14 @@ def test_requantizers_beside_ties_and_beyond_24_bits():
         nodes = [("QLinearMatMul", ["x", "s", "z", "w", "ws", "wz", "ys", "yz"], "y", {})]
         raw = file(nodes, held, [("x", UINT8, [None, 300])], [("y", UINT8, None)])
         factors = runtime.multipliers(1, np.full(3, scale), 0.5)
-        level = runtime.requantizer(factors, np.zeros(3, np.int64), Grid(0.5, 7, 0, 255))
+        level = runtime.requantizer(factors, np.zeros(3, np.int64), QuantGrid(0.5, 7, 0, 255))
         sums = x.astype(np.int64) @ w.astype(np.int64)
         assert np.array_equal(level(sums.T).T, run(raw, x=x).astype(int))
 
 
 def test_averages_in_float32_follow_every_order():
     """The least and largest level over all ways to a sum, against all ways themselves."""
-    grid, out = Grid(0.1, 2, 0, 6), Grid(0.07, 1, 0, 15)
+    grid, out = QuantGrid(0.1, 2, 0, 6), QuantGrid(0.07, 1, 0, 15)
     least, largest, _ = runtime.averages(grid, 3, 3, out)
     seen = {}
     for ways in np.ndindex(7, 7, 7):
@@ -193,7 +193,7 @@ def test_averages_in_float32_follow_every_order():
 
 
 def test_exact_steps_are_those_of_fractions():
-    grid = Grid(0.5, -1, -4, 3)
+    grid = QuantGrid(0.5, -1, -4, 3)
     unit, offset = Fraction(1, 8), Fraction(1, 4)
     steps = runtime.exact_steps(unit, offset, grid, [(-1.5, 1.25)], -40, 40)
     for s in range(-40, 41):

@@ -18,7 +18,7 @@ from sugenet.bnn import NEVER, Layer, PoolLayer, StairConv, StairLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 
-__all__ = ["Operation", "Place", "Pooling", "Staircase", "Wire", "chained", "remapped"]
+__all__ = ["LevelWire", "Operation", "Place", "Pooling", "Staircase", "chained", "remapped"]
 
 _MOST = 1 << 26
 """Weights of a layer that has to be written out densely."""
@@ -27,7 +27,7 @@ _ALWAYS = -(1 << 40)
 
 
 @dataclass(frozen=True)
-class Wire:
+class LevelWire:
     """A tensor of levels 0..top, channel by channel; (n, 1, 1) where it is no image."""
 
     name: str
@@ -47,8 +47,8 @@ class Staircase:
     """
 
     where: str
-    sources: tuple[Wire, ...]
-    result: Wire
+    sources: tuple[LevelWire, ...]
+    result: LevelWire
     weights: Ints
     """(out, in / groups, kernel height, kernel width)"""
     steps: Ints
@@ -69,8 +69,8 @@ class Pooling:
     """The largest level of each window."""
 
     where: str
-    sources: tuple[Wire, ...]
-    result: Wire
+    sources: tuple[LevelWire, ...]
+    result: LevelWire
     window: Window
 
 
@@ -88,7 +88,7 @@ class Place:
 
 
 def remapped(
-    wire: Wire, name: str, steps: Ints, where: str, shape: tuple[int, int, int] | None = None
+    wire: LevelWire, name: str, steps: Ints, where: str, shape: tuple[int, int, int] | None = None
 ) -> Staircase:
     """A rising function of every level: as thresholds on it, one row for all or one for each channel, where
     the wire is seen in another shape if one is given.
@@ -97,7 +97,7 @@ def remapped(
     return Staircase(
         where,
         (wire,),
-        Wire(name, seen, steps.shape[1]),
+        LevelWire(name, seen, steps.shape[1]),
         np.ones((seen[0], 1, 1, 1), np.int64),
         np.broadcast_to(steps, (seen[0], steps.shape[1])),
         Window(seen, 1),
@@ -106,7 +106,7 @@ def remapped(
 
 
 def chained(
-    start: Wire, operations: Sequence[Operation], end: Wire
+    start: LevelWire, operations: Sequence[Operation], end: LevelWire
 ) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
     """The layers from `start` to `end`, and where each tensor can be seen in them.
 
@@ -115,13 +115,13 @@ def chained(
     FileError
         Where a layer would be too large, or a value would have to be carried past a pool.
     """
-    return _Chain(start, _merged(list(operations), end), end).run()
+    return _LevelChain(start, _merged(list(operations), end), end).run()
 
 
 # -- fewer operations ----------------------------------------------------------------------------------------
 
 
-def _merged(operations: list[Operation], end: Wire) -> list[Operation]:
+def _merged(operations: list[Operation], end: LevelWire) -> list[Operation]:
     """Functions of single levels taken into the steps of what makes these levels, in front of pools."""
     done = False
     while not done:
@@ -141,7 +141,7 @@ def _merged(operations: list[Operation], end: Wire) -> list[Operation]:
                 operations[maker] = _composed(before, operation)
                 del operations[k]
             else:  # the largest of a window rises with each, so the function may come first
-                moved = Wire(
+                moved = LevelWire(
                     f"{operation.result.name} before {before.where}",
                     before.sources[0].shape,
                     operation.result.top,
@@ -183,15 +183,15 @@ def _composed(before: Staircase, after: Staircase) -> Staircase:
 
 
 @dataclass
-class _Chain:
-    start: Wire
+class _LevelChain:
+    start: LevelWire
     waiting: list[Operation]
-    end: Wire
+    end: LevelWire
     layers: list[Layer] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.state: list[Wire] = [self.start]
+        self.state: list[LevelWire] = [self.start]
         self.top = self.start.top
 
     def run(self) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
@@ -228,7 +228,7 @@ class _Chain:
             place += wire.size
         self.state = [*made, *carried]
 
-    def _layer(self, chosen: list[Operation], carried: list[Wire]) -> Layer:
+    def _layer(self, chosen: list[Operation], carried: list[LevelWire]) -> Layer:
         first = chosen[0]
         if isinstance(first, Pooling):
             if carried or self.state != list(first.sources):
@@ -255,7 +255,7 @@ class _Chain:
         return StairConv(op.weights, steps, op.window, op.groups, top=self.top, pad=op.pad)
 
     def _images(
-        self, pieces: list[Staircase], steps: list[Ints], carried: list[Wire], height: int
+        self, pieces: list[Staircase], steps: list[Ints], carried: list[LevelWire], height: int
     ) -> StairConv | None:
         """One convolution of all that is there, where all pictures have the same size."""
         size = self.state[0].shape[1:]
@@ -268,7 +268,7 @@ class _Chain:
         places = dict(
             zip(self.state, np.cumsum([0] + [wire.shape[0] for wire in self.state]).tolist(), strict=False)
         )
-        window = replace_channels(common, sum(wire.shape[0] for wire in self.state))
+        window = _with_channels(common, sum(wire.shape[0] for wire in self.state))
         kernels = []
         for op in pieces:
             kernel = np.zeros((len(op.weights), window.shape[0], *window.kernel), np.int64)
@@ -295,7 +295,7 @@ class _Chain:
             np.concatenate(kernels), np.concatenate(steps), window, top=self.top, pad=max(pads, default=0)
         )
 
-    def _dense(self, pieces: list[Staircase], carried: list[Wire], height: int) -> StairLayer:
+    def _dense(self, pieces: list[Staircase], carried: list[LevelWire], height: int) -> StairLayer:
         """Everything written out."""
         inputs = sum(wire.size for wire in self.state)
         outputs = sum(op.result.size for op in pieces) + sum(wire.size for wire in carried)
@@ -379,6 +379,6 @@ def _common(windows: Sequence[Window]) -> Window | None:
     return found if found.positions == (rows, columns) else None
 
 
-def replace_channels(window: Window, channels: int) -> Window:
+def _with_channels(window: Window, channels: int) -> Window:
     """The same window over other channels."""
     return Window((channels, *window.shape[1:]), window.kernel, window.stride, window.dilation, window.pads)

@@ -11,7 +11,7 @@ import numpy as np
 from sugenet.bnn import NEVER, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.integers import Pooling, Staircase, Wire, remapped
+from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, remapped
 from sugenet.io.exact.joining import joined
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.graph import Node
@@ -25,18 +25,18 @@ from sugenet.io.onnx.quantized.numbers import (
     word,
 )
 from sugenet.io.onnx.quantized.points import of_input
-from sugenet.io.onnx.quantized.runtime import Grid
+from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.sums import biased, tensor_of, window_of
 from sugenet.io.onnx.quantized.values import (
-    Added,
-    Averaged,
-    Fixed,
-    FixedLevels,
-    Joined,
-    Levels,
-    Linear,
-    Raw,
-    Tensor,
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    PendingAddition,
+    PendingAverage,
+    PendingConcat,
+    PendingSum,
+    RawInput,
     Value,
     image,
 )
@@ -55,21 +55,25 @@ __all__ = [
 ]
 
 
-def adding(node: Node, left: Value | None, right: Value | None) -> Added:
-    pair = [value for value in (left, right) if isinstance(value, Tensor) and value.grid is not None]
-    if not pair or not all(isinstance(value, Tensor | FixedLevels) for value in (left, right)):
+def adding(node: Node, left: Value | None, right: Value | None) -> PendingAddition:
+    """Two tensors, or one and a constant, to be added."""
+    pair = [value for value in (left, right) if isinstance(value, LevelTensor) and value.grid is not None]
+    if not pair or not all(isinstance(value, LevelTensor | FixedLevelArray) for value in (left, right)):
         raise FileError(f"it adds {word(left)} and {word(right)}; both must be quantized.")
     shapes = [value.shape for value in pair]
     if len(pair) == 2 and shapes[0] != shapes[1]:
         raise FileError(f"it adds tensors of shapes {shapes[0]} and {shapes[1]}, which differ.")
-    assert isinstance(left, Tensor | FixedLevels)
-    assert isinstance(right, Tensor | FixedLevels)
-    return Added(str(node), left, right, shapes[0])
+    assert isinstance(left, LevelTensor | FixedLevelArray)
+    assert isinstance(right, LevelTensor | FixedLevelArray)
+    return PendingAddition(str(node), left, right, shapes[0])
 
 
-def sum_of_two(walk: Walk, node: Node, value: Added, grid: Grid, kind: Any, name: str) -> Levels:
+def sum_of_two(
+    walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: Any, name: str
+) -> LevelArray:
+    """An addition with its quantizer: one staircase over both, or a function of single levels."""
     left, right = value.left, value.right
-    sides = [side for side in (left, right) if isinstance(side, Tensor)]
+    sides = [side for side in (left, right) if isinstance(side, LevelTensor)]
     kinds = [side.levels.kind for side in sides]
     clips = walk.live_clips(value.clips, grid)
     bytes_ = {np.dtype(k).itemsize for k in [*kinds, np.dtype(kind)]}
@@ -82,17 +86,17 @@ def sum_of_two(walk: Walk, node: Node, value: Added, grid: Grid, kind: Any, name
             "uint8" if np.dtype(k) == np.uint8 or walk.kept_as_uint8(n) else "int8"
             for k, n in zip([*kinds, kind], [*names, name], strict=True)
         ]
-        if any(isinstance(side, FixedLevels) for side in (left, right)):
+        if any(isinstance(side, FixedLevelArray) for side in (left, right)):
             fused = fused and all(
-                side.scale.size == 1 for side in (left, right) if isinstance(side, FixedLevels)
+                side.scale.size == 1 for side in (left, right) if isinstance(side, FixedLevelArray)
             )
         fused = fused and len(set(kept)) == 1
         by = 128 if fused and np.dtype(kind) == np.int8 and kept[0] == "uint8" else 0
     made = walk.levels_on(name, value.shape, grid, kind)
     channels = image(value.shape)[0]
     if len(sides) == 2:
-        assert isinstance(left, Tensor)
-        assert isinstance(right, Tensor)
+        assert isinstance(left, LevelTensor)
+        assert isinstance(right, LevelTensor)
         table = _pairs(left, right, grid, by, value.clips if not fused else None)
         p, q, steps, wrong = joined(table, grid.top)
         if wrong:
@@ -119,15 +123,15 @@ def sum_of_two(walk: Walk, node: Node, value: Added, grid: Grid, kind: Any, name
         )
         return made
     side = sides[0]
-    constant = right if isinstance(right, FixedLevels) else left
-    assert isinstance(constant, FixedLevels)
+    constant = right if isinstance(right, FixedLevelArray) else left
+    assert isinstance(constant, FixedLevelArray)
     rows = []
     assert side.grid is not None
     places = row_of(constant.q, value.shape, channels)
     spread = image(value.shape)[1] * image(value.shape)[2] > 1 or constant.q.size == 1 < prod(value.shape)
     for c in range(channels):
         if fused:
-            fixed = Grid(constant.scale[0], int(constant.zero[0]), int(places[c]), int(places[c]))
+            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(places[c]), int(places[c]))
             one, other = (side.grid, fixed) if constant is right or spread else (fixed, side.grid)
             found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
         else:
@@ -138,7 +142,7 @@ def sum_of_two(walk: Walk, node: Node, value: Added, grid: Grid, kind: Any, name
     return made
 
 
-def _pairs(left: Tensor, right: Tensor, grid: Grid, by: int, clips: Any) -> Ints:
+def _pairs(left: LevelTensor, right: LevelTensor, grid: QuantGrid, by: int, clips: Any) -> Ints:
     """The level of every pair of levels."""
     if clips is None:
         assert left.grid is not None
@@ -148,6 +152,7 @@ def _pairs(left: Tensor, right: Tensor, grid: Grid, by: int, clips: Any) -> Ints
 
 
 def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """AveragePool, which waits for its quantizer."""
     source = tensor_of(given[0])
     window = window_of(node, source.shape, ())
     if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
@@ -162,18 +167,22 @@ def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
 
 
 def global_average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """GlobalAveragePool, which waits for its quantizer."""
     source = tensor_of(given[0])
     return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
 
 
-def _averaging(node: Node, source: Tensor, window: Window, everything: bool) -> Averaged:
+def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool) -> PendingAverage:
     if len(source.shape) not in (2, 3):
         raise FileError(f"it averages data of shape {source.shape}, but images are needed.")
     positions = window.positions if len(source.shape) == 3 else window.positions[1:]
-    return Averaged(str(node), source, window, everything, (source.shape[0], *positions))
+    return PendingAverage(str(node), source, window, everything, (source.shape[0], *positions))
 
 
-def averaged(walk: Walk, node: Node, value: Averaged, grid: Grid, kind: Any, name: str) -> Levels:
+def averaged(
+    walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any, name: str
+) -> LevelArray:
+    """Averages with their quantizer: a depthwise convolution of ones."""
     wire, given = value.source.levels.wire, value.source.grid
     assert given is not None
     zero, count = given.zero - value.source.levels.low, prod(value.window.kernel)
@@ -193,7 +202,9 @@ def averaged(walk: Walk, node: Node, value: Averaged, grid: Grid, kind: Any, nam
         steps = steps_of(level, low, high, grid.top)
         steps = np.where(steps == NEVER, NEVER, steps + zero * count)
     else:
-        source = Grid(given.scale, given.zero, value.source.levels.low, value.source.levels.low + wire.top)
+        source = QuantGrid(
+            given.scale, given.zero, value.source.levels.low, value.source.levels.low + wire.top
+        )
         least, largest, many = runtime.averages(source, count, count, grid)
         undecided = int((least != largest).sum())
         if many or undecided:
@@ -230,8 +241,9 @@ def averaged(walk: Walk, node: Node, value: Averaged, grid: Grid, kind: Any, nam
 
 
 def pooled(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """MaxPool: the largest level of each window."""
     source = given[0]
-    if not isinstance(source, Tensor | Levels):
+    if not isinstance(source, LevelTensor | LevelArray):
         raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
     if len(source.shape) not in (2, 3):
         raise FileError(f"it pools data of shape {source.shape}, but images are needed.")
@@ -240,29 +252,33 @@ def pooled(walk: Walk, node: Node, given: list[Value | None]) -> Value:
         raise FileError("its ceil_mode adds windows that reach beyond the image. Crop or pad it first.")
     if not (window.taps >= 0).any(axis=1).all():
         raise FileError("some of its windows hold nothing but padding.")
-    levels = source.levels if isinstance(source, Tensor) else source
-    if isinstance(source, Tensor) and (np.diff(source.table) < 0).any():
+    levels = source.levels if isinstance(source, LevelTensor) else source
+    if isinstance(source, LevelTensor) and (np.diff(source.table) < 0).any():
         raise FileError("it pools values that fall with their level.")
     positions = window.positions if len(source.shape) == 3 else window.positions[1:]
     shape = (source.shape[0], *positions)
     name = node.outputs[0]
-    wire = Wire(name, image(shape), levels.wire.top)
+    wire = LevelWire(name, image(shape), levels.wire.top)
     walk.operations.append(Pooling(str(node), (levels.wire,), wire, window))
     walk.lows[wire.name] = levels.low
-    made = replace(levels, name=name if isinstance(source, Levels) else levels.name, wire=wire, shape=shape)
-    return made if isinstance(source, Levels) else replace(source, levels=made, shape=shape)
+    made = replace(
+        levels, name=name if isinstance(source, LevelArray) else levels.name, wire=wire, shape=shape
+    )
+    return made if isinstance(source, LevelArray) else replace(source, levels=made, shape=shape)
 
 
 def concat(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Tensors side by side along their channels."""
     parts = [tensor_of(value) for value in given]
     axis = int(node.attributes.get("axis", 1))
     rank = len(parts[0].shape) + 1
     if axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1:
         raise FileError("it joins tensors along another axis than their channels.")
-    return Joined(str(node), tuple(parts), (sum(part.shape[0] for part in parts), *parts[0].shape[1:]))
+    return PendingConcat(str(node), tuple(parts), (sum(part.shape[0] for part in parts), *parts[0].shape[1:]))
 
 
-def side_by_side(walk: Walk, value: Joined, grid: Grid, kind: Any, name: str) -> Levels:
+def side_by_side(walk: Walk, value: PendingConcat, grid: QuantGrid, kind: Any, name: str) -> LevelArray:
+    """Joined tensors with their quantizer: each level looked up."""
     steps = []
     for part in value.parts:
         row = rising(runtime.quantized(clip_to(part.table, value.clips), grid), grid.top)
@@ -286,10 +302,11 @@ def side_by_side(walk: Walk, value: Joined, grid: Grid, kind: Any, name: str) ->
 
 
 def added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Add: of branches, of a bias, or to the raw input."""
     left, right = given
     for value, other in ((left, right), (right, left)):
-        if isinstance(value, Raw) and isinstance(other, Fixed):
+        if isinstance(value, RawInput) and isinstance(other, FixedArray):
             return of_input(node, value, other)
-        if isinstance(value, Linear) and isinstance(other, Fixed | FixedLevels):
+        if isinstance(value, PendingSum) and isinstance(other, FixedArray | FixedLevelArray):
             return biased(value, other)
     return adding(node, left, right)

@@ -15,12 +15,12 @@ from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bi
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
-from sugenet.io.exact.integers import Operation, Place, Wire, chained, remapped
+from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.onnx.quantized import runtime
-from sugenet.io.onnx.quantized.runtime import Floats, Grid
-from sugenet.io.onnx.quantized.values import Levels, Linear, Raw, Tensor
-from sugenet.io.onnx.quantized.walk import Program
+from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
+from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
+from sugenet.io.onnx.quantized.walk import IntegerProgram
 
 __all__ = ["LevelImport", "level_import"]
 
@@ -41,7 +41,7 @@ class LevelImport:
 
 
 def level_import(
-    program: Program,
+    program: IntegerProgram,
     inputs: Inputs | None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
@@ -63,14 +63,17 @@ def level_import(
 
 
 def _made(
-    program: Program, inputs: Inputs | None, names: Iterable[object] | None, classes: Iterable[object] | None
+    program: IntegerProgram,
+    inputs: Inputs | None,
+    names: Iterable[object] | None,
+    classes: Iterable[object] | None,
 ) -> LevelImport:
     codings, wire, before, values, first = _read(program, inputs)
     operations = [*before, *program.operations]
     end = (
         program.end.source.levels
-        if isinstance(program.end, Linear)
-        else (program.end.levels if isinstance(program.end, Tensor) else program.end)
+        if isinstance(program.end, PendingSum)
+        else (program.end.levels if isinstance(program.end, LevelTensor) else program.end)
     )
     used = _needed(operations, end.wire)
     layers, places = chained(wire, used, end.wire)
@@ -78,7 +81,7 @@ def _made(
     shape = program.raw.shape
     encoder = Encoder(codings, names, shape if len(shape) > 1 else None)
     remarks = [f"left out at the end: {name}" for name in program.left_out] + list(program.remarks)
-    if isinstance(program.end, Linear):
+    if isinstance(program.end, PendingSum):
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
     outputs = "other" if program.picks else "ordered" if remarks else "equal"
     start, step = (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
@@ -101,7 +104,7 @@ def _made(
     return LevelImport(found, places, values, first)
 
 
-def _needed(operations: list[Operation], end: Wire) -> list[Operation]:
+def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
     """The operations that lead to the end."""
     needed, kept = {end}, []
     for operation in reversed(operations):
@@ -122,14 +125,14 @@ def _height(layers: tuple[Layer, ...]) -> int:
 
 
 def _read(
-    program: Program, inputs: Inputs | None
-) -> tuple[list[Coding], Wire, list[Operation], Floats | None, int]:
+    program: IntegerProgram, inputs: Inputs | None
+) -> tuple[list[Coding], LevelWire, list[Operation], Floats | None, int]:
     """Codings of the raw features, the wire that the layers start from, operations in front of the program's,
     and the file's numbers for whole raw values.
     """
     raw = program.raw
     count = prod(raw.shape)
-    if isinstance(raw, Levels):
+    if isinstance(raw, LevelArray):
         low, high = raw.low, raw.low + raw.wire.top
         said = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
         match inputs:
@@ -158,7 +161,7 @@ def _read(
     raise FileError(f"inputs={inputs!r} is not known.")
 
 
-def _at(raw: Raw, grid: Grid, rows: Floats) -> Ints:
+def _at(raw: RawInput, grid: QuantGrid, rows: Floats) -> Ints:
     """Levels of raw numbers in the file's floats, one row a sample."""
     for step in raw.steps:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -167,21 +170,21 @@ def _at(raw: Raw, grid: Grid, rows: Floats) -> Ints:
 
 
 def _whole(
-    program: Program,
-    raw: Raw,
-    grid: Grid,
-    wire: Wire,
+    program: IntegerProgram,
+    raw: RawInput,
+    grid: QuantGrid,
+    wire: LevelWire,
     values: Floats,
     low: int,
     high: int,
     bits: bool = False,
-) -> tuple[list[Coding], Wire, list[Operation], Floats, int]:
+) -> tuple[list[Coding], LevelWire, list[Operation], Floats, int]:
     """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
     count = prod(raw.shape)
     table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row a feature
     if (np.diff(table, axis=1) < 0).any():
         raise FileError("its quantized input falls where the raw number rises. Declare a positive step.")
-    raw_wire = Wire(f"{wire.name} (raw)", wire.shape, high - low)
+    raw_wire = LevelWire(f"{wire.name} (raw)", wire.shape, high - low)
     codings: list[Coding] = [bit() if bits else integer(low, high)] * count
     if wire.top == high - low and (table == np.arange(wire.top + 1)).all():
         return codings, wire, [], values, low
@@ -213,13 +216,13 @@ def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
     return codings
 
 
-def _as(operation: Operation, wire: Wire) -> Operation:
+def _as(operation: Operation, wire: LevelWire) -> Operation:
     from dataclasses import replace
 
     return replace(operation, result=wire)
 
 
-def _real(raw: Raw, grid: Grid, domain: Reals) -> list[Coding]:
+def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     """For each feature, the least float32 number at which each level begins."""
     count, codes = prod(raw.shape), _code(np.array([-_MOST, _MOST]))
     low = np.full((grid.top, count), codes[0])
@@ -260,13 +263,13 @@ def _float(codes: Ints) -> Floats:
 # -- class scores --------------------------------------------------------------------------------------------
 
 
-def _head(program: Program, end: Levels, top: int) -> Head:
+def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
     """Exact scores over the last levels."""
     value, count = program.end, end.wire.size
     tops = np.full(count, top)
-    if isinstance(value, Linear):
+    if isinstance(value, PendingSum):
         return _linear_head(value, end, tops)
-    if isinstance(value, Tensor):
+    if isinstance(value, LevelTensor):
         if value.grid is None:
             raise FileError(
                 f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
@@ -279,7 +282,7 @@ def _head(program: Program, end: Levels, top: int) -> Head:
     return Head(np.eye(count, dtype=np.int64), [bias] * count, [unit / 2] * count, tops)
 
 
-def _linear_head(value: Linear, end: Levels, tops: Ints) -> Head:
+def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
     if value.clips:
         raise FileError(f"{value.where}: class scores are clipped, so classes can tie. Leave the clip out.")
     if value.rescaled:

@@ -12,16 +12,16 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.quantized.values import (
-    Added,
-    Averaged,
-    Fixed,
-    FixedLevels,
-    Joined,
-    Levels,
-    Linear,
-    Raw,
-    Tail,
-    Tensor,
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    PendingAddition,
+    PendingAverage,
+    PendingConcat,
+    PendingSum,
+    QuantTail,
+    RawInput,
     Value,
 )
 
@@ -49,12 +49,14 @@ def rising(table: Ints, height: int) -> Ints:
 
 
 def clip_to(x: Any, clips: Any) -> Any:
+    """Clipped to each pair of ends, in float32."""
     for low, high in clips:
         x = np.minimum(np.maximum(x, np.float32(low)), np.float32(high))
     return np.asarray(x, np.float32)
 
 
 def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
+    """The least and the largest whole number of an element type, or of a width in bits."""
     if width is not None:
         return (
             (-(1 << (width - 1)), (1 << (width - 1)) - 1)
@@ -67,7 +69,8 @@ def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
 
 
 def floats_of(value: Value | None) -> Array:
-    if not isinstance(value, Fixed) or value.array.dtype != np.float32:
+    """A constant of finite float32 numbers."""
+    if not isinstance(value, FixedArray) or value.array.dtype != np.float32:
         raise FileError("one of its constants is missing or is not float32.")
     if not np.isfinite(value.array).all():
         raise FileError("one of its constants is not finite.")
@@ -75,21 +78,24 @@ def floats_of(value: Value | None) -> Array:
 
 
 def whole_of(value: Value | None) -> Ints:
-    if not isinstance(value, Fixed) or value.array.dtype.kind not in "iu":
+    """A constant of whole numbers."""
+    if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("one of its constants is missing or holds no whole numbers.")
     return value.array.astype(np.int64)
 
 
 def number_of(value: Value) -> Any:
-    if not isinstance(value, Fixed) or value.array.size != 1:
+    """A constant of one number."""
+    if not isinstance(value, FixedArray) or value.array.size != 1:
         raise FileError("one of its bounds is no single constant.")
     return value.array.reshape(-1)[0]
 
 
 def zero_of(value: Value | None, kind: Any) -> int:
+    """A zero point, which must have the element type of its tensor."""
     if value is None:
         return 0
-    if not isinstance(value, Fixed) or value.array.size != 1 or value.array.dtype != np.dtype(kind):
+    if not isinstance(value, FixedArray) or value.array.size != 1 or value.array.dtype != np.dtype(kind):
         raise FileError("its zero point is not one constant of the element type of its tensor.")
     return int(value.array.reshape(-1)[0])
 
@@ -105,10 +111,12 @@ def row_of(array: Array, shape: tuple[int, ...], channels: int) -> Array:
 
 
 def exact(value: Any) -> Fraction:
+    """A float as the number that it is."""
     return Fraction(float(value))
 
 
 def fits_evenly(window: Window) -> bool:
+    """Whether windows reach the end of the image, so that rounding up adds none."""
     (top, left, bottom, right), (_, height, width) = window.pads, window.shape
     reach = [d * (k - 1) + 1 for d, k in zip(window.dilation, window.kernel, strict=True)]
     return (height + top + bottom - reach[0]) % window.stride[0] == 0 and (
@@ -117,16 +125,17 @@ def fits_evenly(window: Window) -> bool:
 
 
 def word(value: Value | None) -> str:
+    """What a value is, in words."""
     words = {
-        Fixed: "a constant",
-        FixedLevels: "a quantized constant",
-        Raw: "the unquantized input",
-        Levels: "whole numbers",
-        Tensor: "a float tensor of levels",
-        Linear: "a product in front of its quantizer",
-        Added: "a sum in front of its quantizer",
-        Averaged: "averages in front of their quantizer",
-        Joined: "joined tensors in front of their quantizer",
-        Tail: "a softmax or the like",
+        FixedArray: "a constant",
+        FixedLevelArray: "a quantized constant",
+        RawInput: "the unquantized input",
+        LevelArray: "whole numbers",
+        LevelTensor: "a float tensor of levels",
+        PendingSum: "a product in front of its quantizer",
+        PendingAddition: "a sum in front of its quantizer",
+        PendingAverage: "averages in front of their quantizer",
+        PendingConcat: "joined tensors in front of their quantizer",
+        QuantTail: "a softmax or the like",
     }
     return "nothing" if value is None else words[type(value)]

@@ -8,7 +8,7 @@ from math import inf, prod
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.integers import Wire, remapped
+from sugenet.io.exact.integers import LevelWire, remapped
 from sugenet.io.onnx.graph import Node
 from sugenet.io.onnx.quantized.numbers import (
     clip_to,
@@ -19,17 +19,17 @@ from sugenet.io.onnx.quantized.numbers import (
     whole_of,
     word,
 )
-from sugenet.io.onnx.quantized.runtime import Grid
+from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
-    Added,
-    Averaged,
-    Fixed,
-    Joined,
-    Levels,
-    Linear,
-    Raw,
-    Tail,
-    Tensor,
+    FixedArray,
+    LevelArray,
+    LevelTensor,
+    PendingAddition,
+    PendingAverage,
+    PendingConcat,
+    PendingSum,
+    QuantTail,
+    RawInput,
     Value,
 )
 from sugenet.io.onnx.quantized.walk import ADVICE, Walk
@@ -38,6 +38,7 @@ __all__ = ["at_the_end", "cast", "clipped", "of_input", "reshaped", "scaled", "t
 
 
 def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Relu and Clip."""
     low, high = 0.0, inf
     if node.op == "Clip":
         ends = [given[k] if k < len(given) else None for k in (1, 2)]
@@ -46,20 +47,20 @@ def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
             for name, end, default in (("min", ends[0], -inf), ("max", ends[1], inf))
         )
     value = given[0]
-    if isinstance(value, Tensor):
+    if isinstance(value, LevelTensor):
         return replace(value, table=clip_to(value.table, ((low, high),)), grid=None)
-    if isinstance(value, Levels):
+    if isinstance(value, LevelArray):
         table = np.clip(value.values, low, high).astype(np.int64) - value.low
         name = node.outputs[0]
-        wire = Wire(name, value.wire.shape, value.wire.top)
+        wire = LevelWire(name, value.wire.shape, value.wire.top)
         walk.operations.append(remapped(value.wire, name, rising(table, value.wire.top), str(node)))
         walk.lows[name] = value.low
         return replace(value, name=name, wire=wire)
-    if isinstance(value, Linear) and value.op == "sums":
+    if isinstance(value, PendingSum) and value.op == "sums":
         return replace(value, rescaled=(*value.rescaled, lambda x: clip_to(x, ((low, high),))))
-    if isinstance(value, Linear | Added | Averaged | Joined):
+    if isinstance(value, PendingSum | PendingAddition | PendingAverage | PendingConcat):
         return replace(value, clips=(*value.clips, (low, high)))
-    if isinstance(value, Raw):
+    if isinstance(value, RawInput):
         return replace(value, steps=(*value.steps, lambda x: clip_to(x, ((low, high),))))
     raise FileError(f"it clips {word(value)}.")
 
@@ -67,11 +68,16 @@ def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
 def scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Mul, Sub and Div of the input, or of sums that are rescaled."""
     left, right = given
-    if isinstance(left, Fixed) and node.op == "Mul":
+    if isinstance(left, FixedArray) and node.op == "Mul":
         left, right = right, left
-    if isinstance(left, Raw) and isinstance(right, Fixed):
+    if isinstance(left, RawInput) and isinstance(right, FixedArray):
         return of_input(node, left, right)
-    if isinstance(left, Linear) and left.op == "sums" and isinstance(right, Fixed) and node.op == "Mul":
+    if (
+        isinstance(left, PendingSum)
+        and left.op == "sums"
+        and isinstance(right, FixedArray)
+        and node.op == "Mul"
+    ):
         if not left.rescaled:
             raise FileError("it multiplies sums of 32 bits. Cast them to float first.")
         row = row_of(floats_of(right), left.shape, len(left.weights))
@@ -81,7 +87,7 @@ def scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it combines {word(left)} with {word(right)}; write it as part of a layer.")
 
 
-def of_input(node: Node, value: Raw, other: Fixed) -> Raw:
+def of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
     """Arithmetic of the input in float32, such as its normalization."""
     array = floats_of(other)
     held = np.broadcast_to(
@@ -95,21 +101,23 @@ def of_input(node: Node, value: Raw, other: Fixed) -> Raw:
 
 
 def cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Cast to float32, of sums or of whole numbers."""
     value = given[0]
     if node.attributes.get("to") != 1:
         raise FileError("it casts to something else than float32.")
     node.attributes.get("saturate"), node.attributes.get("round_mode")
-    if isinstance(value, Linear) and value.op == "sums" and not value.rescaled:
+    if isinstance(value, PendingSum) and value.op == "sums" and not value.rescaled:
         return replace(value, rescaled=(lambda x: x.astype(np.float32),))
-    if isinstance(value, Levels):
-        return Tensor.of(value, Grid(1, 0, value.low, value.low + value.wire.top))
+    if isinstance(value, LevelArray):
+        return LevelTensor.of(value, QuantGrid(1, 0, value.low, value.low + value.wire.top))
     raise FileError(f"it casts {word(value)}.")
 
 
 def reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Flatten, Reshape and Squeeze, which move nothing."""
     value = given[0]
     shape = getattr(value, "shape", None)
-    if shape is None or not isinstance(value, Raw | Levels | Tensor | Linear):
+    if shape is None or not isinstance(value, RawInput | LevelArray | LevelTensor | PendingSum):
         raise FileError(f"it reshapes {word(value)}.")
     size = prod(shape)
     if node.op == "Flatten":
@@ -135,21 +143,22 @@ def reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
         new = tuple(size // max(known, 1) if long == -1 else long for long in kept)
         if prod(new) != size or not new or (target[0] == -1 and -1 in target[1:]):
             raise FileError(f"it reshapes samples of shape {shape} to {target}, across the batch.")
-    if isinstance(value, Linear):
+    if isinstance(value, PendingSum):
         if len(new) != 1 or value.window.positions != (1, 1):
             raise FileError("it reshapes sums in front of their quantizer.")
         return replace(value, shape=new)
-    if isinstance(value, Tensor | Levels):
-        levels = value.levels if isinstance(value, Tensor) else value
+    if isinstance(value, LevelTensor | LevelArray):
+        levels = value.levels if isinstance(value, LevelTensor) else value
         moved = replace(levels, shape=new)
-        return moved if isinstance(value, Levels) else replace(value, levels=moved, shape=new)
+        return moved if isinstance(value, LevelArray) else replace(value, levels=moved, shape=new)
     return replace(value, shape=new)
 
 
 def unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
+    """Identity and Dropout."""
     if given[0] is None or any(value is not None for value in given[1:]):
         for value in given[1:]:
-            if value is not None and not isinstance(value, Fixed):
+            if value is not None and not isinstance(value, FixedArray):
                 raise FileError("it has another input that depends on the data.")
     assert given[0] is not None
     return given[0]
@@ -161,8 +170,9 @@ def turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
 
 
 def at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Softmax and the like, in front of which the class scores are."""
     value = given[0]
-    if not isinstance(value, Tensor | Levels | Linear):
+    if not isinstance(value, LevelTensor | LevelArray | PendingSum):
         raise FileError(f"it takes {word(value)}.")
     rank = len(value.shape) + 1
     axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1)
@@ -172,4 +182,4 @@ def at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
         node.attributes.get(name)
     if node.attributes.get("select_last_index", 0):
         raise FileError("a tie goes to the last class there. Let it go to the first.")
-    return Tail(value, node.inputs[0], (str(node),), node.op in ("ArgMax", "Hardmax"))
+    return QuantTail(value, node.inputs[0], (str(node),), node.op in ("ArgMax", "Hardmax"))

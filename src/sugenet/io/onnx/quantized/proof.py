@@ -21,8 +21,8 @@ from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.judge.whole import WholeRun
 from sugenet.io.onnx.quantized.network import LevelImport
-from sugenet.io.onnx.quantized.values import Levels, Linear
-from sugenet.io.onnx.quantized.walk import Program
+from sugenet.io.onnx.quantized.values import LevelArray, PendingSum
+from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import Domain, turning
 
@@ -35,7 +35,7 @@ _SORRY = "Nothing was imported. This is a fault of the reader: please report it 
 _ROUND = 2.0**-20
 
 
-def prove_levels(made: LevelImport, program: Program) -> Imported:
+def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     """The import with its proof, or a refusal that names the first tensor that differs."""
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)
@@ -134,10 +134,10 @@ def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Arr
     )
 
 
-def _same_scores(program: Program, scores: Array, theirs: Array, sure: Array, who: str) -> None:
-    if isinstance(program.end, Levels):
+def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Array, who: str) -> None:
+    if isinstance(program.end, LevelArray):
         theirs = theirs.astype(np.float64)
-    rounded = isinstance(program.end, Linear)
+    rounded = isinstance(program.end, PendingSum)
     mine = scores if rounded else scores.astype(np.float32)
     scale = np.abs(scores).max(initial=0)
     wrong = (np.abs(scores - theirs) > _ROUND * scale) if rounded else mine != theirs
@@ -152,7 +152,7 @@ def _same_scores(program: Program, scores: Array, theirs: Array, sure: Array, wh
         )
 
 
-def _same_outputs(program: Program, scores: Array, outputs: Array) -> None:
+def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> None:
     """ONNX Runtime shows the outputs alone: scores, or behind a tail their order."""
     if not program.left_out:
         _same_scores(program, scores, outputs, np.ones(len(scores), bool), "ONNX Runtime")
@@ -174,7 +174,7 @@ def _same_outputs(program: Program, scores: Array, outputs: Array) -> None:
         )
 
 
-def _runtime(graph: Graph, program: Program) -> Callable[[Array], Array] | str:
+def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] | str:
     """ONNX Runtime with its default optimizations; or why it does not judge."""
     try:
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]
@@ -190,7 +190,7 @@ def _runtime(graph: Graph, program: Program) -> Callable[[Array], Array] | str:
     except Exception:
         return "ONNX Runtime does not run this file"
     port = graph.inputs[0]
-    kind: Any = np.float32 if not isinstance(program.raw, Levels) else program.raw.kind
+    kind: Any = np.float32 if not isinstance(program.raw, LevelArray) else program.raw.kind
     assert port.shape is not None
     step = port.shape[0] or 64
 

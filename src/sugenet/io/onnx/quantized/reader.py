@@ -12,7 +12,7 @@ from __future__ import annotations
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Graph
 from sugenet.io.onnx.quantized import joins, operators, points, quantizers, sums
-from sugenet.io.onnx.quantized.walk import Program, Rule, Walk
+from sugenet.io.onnx.quantized.walk import IntegerProgram, Rule, Walk
 
 __all__ = ["KNOWN", "is_quantized", "read_program"]
 
@@ -73,7 +73,7 @@ def is_quantized(graph: Graph) -> bool:
     return any(node.op in _MARKS for node in graph.nodes)
 
 
-def read_program(graph: Graph, *, strict: bool = True) -> Program:
+def read_program(graph: Graph, *, strict: bool = True) -> IntegerProgram:
     """The integer operations of a file.
 
     Raises

@@ -24,7 +24,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.io.exact.requantize import Requantizer
 
 __all__ = [
-    "Grid",
+    "QuantGrid",
     "added",
     "averages",
     "dequantized",
@@ -39,7 +39,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 _f = np.float32
 
 
-class Grid:
+class QuantGrid:
     """The numbers of a quantized tensor: ``scale * (q - zero)`` for whole q in low..high."""
 
     def __init__(self, scale: Any, zero: int, low: int, high: int) -> None:
@@ -55,12 +55,12 @@ class Grid:
         """All q."""
         return np.arange(self.low, self.high + 1)
 
-    def moved(self, by: int) -> Grid:
+    def moved(self, by: int) -> QuantGrid:
         """The same numbers with other q, as an int8 tensor kept as uint8 has."""
-        return Grid(self.scale, self.zero + by, self.low + by, self.high + by)
+        return QuantGrid(self.scale, self.zero + by, self.low + by, self.high + by)
 
 
-def quantized(x: Floats, grid: Grid) -> Ints:
+def quantized(x: Floats, grid: QuantGrid) -> Ints:
     """Levels of float32 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = x.astype(_f) / grid.scale
@@ -68,7 +68,7 @@ def quantized(x: Floats, grid: Grid) -> Ints:
     return np.asarray(np.rint(inside).astype(np.int64) + (grid.zero - grid.low))
 
 
-def dequantized(q: Ints, grid: Grid) -> Floats:
+def dequantized(q: Ints, grid: QuantGrid) -> Floats:
     """The float32 numbers of whole q."""
     return np.asarray((q - grid.zero).astype(_f) * grid.scale)
 
@@ -78,7 +78,7 @@ def multipliers(x: Any, w: Any, y: Any) -> Floats:
     return np.asarray((_f(x) * np.asarray(w, _f)) / _f(y), _f)
 
 
-def requantizer(factors: Floats, bias: Ints, grid: Grid) -> Requantizer:
+def requantizer(factors: Floats, bias: Ints, grid: QuantGrid) -> Requantizer:
     """Levels of whole sums, one row a channel."""
 
     def level(sums: Ints) -> Ints:
@@ -108,7 +108,7 @@ def with_fma(a: Floats, b: Floats, c: Floats) -> Floats:
     return np.asarray(np.where(tie & (lost > 0), up, np.where(tie & (lost < 0), down, near)), _f)
 
 
-def added(left: Grid, right: Grid, out: Grid) -> Ints:
+def added(left: QuantGrid, right: QuantGrid, out: QuantGrid) -> Ints:
     """Levels of the sum of two quantized numbers: rows are the q of `left`, columns those of `right`."""
     ra, rb = _f(left.scale / out.scale), _f(right.scale / out.scale)
     fixed = _f(out.zero) - with_fma(np.array(ra), np.array(_f(left.zero)), np.array(_f(rb * _f(right.zero))))
@@ -117,7 +117,9 @@ def added(left: Grid, right: Grid, out: Grid) -> Ints:
     return np.asarray(np.clip(np.rint(total), out.low, out.high).astype(np.int64) - out.low)
 
 
-def averages(grid: Grid, count: int, divisor: int, out: Grid, most: int = 1 << 22) -> tuple[Ints, Ints, int]:
+def averages(
+    grid: QuantGrid, count: int, divisor: int, out: QuantGrid, most: int = 1 << 22
+) -> tuple[Ints, Ints, int]:
     """For every sum of `count` levels the least and the largest level that their average can get, over all
     ways and orders to add up to it; and the sums that were looked at where there are too many ways.
 
@@ -141,7 +143,7 @@ def averages(grid: Grid, count: int, divisor: int, out: Grid, most: int = 1 << 2
 
 
 def exact_steps(
-    unit: Fraction, offset: Fraction, grid: Grid, clips: list[tuple[float, float]], low: int, high: int
+    unit: Fraction, offset: Fraction, grid: QuantGrid, clips: list[tuple[float, float]], low: int, high: int
 ) -> list[int]:
     """Thresholds on whole sums s in low..high for the levels of ``unit * s + offset``, clipped, in exact
     numbers; half to even.

@@ -21,13 +21,13 @@ from sugenet.io.onnx.quantized.numbers import (
     row_of,
     word,
 )
-from sugenet.io.onnx.quantized.runtime import Grid
+from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
-    Fixed,
-    FixedLevels,
-    Levels,
-    Linear,
-    Tensor,
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    PendingSum,
     Value,
     image,
 )
@@ -39,7 +39,8 @@ _REACH = (1 << 31) - 1
 """The largest sum of 32 bits."""
 
 
-def summed(walk: Walk, node: Node, value: Linear, grid: Grid, kind: Any, name: str) -> Levels:
+def summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid, kind: Any, name: str) -> LevelArray:
+    """A product with its quantizer: a staircase for each output channel."""
     source, wire = value.source.levels, value.source.levels.wire
     assert value.source.grid is not None
     zero = value.source.grid.zero - source.low
@@ -101,7 +102,7 @@ def summed(walk: Walk, node: Node, value: Linear, grid: Grid, kind: Any, name: s
     return made
 
 
-def _unfused(walk: Walk, value: Linear, node: Node, grid: Grid) -> str:
+def _unfused(walk: Walk, value: PendingSum, node: Node, grid: QuantGrid) -> str:
     """Why a runtime does not fuse the quantizers around an operator; empty where it does."""
     kinds = {value.source.levels.kind, walk.kind_of(node)}
     if any(kind.itemsize > 1 for kind in kinds):
@@ -120,17 +121,18 @@ def _unfused(walk: Walk, value: Linear, node: Node, grid: Grid) -> str:
     return ""
 
 
-def tensor_of(value: Value | None) -> Tensor:
-    if not isinstance(value, Tensor) or value.grid is None:
+def tensor_of(value: Value | None) -> LevelTensor:
+    """A dequantized tensor, or a refusal."""
+    if not isinstance(value, LevelTensor) or value.grid is None:
         raise FileError(f"its input is {word(value)}, but a quantized tensor is needed.")
     return value
 
 
 def _weighted(
-    source: Tensor, weights: Value | None, bias: Value | None, out_axis: int
+    source: LevelTensor, weights: Value | None, bias: Value | None, out_axis: int
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
     """Whole weights, their scales and the bias; and why it is computed in floats."""
-    if not isinstance(weights, FixedLevels):
+    if not isinstance(weights, FixedLevelArray):
         raise FileError("its weights are not quantized. Quantize this layer too, or none behind it.")
     scales = weights.scales(out_axis)
     if scales is None:
@@ -138,7 +140,7 @@ def _weighted(
     count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
     whole = np.zeros(count, np.int64)
     assert source.grid is not None
-    if isinstance(bias, FixedLevels):
+    if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
         if bias.q.size not in (1, count) or bias.zero.any():
             raise FileError(f"its bias has shape {bias.q.shape} for {count} outputs, or a zero point.")
@@ -149,7 +151,7 @@ def _weighted(
                 "take for granted."
             )
         whole = np.broadcast_to(bias.q.reshape(-1), count).astype(np.int64)
-    elif isinstance(bias, Fixed):
+    elif isinstance(bias, FixedArray):
         shift = np.broadcast_to(floats_of(bias).reshape(-1), count) if bias.array.size in (1, count) else None
         if shift is None:
             raise FileError(f"its bias has shape {bias.array.shape} for {count} outputs.")
@@ -161,11 +163,13 @@ def _weighted(
 
 
 def matmul(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """MatMul of a dequantized tensor and weights."""
     source = tensor_of(given[0])
     return dense(node, source, given[1], None, transposed=False)
 
 
 def gemm(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Gemm of a dequantized tensor, weights and a bias."""
     source = tensor_of(given[0])
     if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("beta", 1.0) != 1:
         raise FileError("its alpha or beta is not 1. Fold them into the weights before quantizing.")
@@ -176,8 +180,9 @@ def gemm(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
 
 
 def dense(
-    node: Node, source: Tensor, weights: Value | None, bias: Value | None, *, transposed: bool
-) -> Linear:
+    node: Node, source: LevelTensor, weights: Value | None, bias: Value | None, *, transposed: bool
+) -> PendingSum:
+    """A dense product that waits for its quantizer."""
     if len(source.shape) != 1:
         raise FileError(f"it multiplies data of shape {source.shape}. Flatten them first.")
     whole, scales, added, why, shift = _weighted(source, weights, bias, 0 if transposed else 1)
@@ -187,7 +192,7 @@ def dense(
     if rows.shape[1] != source.shape[0]:
         raise FileError(f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.")
     window = Window((source.shape[0], 1, 1), 1)
-    return Linear(
+    return PendingSum(
         str(node),
         node.op,
         source,
@@ -203,6 +208,7 @@ def dense(
 
 
 def conv(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Conv of a dequantized tensor, weights and a bias."""
     source = tensor_of(given[0])
     bias = given[2] if len(given) > 2 else None
     whole, scales, added, why, shift = _weighted(source, given[1], bias, 0)
@@ -210,8 +216,9 @@ def conv(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
 
 
 def convolved(
-    node: Node, source: Tensor, whole: Ints, scales: Array, bias: Ints, why: str, shift: Any
-) -> Linear:
+    node: Node, source: LevelTensor, whole: Ints, scales: Array, bias: Ints, why: str, shift: Any
+) -> PendingSum:
+    """A convolution that waits for its quantizer."""
     if len(source.shape) not in (2, 3) or whole.ndim != len(source.shape) + 1:
         raise FileError(f"it convolves data of shape {source.shape} with weights of shape {whole.shape}.")
     kernel = whole if whole.ndim == 4 else whole[:, :, None, :]
@@ -220,10 +227,11 @@ def convolved(
     if groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups:
         raise FileError(f"its weights of shape {whole.shape} in {groups} groups do not fit {source.shape}.")
     shape = (len(kernel), *window.positions) if len(source.shape) == 3 else (len(kernel), window.positions[1])
-    return Linear(str(node), node.op, source, kernel, scales, bias, window, groups, shape, why, shift)
+    return PendingSum(str(node), node.op, source, kernel, scales, bias, window, groups, shape, why, shift)
 
 
 def window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
+    """Kernel, strides, dilations and pads of a node."""
     flat = len(shape) == 2
     named = node.attributes.get("kernel_shape", kernel[1:] if flat else kernel)
     sizes = (1, *named) if flat else tuple(named)
@@ -255,9 +263,9 @@ def window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Wi
     return Window(image(shape), sizes, stride, dilation, pads)
 
 
-def biased(value: Linear, other: Fixed | FixedLevels) -> Linear:
+def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum:
     """A bias behind a product."""
-    array = floats_of(other) if isinstance(other, Fixed) else other.floats
+    array = floats_of(other) if isinstance(other, FixedArray) else other.floats
     row = row_of(array, value.shape, len(value.weights))
     if value.op == "sums":
         if not value.rescaled:
@@ -268,7 +276,7 @@ def biased(value: Linear, other: Fixed | FixedLevels) -> Linear:
     return replace(value, shift=row, floats=value.floats or "its bias is a float Add of its own")
 
 
-def _spelled(value: Linear, grid: Grid) -> Callable[[Ints], Ints]:
+def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
     """Sums that the file itself rescales in float32, quantized."""
 
     def level(sums: Ints) -> Ints:

@@ -11,27 +11,28 @@ import numpy as np
 
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
-from sugenet.io.exact.integers import Wire
+from sugenet.io.exact.integers import LevelWire
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.quantized.runtime import Floats, Grid, dequantized
+from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
 
 __all__ = [
-    "Added",
-    "Averaged",
-    "Fixed",
-    "FixedLevels",
-    "Levels",
-    "Linear",
-    "Raw",
-    "Tail",
-    "Tensor",
+    "FixedArray",
+    "FixedLevelArray",
+    "LevelArray",
+    "LevelTensor",
+    "PendingAddition",
+    "PendingAverage",
+    "PendingConcat",
+    "PendingSum",
+    "QuantTail",
+    "RawInput",
     "Value",
     "image",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class FixedArray:
     """A constant."""
 
     array: Array
@@ -40,7 +41,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
-class FixedLevels:
+class FixedLevelArray:
     """A constant that was quantized: ``scale * (q - zero)``, with one scale for all or one for each index of
     an axis.
     """
@@ -77,7 +78,7 @@ class FixedLevels:
 
 
 @dataclass(frozen=True, eq=False)
-class Raw:
+class RawInput:
     """The input in floats, with what was done to each value so far."""
 
     shape: tuple[int, ...]
@@ -85,12 +86,12 @@ class Raw:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class LevelArray:
     """A quantized tensor: level a is the whole number ``low + a``."""
 
     name: str
     """Of the tensor in the file."""
-    wire: Wire
+    wire: LevelWire
     low: int
     kind: np.dtype[np.generic]
     shape: tuple[int, ...]
@@ -103,18 +104,18 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor:
+class LevelTensor:
     """A float tensor that is a function of the levels of another, value by value."""
 
-    levels: Levels
+    levels: LevelArray
     table: Floats
     """One number for each level."""
-    grid: Grid | None
+    grid: QuantGrid | None
     """Where they are just dequantized."""
     shape: tuple[int, ...]
 
     @classmethod
-    def of(cls, levels: Levels, grid: Grid) -> Tensor:
+    def of(cls, levels: LevelArray, grid: QuantGrid) -> LevelTensor:
         """Dequantized levels."""
         return cls(levels, dequantized(levels.values, grid), grid, levels.shape)
 
@@ -123,12 +124,12 @@ Clips: TypeAlias = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class PendingSum:
     """A matrix product or convolution of dequantized levels that waits for its quantizer."""
 
     where: str
     op: str
-    source: Tensor
+    source: LevelTensor
     weights: Ints
     """(out, in / groups, kernel height, kernel width)"""
     scales: Floats
@@ -147,22 +148,22 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
+class PendingAddition:
     """The sum of two tensors, or of one and a constant, that waits for its quantizer."""
 
     where: str
-    left: Tensor | FixedLevels
-    right: Tensor | FixedLevels
+    left: LevelTensor | FixedLevelArray
+    right: LevelTensor | FixedLevelArray
     shape: tuple[int, ...]
     clips: Clips = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged:
+class PendingAverage:
     """Averages of windows that wait for their quantizer."""
 
     where: str
-    source: Tensor
+    source: LevelTensor
     window: Window
     everything: bool
     """Whether the window is the whole image."""
@@ -171,17 +172,17 @@ class Averaged:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class PendingConcat:
     """Tensors side by side that wait for their quantizer."""
 
     where: str
-    parts: tuple[Tensor, ...]
+    parts: tuple[LevelTensor, ...]
     shape: tuple[int, ...]
     clips: Clips = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class QuantTail:
     """Class scores behind a softmax or the like."""
 
     scores: Value
@@ -190,7 +191,18 @@ class Tail:
     picks: bool
 
 
-Value: TypeAlias = Fixed | FixedLevels | Raw | Levels | Tensor | Linear | Added | Averaged | Joined | Tail
+Value: TypeAlias = (
+    FixedArray
+    | FixedLevelArray
+    | RawInput
+    | LevelArray
+    | LevelTensor
+    | PendingSum
+    | PendingAddition
+    | PendingAverage
+    | PendingConcat
+    | QuantTail
+)
 
 
 def image(shape: tuple[int, ...]) -> tuple[int, int, int]:

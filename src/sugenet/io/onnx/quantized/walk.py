@@ -12,7 +12,7 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.integers import Operation, Wire
+from sugenet.io.exact.integers import LevelWire, Operation
 from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
 from sugenet.io.onnx.quantized.numbers import (
@@ -20,20 +20,20 @@ from sugenet.io.onnx.quantized.numbers import (
     floats_of,
     word,
 )
-from sugenet.io.onnx.quantized.runtime import Grid
+from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
-    Fixed,
-    FixedLevels,
-    Levels,
-    Linear,
-    Raw,
-    Tail,
-    Tensor,
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    PendingSum,
+    QuantTail,
+    RawInput,
     Value,
     image,
 )
 
-__all__ = ["ADVICE", "Program", "Rule", "Walk"]
+__all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
 
 _DYNAMIC = (
     "dynamic quantization takes its scales from each input, so the file is no fixed function of levels. "
@@ -55,17 +55,17 @@ _STRICT = "strict=False reads it in exact numbers, which can differ from runtime
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class IntegerProgram:
     """A quantized graph in integer operations."""
 
     graph: Graph
-    raw: Raw | Levels
+    raw: RawInput | LevelArray
     """The input: floats in front of the first quantizer, or whole numbers."""
-    start: Wire | None
+    start: LevelWire | None
     """The quantized input; None where it is whole numbers already."""
-    start_grid: Grid | None
+    start_grid: QuantGrid | None
     operations: tuple[Operation, ...]
-    end: Tensor | Levels | Linear
+    end: LevelTensor | LevelArray | PendingSum
     """What the class scores are."""
     scores: str
     """The name of that tensor."""
@@ -85,14 +85,14 @@ class Walk:
     def __init__(self, graph: Graph, strict: bool, rules: Mapping[str, Rule]) -> None:
         self.graph, self.strict, self.rules = graph, strict, rules
         self.values: dict[str, Value] = {
-            name: Fixed(array, graph.widths.get(name)) for name, array in graph.constants.items()
+            name: FixedArray(array, graph.widths.get(name)) for name, array in graph.constants.items()
         }
         self.operations: list[Operation] = []
         self.lows: dict[str, int] = {}
         self.remarks: list[str] = []
-        self.start: Wire | None = None
-        self.start_grid: Grid | None = None
-        self.first: Raw | None = None
+        self.start: LevelWire | None = None
+        self.start_grid: QuantGrid | None = None
+        self.first: RawInput | None = None
         self.inexact = False
         needed = {port.name for port in graph.outputs}
         for node in reversed(graph.nodes):
@@ -116,7 +116,7 @@ class Walk:
         if idle:
             raise FileError(f"the input {idle[0][:60]!r} does not lead to any output. Remove it.")
 
-    def program(self) -> Program:
+    def program(self) -> IntegerProgram:
         graph = self.graph
         if len(graph.inputs) != 1:
             raise FileError(f"it has {len(graph.inputs)} data inputs, but one is needed.")
@@ -135,14 +135,14 @@ class Walk:
                 raise FileError(f"{node}: {error}") from None
         output = graph.outputs[0].name
         value = self.values[output]
-        tail = value if isinstance(value, Tail) else Tail(value, output, (), False)
+        tail = value if isinstance(value, QuantTail) else QuantTail(value, output, (), False)
         end = tail.scores
-        if not isinstance(end, Tensor | Levels | Linear):
+        if not isinstance(end, LevelTensor | LevelArray | PendingSum):
             raise FileError(
                 f"its output {output[:60]!r} is {word(end)}, which is not quantized. "
                 f"Let a quantizer or a matrix product be the last operation."
             )
-        return Program(
+        return IntegerProgram(
             graph,
             raw if self.first is None else replace(self.first, shape=raw.shape),
             self.start,
@@ -158,7 +158,7 @@ class Walk:
             not self.inexact,
         )
 
-    def _input(self, port: Any) -> Raw | Levels:
+    def _input(self, port: Any) -> RawInput | LevelArray:
         if port.shape is None or len(port.shape) < 2 or any(not size for size in port.shape[1:]):
             raise FileError(
                 f"the data input {port.name[:60]!r} has shape {port.shape}, but only the batch may be open. "
@@ -169,16 +169,16 @@ class Walk:
             raise FileError(f"the data input {port.name[:60]!r} has shape {port.shape}, which is too large.")
         kind = np.dtype(DTYPES.get(port.dtype, "V"))
         if kind == np.float32:
-            return Raw(shape)
+            return RawInput(shape)
         if kind.kind in "iu" and kind.itemsize <= 2:
             return self.levels(port.name, shape, *ends_of(kind), kind)
         raise FileError(
             f"the data input {port.name[:60]!r} has element type {port.dtype}. Use float32 or uint8."
         )
 
-    def levels(self, name: str, shape: tuple[int, ...], low: int, high: int, kind: Any) -> Levels:
+    def levels(self, name: str, shape: tuple[int, ...], low: int, high: int, kind: Any) -> LevelArray:
         self.lows[name] = low
-        return Levels(name, Wire(name, image(shape), high - low), low, np.dtype(kind), shape)
+        return LevelArray(name, LevelWire(name, image(shape), high - low), low, np.dtype(kind), shape)
 
     def _take(self, node: Node) -> None:
         if (node.domain, node.op) in self.graph.functions:
@@ -191,9 +191,9 @@ class Walk:
             raise FileError("it holds a graph, which is not supported.")
         counted = checked(node)
         given = [self.values[name] if name else None for name in node.inputs]
-        if any(isinstance(value, Tail) for value in given):
+        if any(isinstance(value, QuantTail) for value in given):
             made = self._behind(counted, given)
-        elif all(value is None or isinstance(value, Fixed | FixedLevels) for value in given):
+        elif all(value is None or isinstance(value, FixedArray | FixedLevelArray) for value in given):
             made = self._constant(counted, given)
         else:
             made = self.rules[node.op](self, counted, given)
@@ -209,8 +209,14 @@ class Walk:
 
     def _behind(self, node: Node, given: list[Value | None]) -> Value:
         tail = given[0]
-        if not isinstance(tail, Tail) or node.op not in ("Identity", "Flatten", "Reshape", "Cast", "Squeeze"):
-            behind = next(value for value in given if isinstance(value, Tail)).left_out[-1]
+        if not isinstance(tail, QuantTail) or node.op not in (
+            "Identity",
+            "Flatten",
+            "Reshape",
+            "Cast",
+            "Squeeze",
+        ):
+            behind = next(value for value in given if isinstance(value, QuantTail)).left_out[-1]
             raise FileError(
                 f"it stands behind {behind}, which must be the end of the network. Leave that out of the "
                 f"model, or out of its quantization (nodes_to_exclude)."
@@ -235,14 +241,14 @@ class Walk:
                     else np.float32,
                 )
             )
-            return Fixed(array)
+            return FixedArray(array)
         first = given[0]
-        if node.op == "DequantizeLinear" and isinstance(first, Fixed):
+        if node.op == "DequantizeLinear" and isinstance(first, FixedArray):
             scale, zero, _ = self.grids(node, given, first.array.dtype)
             axis = self.axis(node, first.array.ndim)
-            return FixedLevels(first.array.astype(np.int64), scale, zero, axis, first.width)
+            return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
         if node.op == "QuantizeLinear":
-            array = first.floats if isinstance(first, FixedLevels) else floats_of(first)
+            array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
             scale, zero, kind = self.grids(node, given, None)
             axis = self.axis(node, array.ndim)
             shape = [1] * array.ndim
@@ -252,15 +258,15 @@ class Walk:
             with np.errstate(over="ignore"):
                 ratio = np.rint(array / (scale.reshape(shape) if scale.size > 1 else scale.reshape(())))
             zeros = zero.reshape(shape) if zero.size > 1 else zero.reshape(())
-            return Fixed(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
+            return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
         if node.op in ("Identity", "Dropout") and first is not None:
             return first
-        if node.op == "Transpose" and isinstance(first, FixedLevels) and first.q.ndim == 2:
+        if node.op == "Transpose" and isinstance(first, FixedLevelArray) and first.q.ndim == 2:
             perm = node.attributes.get("perm", (1, 0))
             if tuple(perm) == (1, 0):
-                return FixedLevels(first.q.T, first.scale, first.zero, 1 - first.axis % 2, first.width)
-        if node.op == "Mul" and all(isinstance(v, Fixed) for v in given):
-            return Fixed(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
+                return FixedLevelArray(first.q.T, first.scale, first.zero, 1 - first.axis % 2, first.width)
+        if node.op == "Mul" and all(isinstance(v, FixedArray) for v in given):
+            return FixedArray(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
         raise FileError("it computes constants. Fold them first: onnxruntime.quantization.quant_pre_process.")
 
     def grids(self, node: Node, given: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
@@ -280,7 +286,7 @@ class Walk:
             if kind is None:
                 kind = np.dtype(DTYPES.get(said, "V")) if said else np.dtype(np.uint8)
         else:
-            if not isinstance(zero, Fixed):
+            if not isinstance(zero, FixedArray):
                 raise FileError("its zero point is no constant.")
             if kind is not None and zero.array.dtype != kind:
                 raise FileError(f"its zero point is {zero.array.dtype}, but its input {kind}.")
@@ -297,10 +303,10 @@ class Walk:
 
     def range_of(self, given: list[Value | None], kind: Any) -> tuple[int, int]:
         zero = given[2] if len(given) > 2 else None
-        width = zero.width if isinstance(zero, Fixed) else None
+        width = zero.width if isinstance(zero, FixedArray) else None
         return ends_of(kind, width)
 
-    def grid(self, node: Node, given: list[Value | None], kind: Any = None) -> tuple[Grid, Any]:
+    def grid(self, node: Node, given: list[Value | None], kind: Any = None) -> tuple[QuantGrid, Any]:
         """One scale and zero point for a whole tensor."""
         node.attributes.get("axis")
         scale, zero, found = self.grids(node, given, kind)
@@ -309,7 +315,7 @@ class Walk:
                 f"it has {max(scale.size, zero.size)} scales for one tensor of activations. "
                 f"Quantize activations by tensor."
             )
-        return Grid(scale[0], zero[0], *self.range_of(given, found)), found
+        return QuantGrid(scale[0], zero[0], *self.range_of(given, found)), found
 
     def float_path(self, where: str, why: str) -> None:
         if self.strict:
@@ -333,14 +339,14 @@ class Walk:
 
     def kind_of(self, node: Node) -> np.dtype[Any]:
         zero = self.values[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] else None
-        return zero.array.dtype if isinstance(zero, Fixed) else np.dtype(np.uint8)
+        return zero.array.dtype if isinstance(zero, FixedArray) else np.dtype(np.uint8)
 
-    def live_clips(self, clips: Any, grid: Grid) -> list[tuple[float, float]]:
+    def live_clips(self, clips: Any, grid: QuantGrid) -> list[tuple[float, float]]:
         """The clips that a saturating quantizer does not make needless."""
         low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
         return [(a, b) for a, b in clips if a > low or b < high]
 
-    def levels_on(self, name: str, shape: tuple[int, ...], grid: Grid, kind: Any) -> Levels:
+    def levels_on(self, name: str, shape: tuple[int, ...], grid: QuantGrid, kind: Any) -> LevelArray:
         """A new tensor of levels on a grid."""
         return self.levels(name, shape, grid.low, grid.high, kind)
 
