@@ -92,7 +92,7 @@ def _made(
     reports = tuple(
         LayerReport(
             next((place.name for place in places if place.layer == k), ""),
-            type(layer).__name__.removesuffix("Layer"),
+            "Stair" + type(layer).__name__.removesuffix("Layer").removeprefix("Stair"),
             layer.outputs,
             0,
             int(np.count_nonzero(layer.constant)),
